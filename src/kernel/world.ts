@@ -1,0 +1,76 @@
+// Time, randomness and ids come from here and from nowhere else, so that a test can hold the clock and replay a seed.
+import { randomBytes } from 'node:crypto'
+
+export interface World {
+  /** Wall clock, milliseconds since 1970, UTC. */
+  nowMs(): number
+  /** A clock that only moves forward, for durations. */
+  elapsedMs(): number
+  /** Unpredictable bytes. */
+  bytes(count: number): Buffer
+  /** Runs once after a while; the answer cancels it. */
+  after(delayMs: number, run: () => void): () => void
+}
+
+const POOL_BYTES = 4096
+let pool = Buffer.alloc(0)
+let used = 0
+
+export const realWorld: World = {
+  nowMs: () => Date.now(),
+  elapsedMs: () => performance.now(),
+  bytes(count) {
+    if (count > 64) return randomBytes(count)
+    // One system call for many ids.
+    if (used + count > pool.length) {
+      pool = randomBytes(POOL_BYTES)
+      used = 0
+    }
+    used += count
+    return Buffer.from(pool.subarray(used - count, used))
+  },
+  after(delayMs, run) {
+    const timer = setTimeout(run, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** 26 characters: 10 of time, 16 of randomness. Ids sort by the moment they were made, so that indexes grow at one end. */
+export function newId(world: World): string {
+  return idAtTime(world.nowMs()) + base32(world.bytes(10))
+}
+
+/** The smallest id of a moment: the bound of a range of ids. */
+export function idAtTime(ms: number): string {
+  let text = ''
+  let rest = ms
+  for (let i = 0; i < 10; i++) {
+    text = BASE32[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+export function timeOfId(id: string): number {
+  let ms = 0
+  for (const char of id.slice(0, 10)) ms = ms * 32 + BASE32.indexOf(char)
+  return ms
+}
+
+function base32(bytes: Buffer): string {
+  let text = ''
+  let bits = 0
+  let value = 0
+  for (const byte of bytes) {
+    value = (value << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += BASE32[(value >> bits) & 31]
+    }
+    value &= 255
+  }
+  return text
+}
