@@ -1,0 +1,113 @@
+// The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
+// worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
+// sockets, clocks or money.
+import type { Fault } from '../kernel/fault.ts'
+import type { Usage } from '../meter/usage.ts'
+import type { HttpCall } from '../upstream/call.ts'
+
+export const TEXT_PROTOCOLS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
+export type TextProtocolName = (typeof TEXT_PROTOCOLS)[number]
+
+export const PROTOCOLS = [...TEXT_PROTOCOLS, 'openai-images', 'video-task', 'social-v2', 'site-analytics'] as const
+export type ProtocolName = (typeof PROTOCOLS)[number]
+
+/** What distinguishes one model family from the format it speaks, as data: see catalog/default.json. */
+export type Traits = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+/** Where one attempt goes. */
+export interface Target {
+  readonly protocol: ProtocolName
+  /** Without a trailing slash. */
+  readonly baseUrl: string
+  /** The vendor's credential; undefined where it needs none. */
+  readonly secret: string | undefined
+  /** Extra headers that the catalogue gives for this vendor. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The model's name at the vendor. */
+  readonly model: string
+  readonly traits: Traits
+}
+
+/** What decides the price tier besides token counts. */
+export type PriceAttributes = Readonly<Record<string, string>>
+
+/** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
+export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
+
+export interface Ask {
+  /** The model's uid or the data endpoint's id: what the price and the usage row name. */
+  readonly product: string
+  readonly stream: boolean
+  readonly price: PriceAttributes
+  /** The most that this call can consume, as far as anyone can know beforehand: what the hold covers. */
+  readonly worst: Usage
+  /**
+   * Set when the caller gave no output limit: the hold may then be smaller than `worst`, down to `floorTokens` of
+   * output, and the ask is opened with that cap.
+   */
+  readonly outputOpen?: { readonly floorTokens: number }
+  /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
+  readonly needs?: readonly string[]
+  open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
+}
+
+export interface OpenOptions {
+  readonly requestId: string
+  /** Unix seconds, for the `created` of answers that the vendor gives none. */
+  readonly createdSeconds: number
+  /** The output cap to send upstream, when the hold covers less than the ask's worst case. */
+  readonly outputTokensCap?: number
+  readonly signal: AbortSignal
+}
+
+export interface Exchange {
+  readonly call: HttpCall
+  /** The vendor's 2xx answer, whole. Throws upstream_garbled when it cannot be read, or the fault that it carries. */
+  answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
+  /** Present when the ask streams and the vendor's 2xx answer is a stream. */
+  stream?(headers: Readonly<Record<string, string>>): StreamRelay
+  /** The vendor's own words in a non-2xx body, if any, for the callers' message; undefined when there are none. */
+  errorText?(body: Buffer): string | undefined
+}
+
+export interface Answer {
+  readonly status?: number
+  readonly body: string | Buffer
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Undefined: the vendor reported none; the path then estimates from `outputChars`, and marks it. */
+  readonly usage: Usage | undefined
+  /** How much text came out, for the estimate. */
+  readonly outputChars?: number
+  /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
+  readonly price?: PriceAttributes
+}
+
+/**
+ * One streamed answer, from the vendor's bytes to the caller's. Same format at both doors: bytes pass through and are
+ * observed. Different formats: events are read, and written anew. Nothing that ends the answer for the caller (`[DONE]`,
+ * response.completed, message_stop) leaves before `finish`, because the settlement must be durable by then.
+ */
+export interface StreamRelay {
+  /** What to send to the caller now, if anything. Throws upstream_garbled for what cannot be read. */
+  push(chunk: Buffer): Buffer | string | undefined
+  /** The vendor's clean end of stream. */
+  end(): Buffer | string | undefined
+  readonly state: StreamState
+  /** The held-back last frames. `comment` is an SSE comment line that carries the charge, or empty. */
+  finish(comment: string): string
+  /** The frames that tell the caller of a fault inside the stream; never a clean end. */
+  fail(fault: Fault, requestId: string): string
+  /** A keep-alive that the format's SDKs ignore. */
+  readonly keepAlive: string
+}
+
+export interface StreamState {
+  /** A terminal event was seen: `[DONE]`, or a finish reason and a clean end. */
+  readonly terminal: boolean
+  /** The fault that the vendor reported inside the stream. */
+  readonly fault: Fault | undefined
+  readonly usage: Usage | undefined
+  /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */
+  readonly outputTokensSeen: number
+}
