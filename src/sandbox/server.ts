@@ -1,0 +1,206 @@
+// The simulated vendors: one HTTP server on loopback, one room a wire format. A vendor's baseUrl is `<url>/<room>`.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { World } from '../kernel/world.ts'
+import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
+import { Memory } from './memory.ts'
+import { type Room, type RoomContext, SIMULATED_HEADER } from './room.ts'
+
+export interface SandboxOptions {
+  /** A free port by default. */
+  readonly port?: number
+  readonly world: World
+  /** How many times faster than a real vendor jobs run; 1 by default, Infinity does not wait. */
+  readonly speed?: number
+}
+
+export interface Sandbox {
+  readonly url: string
+  readonly seen: SandboxLog
+  close(): Promise<void>
+}
+
+/** Every simulated vendor. A room with state is made anew for each sandbox. */
+function openRooms(): Room[] {
+  return []
+}
+
+const BODY_TEXT_MAX = 64 * 1024
+
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { world, speed = 1 } = options
+  const rooms = openRooms()
+  const log = new CallLog()
+  const memory = new Memory()
+  let url = ''
+
+  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (req, res) => {
+    const target = new URL((req.url ?? '/').replace(/^\/+/, '/'), 'http://sandbox')
+    const path = target.pathname.replace(/\/{2,}/g, '/')
+    res.setHeader('x-simulated', SIMULATED_HEADER['x-simulated'])
+    if (path.startsWith('/__sandbox')) return serveLog(req, res, path, log)
+
+    const method = req.method ?? 'GET'
+    const room = rooms.find((candidate) => candidate.match(method, path))
+    const call: SeenCall = {
+      number: log.requests + 1,
+      room: room?.name ?? 'none',
+      method,
+      url: req.url ?? '/',
+      headers: req.headers,
+      startedMs: world.elapsedMs(),
+      endedMs: undefined,
+      outcome: 'open',
+      status: 0,
+      model: undefined,
+      stream: false,
+      body: undefined,
+      bodyBytes: 0,
+      chunks: 0,
+    }
+    log.callStarted(call)
+    const ctx = new Context(req, res, {
+      world,
+      speed,
+      baseUrl: url,
+      path,
+      query: target.searchParams,
+      log,
+      call,
+      memory,
+    })
+    if (!room)
+      return ctx.json(404, {
+        error: { message: `The sandbox has no vendor at ${method} ${path}.`, type: 'not_found_error' },
+      })
+    Promise.resolve()
+      .then(() => room.serve(req, res, ctx))
+      .catch((error: unknown) => {
+        if (ctx.isGone) return
+        if (res.headersSent) return ctx.cut()
+        ctx.json(500, { error: { message: `The sandbox itself failed: ${String(error)}`, type: 'sandbox_error' } })
+      })
+  })
+  server.on('connection', (socket) => {
+    log.connectionOpened()
+    socket.once('close', () => log.connectionClosed())
+  })
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  return {
+    url,
+    seen: log,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+type Given = Pick<RoomContext, 'world' | 'speed' | 'baseUrl' | 'path' | 'query' | 'log' | 'call' | 'memory'>
+
+class Context implements RoomContext {
+  readonly world: World
+  readonly speed: number
+  readonly baseUrl: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly log: CallLog
+  readonly call: SeenCall
+  readonly memory: Memory
+  isGone = false
+  readonly #req: IncomingMessage
+  readonly #res: ServerResponse
+  /** What waits for this exchange to end. */
+  readonly #waiting = new Set<() => void>()
+
+  constructor(req: IncomingMessage, res: ServerResponse, given: Given) {
+    this.#req = req
+    this.#res = res
+    this.world = given.world
+    this.speed = given.speed
+    this.baseUrl = given.baseUrl
+    this.path = given.path
+    this.query = given.query
+    this.log = given.log
+    this.call = given.call
+    this.memory = given.memory
+    res.once('close', () => {
+      this.isGone = true
+      this.call.status = res.statusCode
+      this.log.callEnded(this.call, res.writableFinished ? 'finished' : 'aborted', this.world.elapsedMs())
+      for (const wake of this.#waiting) wake()
+    })
+  }
+
+  body(): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const pieces: Buffer[] = []
+      let bytes = 0
+      this.#req.on('data', (piece: Buffer) => {
+        pieces.push(piece)
+        bytes += piece.length
+      })
+      this.#req.once('error', reject)
+      this.#req.once('end', () => {
+        const whole = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+        this.call.bodyBytes = bytes
+        if (bytes <= BODY_TEXT_MAX) this.call.body = whole.toString('utf8')
+        resolve(whole)
+      })
+    })
+  }
+
+  json(status: number, value: unknown, headers: Record<string, string> = {}): void {
+    if (this.isGone) return
+    const text = JSON.stringify(value)
+    this.#res.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      ...headers,
+    })
+    this.#res.end(text)
+  }
+
+  pause(ms: number): Promise<boolean> {
+    if (this.isGone) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const wake = () => {
+        cancel()
+        resolve(false)
+      }
+      const cancel = this.world.after(ms, () => {
+        this.#waiting.delete(wake)
+        resolve(!this.isGone)
+      })
+      this.#waiting.add(wake)
+    })
+  }
+
+  gone(): Promise<void> {
+    if (this.isGone) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.add(resolve))
+  }
+
+  cut(): void {
+    this.call.status = this.#res.statusCode
+    this.log.callEnded(this.call, 'cut', this.world.elapsedMs())
+    this.#res.destroy()
+  }
+}
+
+/** GET shows the log to tests in other processes, DELETE clears it. */
+function serveLog(req: IncomingMessage, res: ServerResponse, path: string, log: CallLog): void {
+  if (path !== '/__sandbox/log') {
+    res.writeHead(404).end()
+    return
+  }
+  if (req.method === 'DELETE') log.clear()
+  res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(log))
+}
