@@ -1,0 +1,59 @@
+// Forward-only numbered migrations, applied under an advisory lock, so that any number of processes may start at once.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from './database.ts'
+
+const FOLDER = join(import.meta.dirname, 'migrations')
+/** Any number that only we use: the lock is held for the length of the transaction. */
+const LOCK = 7_046_029_254n
+
+export interface Migrations {
+  readonly applied: number
+  readonly latest: number
+}
+
+export async function listMigrations(): Promise<Array<{ number: number; name: string }>> {
+  const names = (await readdir(FOLDER)).filter((name) => /^\d{4}_[a-z_]+\.sql$/.test(name)).sort()
+  return names.map((name) => ({ number: Number(name.slice(0, 4)), name }))
+}
+
+export async function migrate(database: Database): Promise<Migrations> {
+  const files = await listMigrations()
+  const latest = files.at(-1)?.number ?? 0
+  return database.transaction(async (tx) => {
+    await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
+    await tx.query({
+      text: 'create table if not exists migration (number integer primary key, name text not null, at timestamptz not null default now())',
+    })
+    const [row] = await tx.query<{ last: number | null }>({ text: 'select max(number) as last from migration' })
+    const last = row?.last ?? 0
+    if (last > latest)
+      throw new Error(
+        `The database is at migration ${last}, but this version of Tollgate knows only ${latest}. Start the newer version, or restore a backup made before the upgrade.`,
+      )
+    for (const { number, name } of files.filter((file) => file.number > last)) {
+      try {
+        await tx.query({ text: await readFile(join(FOLDER, name), 'utf8') })
+      } catch (cause) {
+        throw new Error(`Migration ${name} failed and nothing was changed: ${(cause as Error).message}`, { cause })
+      }
+      await tx.query({ text: 'insert into migration (number, name) values ($1, $2)' }, [number, name])
+    }
+    return { applied: latest, latest }
+  })
+}
+
+/** Money needs a server that does not lose what it has acknowledged. */
+export async function checkDurability(database: Database, allowUnsafe: boolean): Promise<string> {
+  const [row] = await database.query<{ version: string; number: string; fsync: string; commit: string }>({
+    text: `select current_setting('server_version') as version, current_setting('server_version_num') as number,
+      current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit`,
+  })
+  if (!row) throw new Error('The database did not answer a question about its settings.')
+  if (Number(row.number) < 150_000) throw new Error(`Postgres ${row.version} is too old: Tollgate needs 15 or newer.`)
+  if (!allowUnsafe && (row.fsync === 'off' || row.commit === 'off'))
+    throw new Error(
+      'The database runs with fsync or synchronous_commit off, so it may lose charges that it has acknowledged. Turn both on, or set TOLLGATE_ALLOW_UNSAFE_STORE=1.',
+    )
+  return row.version
+}

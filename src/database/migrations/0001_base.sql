@@ -1,0 +1,207 @@
+-- Ids are text that sorts by time (see kernel/world.ts), compared byte by byte. Amounts are millionths of a credit.
+
+create table account (
+  id text collate "C" primary key,
+  name text not null,
+  posted bigint not null default 0,
+  held bigint not null default 0,
+  limits jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  check (posted >= 0 and held >= 0 and held <= posted)
+) with (fillfactor = 50);
+
+-- Holds that have not resolved yet. Resolving deletes the row and writes its transfer in the same statement.
+create table hold (
+  id text collate "C" primary key,
+  account_id text collate "C" not null,
+  key_id text collate "C" not null,
+  process_id text collate "C" not null,
+  -- A job's hold outlives the process that made it.
+  job boolean not null default false,
+  amount bigint not null check (amount >= 0),
+  product text not null,
+  catalog_version integer not null,
+  -- The limited scopes that counted this hold, and the tokens that they counted.
+  scopes text[] collate "C",
+  tokens bigint not null default 0,
+  created_at timestamptz not null default now()
+);
+create index hold_account on hold (account_id);
+
+-- Every movement of money, for ever. A resolved hold's transfer has the hold's id, so a hold resolves once.
+create table transfer (
+  id text collate "C" primary key,
+  account_id text collate "C" not null,
+  kind text not null check (kind in ('grant', 'takeback', 'settled', 'released', 'expired')),
+  -- What the account paid, or was given.
+  amount bigint not null check (amount >= 0),
+  -- What the account could not pay: the platform's.
+  loss bigint not null default 0 check (loss >= 0),
+  held bigint not null default 0 check (held >= 0),
+  note text,
+  actor text,
+  at timestamptz not null default now()
+);
+create index transfer_account on transfer (account_id, id);
+
+-- The double entry of each transfer. Sums to zero by transfer, and so on the whole.
+create view entry as
+  select t.id as transfer_id, t.at, leg.account, leg.amount
+  from transfer t
+  cross join lateral (values
+    ('account:' || t.account_id,
+     case t.kind when 'grant' then t.amount when 'takeback' then -t.amount when 'settled' then -t.amount else 0 end),
+    ('platform:grants',
+     case t.kind when 'grant' then -t.amount when 'takeback' then t.amount else 0 end),
+    ('platform:loss', -t.loss),
+    ('platform:revenue', case t.kind when 'settled' then t.amount + t.loss else t.loss end)
+  ) as leg (account, amount)
+  where leg.amount <> 0;
+
+-- One row per call that made a hold, written by the statement that resolves it. The ids carry the time, so ranges of
+-- ids are ranges of time: the table is partitioned by them and trimmed by dropping partitions.
+create table usage (
+  id text collate "C" primary key,
+  account_id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  door text not null,
+  outcome text not null,
+  status integer not null,
+  charged bigint not null,
+  loss bigint not null default 0,
+  held bigint not null,
+  catalog_version integer not null,
+  -- The arithmetic: [unit, quantity, rate per million]; the charge is the sum of the products, rounded up once.
+  lines jsonb not null,
+  estimated boolean not null default false,
+  stream boolean not null default false,
+  route smallint not null default 0,
+  duration_ms integer not null default 0,
+  first_byte_ms integer not null default 0,
+  at timestamptz not null default now()
+) partition by range (id);
+create table usage_rest partition of usage default;
+create index usage_account on usage (account_id, id);
+
+create table usage_hour (
+  account_id text collate "C" not null,
+  hour timestamptz not null,
+  product text collate "C" not null,
+  key_id text collate "C" not null,
+  requests bigint not null,
+  errors bigint not null,
+  charged bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  duration_ms bigint not null,
+  primary key (account_id, hour, product, key_id)
+) with (fillfactor = 70);
+
+-- The state of limits, one row per scope that has any: `system`, `account:<id>`, `key:<id>`.
+create table limited (
+  scope text collate "C" primary key,
+  limits jsonb not null,
+  held bigint not null default 0,
+  open_calls integer not null default 0,
+  -- Sliding minute: one bucket a second, valid up to `second`.
+  second bigint not null default 0,
+  requests bigint[] not null default array_fill(0::bigint, array[60]),
+  tokens bigint[] not null default array_fill(0::bigint, array[60]),
+  day date not null default current_date,
+  day_spent bigint not null default 0,
+  month date not null default date_trunc('month', now())::date,
+  month_spent bigint not null default 0,
+  total_spent bigint not null default 0
+) with (fillfactor = 50);
+
+create table idempotency (
+  account_id text collate "C" not null,
+  key text collate "C" not null,
+  request_hash text not null,
+  hold_id text collate "C" not null,
+  -- Null while the call runs.
+  status integer,
+  content_type text,
+  body bytea,
+  created_at timestamptz not null default now(),
+  primary key (account_id, key)
+);
+create index idempotency_hold on idempotency (hold_id);
+create index idempotency_age on idempotency (created_at);
+
+create table process (
+  id text collate "C" primary key,
+  started_at timestamptz not null default now(),
+  heartbeat_at timestamptz not null default now()
+);
+
+create table api_key (
+  id text collate "C" primary key,
+  account_id text collate "C" not null references account,
+  name text not null,
+  digest bytea not null unique,
+  prefix text not null,
+  last4 text not null,
+  models text[],
+  ip_ranges text[],
+  limits jsonb not null default '{}',
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  replaced_by text,
+  last_used_at timestamptz,
+  created_at timestamptz not null default now()
+);
+create index api_key_account on api_key (account_id, id);
+
+create table catalog_version (
+  version integer primary key,
+  document text not null,
+  note text not null default '',
+  actor text not null,
+  at timestamptz not null default now()
+);
+
+-- Vendors' credentials, encrypted by the gateway.
+create table credential (
+  name text primary key,
+  sealed bytea not null,
+  updated_at timestamptz not null default now()
+);
+
+create table audit (
+  id text collate "C" primary key,
+  at timestamptz not null default now(),
+  actor text not null,
+  action text not null,
+  object text not null,
+  ip text,
+  request_id text,
+  detail jsonb not null default '{}',
+  -- SHA-256 over the previous row's hash and this row, so that a removed or changed row shows.
+  hash bytea not null
+);
+
+create table setting (
+  name text primary key,
+  value text not null
+);
+
+create table job (
+  id text collate "C" primary key,
+  account_id text collate "C" not null,
+  key_id text collate "C" not null,
+  hold_id text collate "C" not null unique,
+  product text not null,
+  catalog_version integer not null,
+  status text not null default 'PENDING'
+    check (status in ('PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED')),
+  input text not null,
+  -- What is sent upstream, and where: fixed at creation.
+  request text not null,
+  callback_url text,
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  completed_at timestamptz
+);
+create index job_account on job (account_id, id);
