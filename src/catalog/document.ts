@@ -1,11 +1,6 @@
 // The catalogue document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import * as z from 'zod'
-import { type Credits, parseCredits } from '../kernel/credits.ts'
-
-const decimal = z
-  .union([z.string(), z.number()])
-  .refine((value) => (parseCredits(value) ?? -1n) >= 0n, 'must be a decimal amount of credits, at most six decimals')
-  .transform((value) => parseCredits(value) as Credits)
+import { type Pricing, pricing } from '../meter/price.ts'
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9._/-]{0,99}$/, 'must be lower-case letters, digits, ".", "_", "/" or "-"')
 const count = z.number().int().positive()
@@ -35,28 +30,6 @@ const vendor = z.strictObject({
   pendingMax: count.default(500),
   /** `drain`: the vendor bills the whole answer anyway, so a caller's leaving does not stop it. */
   onAbort: z.enum(['cancel', 'drain']).default('cancel'),
-})
-
-/** Rates: tokens per million, everything else per one. */
-const tier = z.strictObject({
-  /** The tier holds for prompts of up to this many input tokens; absent: no upper bound. */
-  upTo: count.optional(),
-  /** The tier holds when these attributes of the call match, e.g. `{resolution: "2k"}`. */
-  when: z.record(z.string(), z.string()).optional(),
-  input: decimal.optional(),
-  cachedInput: decimal.optional(),
-  cacheWrite: decimal.optional(),
-  output: decimal.optional(),
-  image: decimal.optional(),
-  second: decimal.optional(),
-  call: decimal.optional(),
-  row: decimal.optional(),
-})
-
-const pricing = z.strictObject({
-  unit: z.literal('credits'),
-  tokenTierBasis: z.literal('input_tokens').optional(),
-  tiers: z.array(tier).min(1),
 })
 
 const route = z.strictObject({
@@ -140,8 +113,6 @@ export type Vendor = z.output<typeof vendor>
 export type Model = z.output<typeof model>
 export type DataEndpoint = z.output<typeof dataEndpoint>
 export type Route = z.output<typeof route>
-export type Pricing = z.output<typeof pricing>
-export type PriceTier = z.output<typeof tier>
 
 /** Unpriced is never free: each type of product needs the rates that its usage will name. */
 function pricingProblems(type: Model['type'], price: Pricing): string[] {

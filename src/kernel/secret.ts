@@ -1,0 +1,50 @@
+// Keys of distinct purpose from one root: what is made for one purpose is worthless for every other.
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import type { World } from './world.ts'
+
+export type Purpose = 'api-key' | 'asset-url' | 'credential' | 'session' | 'webhook' | 'continuation'
+
+export interface Secrets {
+  key(purpose: Purpose): Buffer
+}
+
+export function createSecrets(root: string): Secrets {
+  const keys = new Map<Purpose, Buffer>()
+  return {
+    key(purpose) {
+      let key = keys.get(purpose)
+      if (!key) {
+        key = Buffer.from(hkdfSync('sha256', root, 'tollgate', purpose, 32))
+        keys.set(purpose, key)
+      }
+      return key
+    },
+  }
+}
+
+export function sign(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}
+
+export function sameBytes(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** AES-256-GCM; `place` (table, row, column) is authenticated, so a sealed value cannot be moved elsewhere. */
+export function seal(key: Buffer, place: string, text: string, world: World): Buffer {
+  const nonce = world.bytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place))
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
+}
+
+/** Undefined when the key, the place or a byte is another. */
+export function unseal(key: Buffer, place: string, sealed: Buffer): string | undefined {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12)).setAAD(Buffer.from(place))
+    decipher.setAuthTag(sealed.subarray(12, 28))
+    return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,75 @@
+// Group commit. Operations that arrive while a flush is in flight wait for the next one; a flush is one statement for all
+// of them. So the cost of a commit is shared by the load, and the load alone decides how large the groups are.
+
+export interface Batch<Op, Result> {
+  run(op: Op): Promise<Result>
+  readonly pending: number
+  /** Resolves when nothing is in flight or waiting. */
+  idle(): Promise<void>
+}
+
+interface Waiting<Op, Result> {
+  op: Op
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
+}
+
+export interface BatchOptions<Op, Result> {
+  /** One result per operation, in order; an Error fails only its own. */
+  readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
+  /** Flushes in flight at once: one is being committed while the next is on its way. */
+  readonly flushesMax: number
+  readonly sizeMax: number
+  readonly observe?: (size: number) => void
+}
+
+export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batch<Op, Result> {
+  let waiting: Waiting<Op, Result>[] = []
+  let inFlight = 0
+  let scheduled = false
+  let idlers: Array<() => void> = []
+
+  function schedule(): void {
+    if (scheduled || inFlight >= options.flushesMax || waiting.length === 0) return
+    scheduled = true
+    // After the current turn of the event loop, so that everything which arrived in it goes along.
+    setImmediate(() => {
+      scheduled = false
+      while (inFlight < options.flushesMax && waiting.length > 0) void flush(waiting.splice(0, options.sizeMax))
+    })
+  }
+
+  async function flush(group: Waiting<Op, Result>[]): Promise<void> {
+    inFlight += 1
+    options.observe?.(group.length)
+    try {
+      const results = await options.flush(group.map((entry) => entry.op))
+      group.forEach((entry, index) => {
+        const result = results[index] as Result | Error
+        if (result instanceof Error) entry.reject(result)
+        else entry.resolve(result)
+      })
+    } catch (error) {
+      for (const entry of group) entry.reject(error)
+    } finally {
+      inFlight -= 1
+      schedule()
+      if (inFlight === 0 && waiting.length === 0) {
+        for (const done of idlers) done()
+        idlers = []
+      }
+    }
+  }
+
+  return {
+    run: (op) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ op, resolve, reject })
+        schedule()
+      }),
+    get pending() {
+      return waiting.length
+    },
+    idle: () => (inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+  }
+}

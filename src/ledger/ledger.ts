@@ -1,0 +1,291 @@
+// The money. A hold is durable before a vendor is called; it resolves exactly once, together with its usage row.
+import { type Database, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { ChargeLine } from '../meter/charge.ts'
+import { createBatch } from './batch.ts'
+
+export interface Reservation {
+  /** The call's id: it names the hold, the transfer and the usage row. */
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly want: Credits
+  /** The least that is worth holding; equal to `want` unless the ask is open-ended. */
+  readonly floor: Credits
+  /** What a limit on tokens counts until the settlement says better. */
+  readonly tokens: number
+  readonly idempotency?: { readonly key: string; readonly requestHash: string }
+  /** A job's row, made by the same statement; its hold outlives this process. */
+  readonly job?: { readonly id: string; readonly input: string; readonly request: string; readonly callback?: string }
+}
+
+export type Reserved =
+  | { outcome: 'held'; amount: Credits; posted: Credits; held: Credits; rate: { max: number; left: number } | null }
+  | { outcome: 'short'; available: Credits; required: Credits }
+  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
+  | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
+
+export interface Resolution {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly kind: 'settled' | 'released'
+  readonly charge: Credits
+  readonly lines: readonly ChargeLine[]
+  readonly door: string
+  readonly status: number
+  readonly estimated: boolean
+  readonly stream: boolean
+  readonly route: number
+  readonly durationMs: number
+  readonly firstByteMs: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
+  readonly idempotent?: boolean
+  readonly keep?: { readonly status: number; readonly contentType: string; readonly body: Buffer }
+}
+
+export interface Resolved {
+  /** `late`: the hold had expired, and the amount was taken anew. `already`: an earlier try did it. */
+  readonly outcome: 'settled' | 'released' | 'late' | 'already' | 'unknown'
+  readonly paid: Credits
+  readonly loss: Credits
+  readonly posted: Credits
+  readonly held: Credits
+}
+
+export interface Ledger {
+  reserve(reservation: Reservation): Promise<Reserved>
+  resolve(resolution: Resolution): Promise<Resolved>
+  grant(grant: { account: string; amount: Credits; note: string; actor: string }): Promise<{ posted: Credits; held: Credits } | undefined>
+  /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
+  sweep(): Promise<number>
+  /** Waits until everything that was asked is durable or refused. */
+  idle(): Promise<void>
+  readonly pending: number
+}
+
+type Op = { kind: 'reserve'; value: Reservation } | { kind: 'resolve'; value: Resolution }
+
+export interface LedgerOptions {
+  readonly database: Database
+  readonly world: World
+  readonly processId: string
+  readonly observeBatch?: (size: number) => void
+  readonly flushesMax?: number
+  /** How long a settlement keeps trying while the database is away. */
+  readonly resolveForMs?: number
+  readonly reserveForMs?: number
+}
+
+const FLUSH = statement('ledger_flush', 'select ledger_flush($1, $2, $3, $4) as flushed')
+const SILENT_SECONDS = 20
+const PENDING_MAX = 20_000
+const RETRY_MS = 100
+
+export function createLedger(options: LedgerOptions): Ledger {
+  const { database, world, processId } = options
+  const resolveForMs = options.resolveForMs ?? 120_000
+  const reserveForMs = options.reserveForMs ?? 2_000
+  const batch = createBatch<Op, Reserved | Resolved>({
+    flush: (ops) => flushOrSplit(database, processId, ops),
+    flushesMax: options.flushesMax ?? 2,
+    sizeMax: 512,
+    ...(options.observeBatch ? { observe: options.observeBatch } : {}),
+  })
+  /** Resolutions that outlive the call that asked for them; `idle` waits for these too. */
+  const background = new Set<Promise<unknown>>()
+
+  /** Both operations carry their id, so a try whose answer was lost can simply be repeated. */
+  async function insist<T extends Reserved | Resolved>(op: Op, forMs: number): Promise<T> {
+    const started = world.elapsedMs()
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return (await batch.run(op)) as T
+      } catch (error) {
+        const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
+        if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
+        if (world.elapsedMs() - started + waitMs > forMs) throw error
+        await new Promise<void>((resolve) => world.after(waitMs, resolve))
+      }
+    }
+  }
+
+  const ledger: Ledger = {
+    async reserve(reservation) {
+      if (batch.pending > PENDING_MAX) throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
+      try {
+        return await insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs)
+      } catch (error) {
+        // Nobody knows whether the hold was made. It is let go as soon as the database is back.
+        const letGo = insist({ kind: 'resolve', value: releaseOf(reservation) }, 3_600_000).catch(() => undefined)
+        background.add(letGo)
+        void letGo.finally(() => background.delete(letGo))
+        throw error
+      }
+    },
+    resolve: (resolution) => insist<Resolved>({ kind: 'resolve', value: resolution }, resolveForMs),
+    async grant({ account, amount, note, actor }) {
+      const [row] = await database.query<{ posted: bigint; held: bigint }>(GRANT, [newId(world), account, amount, note, actor])
+      return row
+    },
+    async sweep() {
+      await database.query(HEARTBEAT, [processId])
+      const [row] = await database.query<{ gone: number }>(EXPIRE, [SILENT_SECONDS])
+      return row?.gone ?? 0
+    },
+    async idle() {
+      await batch.idle()
+      await Promise.all(background)
+    },
+    get pending() {
+      return batch.pending
+    },
+  }
+  return ledger
+}
+
+const HEARTBEAT = statement(
+  'heartbeat',
+  'insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()',
+)
+const EXPIRE = statement('expire', `select ledger_expire(make_interval(secs => $1), 1000) as gone`)
+
+// A negative amount takes back what is available, and no more.
+const GRANT = statement(
+  'grant',
+  `with before as (
+     select id, greatest($3::bigint, -(posted - held)) as moved from account where id = $2 for update
+   ), changed as (
+     update account a set posted = a.posted + b.moved from before b where a.id = b.id
+     returning a.posted, a.held, b.moved
+   ), written as (
+     insert into transfer (id, account_id, kind, amount, note, actor)
+     select $1, $2, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), $4, $5 from changed
+   )
+   select posted, held from changed`,
+)
+
+function releaseOf(reservation: Reservation): Resolution {
+  return {
+    id: reservation.id,
+    account: reservation.account,
+    key: reservation.key,
+    product: reservation.product,
+    catalogVersion: reservation.catalogVersion,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    door: '',
+    status: 503,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 0,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    idempotent: reservation.idempotency !== undefined,
+  }
+}
+
+type SettledRow = [i: number, outcome: Resolved['outcome'], paid: string, loss: string, posted: string, held: string]
+type ReservedRow = [i: number, outcome: Reserved['outcome'] | 'no_account', amount: string, posted: string, held: string, detail: unknown]
+
+/** An operation that the database refuses must not take its neighbours with it: the group is then run one by one. */
+async function flushOrSplit(database: Database, processId: string, ops: readonly Op[]): Promise<Array<Reserved | Resolved | Error>> {
+  try {
+    return await flush(database, processId, ops)
+  } catch (error) {
+    if (ops.length === 1 || error instanceof Fault) throw error
+    return Promise.all(ops.map((op) => flush(database, processId, [op]).then(([result]) => result as Reserved | Resolved, (cause: Error) => cause)))
+  }
+}
+
+async function flush(database: Database, processId: string, ops: readonly Op[]): Promise<Array<Reserved | Resolved>> {
+  const accounts = new Set<string>()
+  const settles: unknown[] = []
+  const reserves: unknown[] = []
+  ops.forEach((op, i) => {
+    accounts.add(op.value.account)
+    if (op.kind === 'resolve') settles.push(settleRecord(i, op.value))
+    else reserves.push(reserveRecord(i, op.value))
+  })
+  const [row] = await database.query<{ flushed: { settles: SettledRow[] | null; reserves: ReservedRow[] | null } }>(FLUSH, [
+    processId,
+    [...accounts],
+    JSON.stringify(settles),
+    JSON.stringify(reserves),
+  ])
+  const results = new Array<Reserved | Resolved>(ops.length)
+  for (const [i, outcome, paid, loss, posted, held] of row?.flushed.settles ?? [])
+    results[i] = { outcome, paid: BigInt(paid), loss: BigInt(loss), posted: BigInt(posted), held: BigInt(held) }
+  for (const entry of row?.flushed.reserves ?? []) results[entry[0]] = readReserved(entry)
+  return results
+}
+
+function settleRecord(i: number, value: Resolution): unknown {
+  return {
+    i,
+    id: value.id,
+    account: value.account,
+    kind: value.kind,
+    charge: value.charge.toString(),
+    key: value.key,
+    product: value.product,
+    door: value.door,
+    status: value.status,
+    lines: value.lines,
+    estimated: value.estimated,
+    stream: value.stream,
+    route: value.route,
+    ms: Math.round(value.durationMs),
+    first: Math.round(value.firstByteMs),
+    version: value.catalogVersion,
+    in: value.inputTokens,
+    out: value.outputTokens,
+    idem: value.idempotent,
+    keep: value.keep && { status: value.keep.status, type: value.keep.contentType, body: value.keep.body.toString('base64') },
+  }
+}
+
+function reserveRecord(i: number, value: Reservation): unknown {
+  return {
+    i,
+    id: value.id,
+    account: value.account,
+    key: value.key,
+    want: value.want.toString(),
+    floor: value.floor.toString(),
+    product: value.product,
+    version: value.catalogVersion,
+    tokens: value.tokens,
+    idem: value.idempotency?.key,
+    hash: value.idempotency?.requestHash,
+    job: value.job,
+  }
+}
+
+function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): Reserved {
+  switch (outcome) {
+    case 'held':
+      return { outcome, amount: BigInt(amount), posted: BigInt(posted), held: BigInt(held), rate: detail as { max: number; left: number } | null }
+    case 'short':
+      return { outcome, required: BigInt(amount), available: BigInt(posted) - BigInt(held) }
+    case 'limited': {
+      const { limit, max, wait } = detail as { limit: string; max: number | string; wait: number }
+      return { outcome, limit, max: String(max), waitSeconds: Math.max(1, wait) }
+    }
+    case 'no_account':
+      return { outcome: 'short', required: BigInt(amount), available: 0n }
+    default:
+      return { outcome }
+  }
+}

@@ -1,0 +1,58 @@
+// Usage × price → credits, rounded up once.
+import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { PriceTier, Pricing } from './price.ts'
+import { UNITS, type Unit, type Usage } from './usage.ts'
+
+const MILLION = 1_000_000n
+/** Rates are given per million of these, and per one of the rest. */
+const PER_MILLION: ReadonlySet<Unit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
+
+/** [unit, quantity, rate per million units, in micro-credits]: a charge is the sum of quantity × rate ÷ a million. */
+export type ChargeLine = readonly [unit: Unit, quantity: number, ratePerMillion: string]
+
+export interface Charge {
+  readonly amount: Credits
+  readonly lines: readonly ChargeLine[]
+}
+
+/** The first tier that matches the call's attributes and the size of its prompt. */
+export function tierOf(pricing: Pricing, usage: Usage, attributes: Readonly<Record<string, string>>): PriceTier {
+  const inputTokens = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
+  for (const tier of pricing.tiers) {
+    if (tier.upTo !== undefined && inputTokens > tier.upTo) continue
+    if (tier.when && !Object.entries(tier.when).every(([name, value]) => attributes[name] === value)) continue
+    return tier
+  }
+  throw new Fault('internal', { internal: { why: 'no price tier matches', attributes } })
+}
+
+export function chargeOf(pricing: Pricing, usage: Usage, attributes: Readonly<Record<string, string>> = {}): Charge {
+  const tier = tierOf(pricing, usage, attributes)
+  const lines: ChargeLine[] = []
+  for (const unit of UNITS) {
+    const quantity = usage[unit]
+    if (!quantity) continue
+    const rate = rateOf(tier, unit)
+    if (rate !== undefined) lines.push([unit, quantity, rate.toString()])
+  }
+  return { amount: sumOf(lines), lines }
+}
+
+export function sumOf(lines: readonly ChargeLine[]): Credits {
+  let total = 0n
+  for (const [, quantity, rate] of lines) total += BigInt(quantity) * BigInt(rate)
+  const amount = (total + MILLION - 1n) / MILLION // Rounded up once, here and nowhere else.
+  return amount > CREDITS_MAX ? CREDITS_MAX : amount
+}
+
+/**
+ * A tier that names no rate for cached input or cache writes charges them as ordinary input. A unit that is no price's
+ * business (tokens of an image that is priced by the piece) costs nothing; the catalogue's check made sure that what must
+ * be priced is.
+ */
+function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
+  const rate = tier[unit] ?? (unit === 'cachedInput' || unit === 'cacheWrite' ? tier.input : undefined)
+  if (rate === undefined) return undefined
+  return PER_MILLION.has(unit) ? rate : rate * MILLION
+}

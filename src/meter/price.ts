@@ -1,0 +1,35 @@
+// What things cost, as the catalogue says it: tiers of rates. Decimal strings in, integers inside.
+import * as z from 'zod'
+import { type Credits, parseCredits } from '../kernel/credits.ts'
+
+const decimal = z
+  .union([z.string(), z.number()])
+  .refine((value) => (parseCredits(value) ?? -1n) >= 0n, 'must be a decimal amount of credits, at most six decimals')
+  .transform((value) => parseCredits(value) as Credits)
+
+const count = z.number().int().positive()
+
+/** Rates: tokens per million, everything else per one. */
+const tier = z.strictObject({
+  /** The tier holds for prompts of up to this many input tokens; absent: no upper bound. */
+  upTo: count.optional(),
+  /** The tier holds when these attributes of the call match, e.g. `{resolution: "2k"}`. */
+  when: z.record(z.string(), z.string()).optional(),
+  input: decimal.optional(),
+  cachedInput: decimal.optional(),
+  cacheWrite: decimal.optional(),
+  output: decimal.optional(),
+  image: decimal.optional(),
+  second: decimal.optional(),
+  call: decimal.optional(),
+  row: decimal.optional(),
+})
+
+export const pricing = z.strictObject({
+  unit: z.literal('credits'),
+  tokenTierBasis: z.literal('input_tokens').optional(),
+  tiers: z.array(tier).min(1),
+})
+
+export type Pricing = z.output<typeof pricing>
+export type PriceTier = z.output<typeof tier>
