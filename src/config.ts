@@ -20,7 +20,10 @@ const schema = z
     TOLLGATE_OPERATOR_TOKEN: z.string().min(24, 'must have at least 24 characters').optional(),
     TOLLGATE_SECRET: z
       .string()
-      .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes; make one with: openssl rand -base64 48')
+      .refine(
+        (value) => Buffer.byteLength(value) >= 32,
+        'must have at least 32 bytes; make one with: openssl rand -base64 48',
+      )
       .optional(),
     TOLLGATE_CATALOG: z.string().min(1).optional(),
     TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1),
@@ -47,10 +50,15 @@ const schema = z
     path: ['TOLLGATE_SECRET'],
     message: 'must be given together with DATABASE_URL, the same for every process: keys are checked with it',
   })
-  .refine((env) => !env.TOLLGATE_S3_BUCKET || (env.TOLLGATE_S3_ENDPOINT && env.TOLLGATE_S3_ACCESS_KEY_ID && env.TOLLGATE_S3_SECRET_ACCESS_KEY), {
-    path: ['TOLLGATE_S3_BUCKET'],
-    message: 'needs TOLLGATE_S3_ENDPOINT, TOLLGATE_S3_ACCESS_KEY_ID and TOLLGATE_S3_SECRET_ACCESS_KEY as well',
-  })
+  .refine(
+    (env) =>
+      !env.TOLLGATE_S3_BUCKET ||
+      (env.TOLLGATE_S3_ENDPOINT && env.TOLLGATE_S3_ACCESS_KEY_ID && env.TOLLGATE_S3_SECRET_ACCESS_KEY),
+    {
+      path: ['TOLLGATE_S3_BUCKET'],
+      message: 'needs TOLLGATE_S3_ENDPOINT, TOLLGATE_S3_ACCESS_KEY_ID and TOLLGATE_S3_SECRET_ACCESS_KEY as well',
+    },
+  )
 
 export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
@@ -63,14 +71,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export class ConfigError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((line) => `  ${line}`).join('\n')}`)
+    super(
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+    )
     this.problems = problems
   }
 }
 
 export function readConfig(environment: Environment = process.env): Config {
   // An empty variable is one that is not set: compose files and CI systems make such.
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  )
   const result = schema.safeParse(given)
   const problems = result.success ? [] : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
   for (const name of Object.keys(given))

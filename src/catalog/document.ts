@@ -2,7 +2,9 @@
 import * as z from 'zod'
 import { type Pricing, pricing } from '../meter/price.ts'
 
-const name = z.string().regex(/^[a-z0-9][a-z0-9._/-]{0,99}$/, 'must be lower-case letters, digits, ".", "_", "/" or "-"')
+const name = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._/-]{0,99}$/, 'must be lower-case letters, digits, ".", "_", "/" or "-"')
 const count = z.number().int().positive()
 const milliseconds = z.number().int().min(1).max(3_600_000)
 
@@ -16,7 +18,10 @@ const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
   baseUrl: httpUrl.transform((value) => value.replace(/\/+$/, '')),
   /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
-  credential: z.string().regex(/^[A-Z][A-Z0-9_]{0,63}$/).optional(),
+  credential: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,63}$/)
+    .optional(),
   headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
   timeouts: z
     .strictObject({
@@ -97,14 +102,22 @@ const document = z
       const at = uid in doc.models ? ['models', uid] : ['endpoints', uid]
       product.routes.forEach((entry, index) => {
         if (!(entry.vendor in doc.vendors))
-          context.addIssue({ code: 'custom', path: [...at, 'routes', index, 'vendor'], message: `there is no vendor "${entry.vendor}"` })
+          context.addIssue({
+            code: 'custom',
+            path: [...at, 'routes', index, 'vendor'],
+            message: `there is no vendor "${entry.vendor}"`,
+          })
       })
       for (const problem of pricingProblems('type' in product ? product.type : 'data', product.pricing))
         context.addIssue({ code: 'custom', path: [...at, 'pricing'], message: problem })
     }
     for (const [uid, entry] of Object.entries(doc.models))
       if (entry.type === 'text' && entry.doors.length === 0)
-        context.addIssue({ code: 'custom', path: ['models', uid, 'doors'], message: 'a text model needs at least one door' })
+        context.addIssue({
+          code: 'custom',
+          path: ['models', uid, 'doors'],
+          message: 'a text model needs at least one door',
+        })
   })
 
 export type CatalogDocument = z.output<typeof document>
@@ -119,7 +132,8 @@ function pricingProblems(type: Model['type'], price: Pricing): string[] {
   const needed = { text: ['input', 'output'], image: [], video: [], data: ['call'] } as const
   const problems: string[] = []
   for (const [index, entry] of price.tiers.entries()) {
-    for (const unit of needed[type]) if (entry[unit] === undefined) problems.push(`tier ${index} has no price for "${unit}"`)
+    for (const unit of needed[type])
+      if (entry[unit] === undefined) problems.push(`tier ${index} has no price for "${unit}"`)
     if (type === 'image' && entry.image === undefined && entry.output === undefined)
       problems.push(`tier ${index} needs a price per "image" or per million "output" tokens`)
     if (type === 'video' && entry.second === undefined && entry.output === undefined)
@@ -136,5 +150,8 @@ export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: fa
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)
   if (result.success) return { ok: true, document: result.data }
-  return { ok: false, problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${issue.message}`) }
+  return {
+    ok: false,
+    problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${issue.message}`),
+  }
 }

@@ -1,4 +1,4 @@
-// The one way to Postgres: a pool, prepared statements, transactions and notifications. Int8 becomes bigint here and
+// The one way to Postgres: a pool, prepared statements and transactions. Int8 becomes bigint here and
 // nowhere else. What fails because the server is away or busy becomes the fault `unavailable`, never another.
 import pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
@@ -8,7 +8,17 @@ const POOL_WAITING_MAX = 1_000
 const QUERY_MS_MAX = 30_000
 
 export type Row = Record<string, unknown>
-export type Value = string | number | bigint | boolean | Date | Buffer | null | readonly string[] | readonly bigint[] | object
+export type Value =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Date
+  | Buffer
+  | null
+  | readonly string[]
+  | readonly bigint[]
+  | object
 
 export interface Queryable {
   /** `name` makes it a prepared statement; the text must then always be the same. */
@@ -22,8 +32,6 @@ export interface Statement {
 
 export interface Database extends Queryable {
   transaction<T>(run: (tx: Queryable) => Promise<T>): Promise<T>
-  /** Calls back for each notification, and once after every reconnection, since some may have been missed. */
-  listen(channel: string, heard: (payload: string | undefined) => void): Promise<() => Promise<void>>
   /** Calls that wait for a connection. */
   waiting(): number
   close(): Promise<void>
@@ -55,19 +63,22 @@ export function openDatabase(options: DatabaseOptions): Database {
   // Without a listener an idle connection that the server closes would end the process.
   pool.on('error', () => {})
   const prepare = options.prepare ?? true
-  const run = (client: pg.Pool | pg.PoolClient) => async (what: Statement, values: readonly Value[] = []) => {
-    try {
-      const query = prepare && what.name ? { name: what.name, text: what.text } : { text: what.text }
-      const result = await client.query({ ...query, values: values as unknown[] })
-      return result.rows
-    } catch (error) {
-      throw asDatabaseFault(error)
+  const run =
+    (client: pg.Pool | pg.PoolClient) =>
+    async (what: Statement, values: readonly Value[] = []) => {
+      try {
+        const query = prepare && what.name ? { name: what.name, text: what.text } : { text: what.text }
+        const result = await client.query({ ...query, values: values as unknown[] })
+        return result.rows
+      } catch (error) {
+        throw asDatabaseFault(error)
+      }
     }
-  }
   const query = run(pool)
   return {
     query: ((what, values) => {
-      if (pool.waitingCount > POOL_WAITING_MAX) throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'pool is full' } })
+      if (pool.waitingCount > POOL_WAITING_MAX)
+        throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'pool is full' } })
       return query(what, values)
     }) as Database['query'],
     async transaction(work) {
@@ -90,7 +101,6 @@ export function openDatabase(options: DatabaseOptions): Database {
         throw error
       }
     },
-    listen: (channel, heard) => listen(options.connection, channel, heard),
     waiting: () => pool.waitingCount,
     close: () => pool.end(),
   }
@@ -101,43 +111,9 @@ const AWAY = /^(08|53|57|58|XX|25006|40)/
 
 function asDatabaseFault(error: unknown): unknown {
   const code = (error as { code?: unknown }).code
-  const isSqlState = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && (error as { severity?: unknown }).severity !== undefined
+  const isSqlState =
+    typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && (error as { severity?: unknown }).severity !== undefined
   if (isSqlState && !AWAY.test(code)) return error
   if (error instanceof Fault) return error
   return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database', code }, cause: error })
-}
-
-const RECONNECT_MS = 500
-
-async function listen(connection: pg.PoolConfig, channel: string, heard: (payload: string | undefined) => void) {
-  let closed = false
-  let client: pg.Client | undefined
-  const connect = async (): Promise<void> => {
-    if (closed) return
-    const next = new pg.Client({ ...connection, keepAlive: true, application_name: 'tollgate-listen' } as pg.ClientConfig)
-    let retried = false
-    const retry = () => {
-      if (closed || retried) return
-      retried = true
-      next.removeAllListeners('end')
-      next.end().catch(() => {})
-      setTimeout(() => void connect(), RECONNECT_MS).unref()
-    }
-    next.on('error', retry)
-    next.on('end', retry)
-    next.on('notification', (message) => heard(message.payload))
-    try {
-      await next.connect()
-      await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      client = next
-      heard(undefined)
-    } catch {
-      retry()
-    }
-  }
-  await connect()
-  return async () => {
-    closed = true
-    await client?.end().catch(() => {})
-  }
 }

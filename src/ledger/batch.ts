@@ -24,7 +24,7 @@ export interface BatchOptions<Op, Result> {
 }
 
 export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batch<Op, Result> {
-  let waiting: Waiting<Op, Result>[] = []
+  const waiting: Waiting<Op, Result>[] = []
   let inFlight = 0
   let scheduled = false
   let idlers: Array<() => void> = []
@@ -70,6 +70,7 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
     get pending() {
       return waiting.length
     },
-    idle: () => (inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () =>
+      inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve)),
   }
 }

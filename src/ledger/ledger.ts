@@ -64,7 +64,12 @@ export interface Resolved {
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
-  grant(grant: { account: string; amount: Credits; note: string; actor: string }): Promise<{ posted: Credits; held: Credits } | undefined>
+  grant(grant: {
+    account: string
+    amount: Credits
+    note: string
+    actor: string
+  }): Promise<{ posted: Credits; held: Credits } | undefined>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
   /** Waits until everything that was asked is durable or refused. */
@@ -120,7 +125,8 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   const ledger: Ledger = {
     async reserve(reservation) {
-      if (batch.pending > PENDING_MAX) throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
+      if (batch.pending > PENDING_MAX)
+        throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
       try {
         return await insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs)
       } catch (error) {
@@ -133,7 +139,13 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     resolve: (resolution) => insist<Resolved>({ kind: 'resolve', value: resolution }, resolveForMs),
     async grant({ account, amount, note, actor }) {
-      const [row] = await database.query<{ posted: bigint; held: bigint }>(GRANT, [newId(world), account, amount, note, actor])
+      const [row] = await database.query<{ posted: bigint; held: bigint }>(GRANT, [
+        newId(world),
+        account,
+        amount,
+        note,
+        actor,
+      ])
       return row
     },
     async sweep() {
@@ -197,15 +209,33 @@ function releaseOf(reservation: Reservation): Resolution {
 }
 
 type SettledRow = [i: number, outcome: Resolved['outcome'], paid: string, loss: string, posted: string, held: string]
-type ReservedRow = [i: number, outcome: Reserved['outcome'] | 'no_account', amount: string, posted: string, held: string, detail: unknown]
+type ReservedRow = [
+  i: number,
+  outcome: Reserved['outcome'] | 'no_account',
+  amount: string,
+  posted: string,
+  held: string,
+  detail: unknown,
+]
 
 /** An operation that the database refuses must not take its neighbours with it: the group is then run one by one. */
-async function flushOrSplit(database: Database, processId: string, ops: readonly Op[]): Promise<Array<Reserved | Resolved | Error>> {
+async function flushOrSplit(
+  database: Database,
+  processId: string,
+  ops: readonly Op[],
+): Promise<Array<Reserved | Resolved | Error>> {
   try {
     return await flush(database, processId, ops)
   } catch (error) {
     if (ops.length === 1 || error instanceof Fault) throw error
-    return Promise.all(ops.map((op) => flush(database, processId, [op]).then(([result]) => result as Reserved | Resolved, (cause: Error) => cause)))
+    return Promise.all(
+      ops.map((op) =>
+        flush(database, processId, [op]).then(
+          ([result]) => result as Reserved | Resolved,
+          (cause: Error) => cause,
+        ),
+      ),
+    )
   }
 }
 
@@ -218,12 +248,10 @@ async function flush(database: Database, processId: string, ops: readonly Op[]):
     if (op.kind === 'resolve') settles.push(settleRecord(i, op.value))
     else reserves.push(reserveRecord(i, op.value))
   })
-  const [row] = await database.query<{ flushed: { settles: SettledRow[] | null; reserves: ReservedRow[] | null } }>(FLUSH, [
-    processId,
-    [...accounts],
-    JSON.stringify(settles),
-    JSON.stringify(reserves),
-  ])
+  const [row] = await database.query<{ flushed: { settles: SettledRow[] | null; reserves: ReservedRow[] | null } }>(
+    FLUSH,
+    [processId, [...accounts], JSON.stringify(settles), JSON.stringify(reserves)],
+  )
   const results = new Array<Reserved | Resolved>(ops.length)
   for (const [i, outcome, paid, loss, posted, held] of row?.flushed.settles ?? [])
     results[i] = { outcome, paid: BigInt(paid), loss: BigInt(loss), posted: BigInt(posted), held: BigInt(held) }
@@ -252,7 +280,11 @@ function settleRecord(i: number, value: Resolution): unknown {
     in: value.inputTokens,
     out: value.outputTokens,
     idem: value.idempotent,
-    keep: value.keep && { status: value.keep.status, type: value.keep.contentType, body: value.keep.body.toString('base64') },
+    keep: value.keep && {
+      status: value.keep.status,
+      type: value.keep.contentType,
+      body: value.keep.body.toString('base64'),
+    },
   }
 }
 
@@ -276,7 +308,13 @@ function reserveRecord(i: number, value: Reservation): unknown {
 function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): Reserved {
   switch (outcome) {
     case 'held':
-      return { outcome, amount: BigInt(amount), posted: BigInt(posted), held: BigInt(held), rate: detail as { max: number; left: number } | null }
+      return {
+        outcome,
+        amount: BigInt(amount),
+        posted: BigInt(posted),
+        held: BigInt(held),
+        rate: detail as { max: number; left: number } | null,
+      }
     case 'short':
       return { outcome, required: BigInt(amount), available: BigInt(posted) - BigInt(held) }
     case 'limited': {

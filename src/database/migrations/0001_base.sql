@@ -187,6 +187,12 @@ create table setting (
   value text not null
 );
 
+-- What other processes must notice: a counter a topic, bumped by the transaction that makes the change.
+create table change (
+  topic text primary key,
+  version bigint not null default 1
+);
+
 create table job (
   id text collate "C" primary key,
   account_id text collate "C" not null,

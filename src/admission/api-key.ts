@@ -1,0 +1,208 @@
+// Keys: `tg_live_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
+import { BlockList, isIP } from 'node:net'
+import { crc32 } from 'node:zlib'
+import type { Changes } from '../database/changes.ts'
+import { type Database, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { sign } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+
+/** Who calls, and what they may use. */
+export interface Principal {
+  readonly keyId: string
+  readonly accountId: string
+  /** Uids of models, `socialapi` and `siteanalytics`; null: everything. */
+  readonly models: ReadonlySet<string> | null
+  readonly expiresAtMs: number
+  readonly addresses: BlockList | null
+}
+
+export interface ApiKeys {
+  /** Throws key_missing or key_unknown; `unavailable` when the database cannot say. */
+  authenticate(
+    header: { authorization: string | undefined; xApiKey: string | undefined },
+    ip: string,
+  ): Promise<Principal> | Principal
+  /** Writes who was used lately. */
+  flushLastUsed(): Promise<void>
+}
+
+const PREFIX = 'tg_live_'
+const SHAPE = /^tg_live_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+export function makeKey(world: World): string {
+  let body = ''
+  while (body.length < 32) {
+    // Bytes past the last multiple of 62 are thrown away, so that every character is equally likely.
+    for (const byte of world.bytes(48)) if (byte < 248 && body.length < 32) body += BASE62[byte % 62]
+  }
+  return PREFIX + body + checksum(body)
+}
+
+export function digestOf(pepper: Buffer, key: string): Buffer {
+  return sign(pepper, key)
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body)
+  let text = ''
+  for (let i = 0; i < 6; i++) {
+    text = BASE62[rest % 62] + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/** Junk is told apart without asking the database. */
+export function looksLikeKey(key: string): boolean {
+  const match = SHAPE.exec(key)
+  return match !== null && checksum(match[1]!) === match[2]
+}
+
+export function readIpRanges(ranges: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (isIP(address) === 0)
+      throw new Fault('request_invalid', {
+        message: `ipRanges: "${range}" is not an address or a range such as 10.0.0.0/8.`,
+        param: 'ipRanges',
+      })
+    const width = family === 'ipv6' ? 128 : 32
+    const prefix = bits === undefined ? width : Number(bits)
+    if (!Number.isInteger(prefix) || prefix < 0 || prefix > width || bits === '')
+      throw new Fault('request_invalid', {
+        message: `ipRanges: "${range}" has no valid prefix length.`,
+        param: 'ipRanges',
+      })
+    list.addSubnet(address, prefix, family)
+  }
+  return list
+}
+
+interface KeyRow {
+  id: string
+  account_id: string
+  models: string[] | null
+  ip_ranges: string[] | null
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+const FIND = statement(
+  'key_find',
+  'select id, account_id, models, ip_ranges, expires_at, revoked_at from api_key where digest = $1',
+)
+const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
+
+const FRESH_MS = 30_000
+const STALE_MS = 60_000
+const BEHIND_MS = 2_500
+const KNOWN_MAX = 100_000
+const UNKNOWN_MAX = 10_000
+const UNKNOWN_MS = 10_000
+
+interface Known {
+  principal: Principal
+  revokedAtMs: number
+  readMs: number
+}
+
+export function createApiKeys(options: {
+  database: Database
+  changes: Changes
+  world: World
+  pepper: Buffer
+}): ApiKeys {
+  const { database, changes, world, pepper } = options
+  /** By the whole digest, never by a part of the key. */
+  const known = new Map<string, Known>()
+  const unknown = new Map<string, number>()
+  const underWay = new Map<string, Promise<Known | undefined>>()
+  const used = new Set<string>()
+  changes.watch('keys', () => {
+    known.clear()
+    unknown.clear()
+  })
+
+  async function lookUp(digest: Buffer, name: string): Promise<Known | undefined> {
+    const [row] = await database.query<KeyRow>(FIND, [digest])
+    if (!row) {
+      if (unknown.size >= UNKNOWN_MAX) unknown.clear()
+      unknown.set(name, world.elapsedMs())
+      return undefined
+    }
+    const entry: Known = {
+      principal: {
+        keyId: row.id,
+        accountId: row.account_id,
+        models: row.models && new Set(row.models),
+        expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+        addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
+      },
+      revokedAtMs: row.revoked_at?.getTime() ?? Number.POSITIVE_INFINITY,
+      readMs: world.elapsedMs(),
+    }
+    if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!)
+    known.set(name, entry)
+    return entry
+  }
+
+  function find(key: string): Known | undefined | Promise<Known | undefined> {
+    const digest = digestOf(pepper, key)
+    const name = digest.toString('latin1')
+    const nowMs = world.elapsedMs()
+    const entry = known.get(name)
+    const behind = changes.ageMs() > BEHIND_MS
+    if (entry && !behind && nowMs - entry.readMs < FRESH_MS) return entry
+    const missedMs = unknown.get(name)
+    if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
+    // Many calls with the same key that nobody knows yet ask once.
+    let asking = underWay.get(name)
+    if (!asking) {
+      asking = lookUp(digest, name)
+        .catch((error: unknown) => {
+          // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
+          if (entry && nowMs - entry.readMs < STALE_MS) return entry
+          throw error
+        })
+        .finally(() => underWay.delete(name))
+      underWay.set(name, asking)
+    }
+    return asking
+  }
+
+  function admit(entry: Known | undefined, ip: string): Principal {
+    const nowMs = world.nowMs()
+    if (!entry || nowMs >= entry.revokedAtMs || nowMs >= entry.principal.expiresAtMs) throw new Fault('key_unknown')
+    const { addresses, keyId } = entry.principal
+    if (addresses && !addresses.check(plainAddress(ip), isIP(plainAddress(ip)) === 6 ? 'ipv6' : 'ipv4'))
+      throw new Fault('access_denied', { message: 'This key may not be used from your address.' })
+    used.add(keyId)
+    return entry.principal
+  }
+
+  return {
+    authenticate({ authorization, xApiKey }, ip) {
+      const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
+      const key = bearer ?? xApiKey
+      if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
+      if (!looksLikeKey(key)) throw new Fault('key_unknown')
+      const found = find(key)
+      return found instanceof Promise ? found.then((entry) => admit(entry, ip)) : admit(found, ip)
+    },
+    async flushLastUsed() {
+      if (used.size === 0) return
+      const ids = [...used]
+      used.clear()
+      await database.query(USED, [ids])
+    },
+  }
+}
+
+/** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */
+function plainAddress(ip: string): string {
+  return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
+}

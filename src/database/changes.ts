@@ -1,0 +1,75 @@
+// How a process learns what another one changed: it asks once a second for a few counters. Unlike notifications this works
+// through every pooler, and a process that could not ask knows that it may be behind.
+import type { World } from '../kernel/world.ts'
+import { type Database, type Queryable, statement } from './database.ts'
+
+export type Topic = 'catalog' | 'keys' | 'credentials'
+
+export interface Changes {
+  watch(topic: Topic, changed: () => Promise<void> | void): void
+  /** To be called in the transaction of the change; watchers here hear of it at once through `notice`. */
+  bump(tx: Queryable, topic: Topic): Promise<void>
+  /** After the commit: this process does not wait for its own next question. */
+  notice(topic: Topic): Promise<void>
+  /** Milliseconds since the counters were last known to be current. */
+  ageMs(): number
+  start(): Promise<void>
+  stop(): void
+}
+
+const ASK_EVERY_MS = 1_000
+const ASK = statement('changes', 'select topic, version from change')
+const BUMP = statement(
+  'bump',
+  'insert into change (topic) values ($1) on conflict (topic) do update set version = change.version + 1',
+)
+
+export function createChanges(database: Database, world: World): Changes {
+  const watchers = new Map<Topic, Array<() => Promise<void> | void>>()
+  const seen = new Map<string, bigint>()
+  let lastMs = Number.NEGATIVE_INFINITY
+  let cancel: (() => void) | undefined
+  let stopped = false
+
+  async function tell(topic: Topic): Promise<void> {
+    for (const changed of watchers.get(topic) ?? []) await changed()
+  }
+
+  async function ask(first: boolean): Promise<void> {
+    const askedMs = world.elapsedMs()
+    const rows = await database.query<{ topic: Topic; version: bigint }>(ASK)
+    for (const { topic, version } of rows) {
+      const news = seen.get(topic) !== version
+      if (news && !first) await tell(topic)
+      seen.set(topic, version)
+    }
+    lastMs = askedMs
+  }
+
+  function schedule(): void {
+    if (stopped) return
+    cancel = world.after(ASK_EVERY_MS, () => {
+      // A failed question is asked again; meanwhile `ageMs` grows, and readers see that they may be behind.
+      ask(false).then(schedule, schedule)
+    })
+  }
+
+  return {
+    watch(topic, changed) {
+      watchers.set(topic, [...(watchers.get(topic) ?? []), changed])
+    },
+    async bump(tx, topic) {
+      await tx.query(BUMP, [topic])
+    },
+    notice: tell,
+    ageMs: () => world.elapsedMs() - lastMs,
+    async start() {
+      await ask(true)
+      schedule()
+    },
+    stop() {
+      stopped = true
+      cancel?.()
+    },
+  }
+}
