@@ -1,14 +1,71 @@
 // One entry per public endpoint. Paths, validation, OpenAPI, reference docs and contract tests derive from it.
 import type { Surface } from '../protocols/protocol.ts'
+import type { Field } from './field.ts'
+
+/** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
 
 export interface EndpointSpec {
-  /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the data ones are also products with a price. */
+  /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a price. */
   readonly id: string
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** With its parameters in braces: `/v1/jobs/{id}`. */
   readonly path: string
   /** Paths by which SDKs reach the same endpoint. */
   readonly aliases: readonly string[]
   readonly surface: Surface
   readonly title: string
   readonly description: string
+  /** Query and path parameters, by their case-sensitive names; their order is the order of forwarding. */
+  readonly params?: Readonly<Record<string, Field>>
+  /** The request body of a POST. */
+  readonly body?: JsonSchema
+  /** What a successful answer holds, in a sentence or two. */
+  readonly returns?: string
+}
+
+/** An endpoint that looks up data at a vendor: everything about its query is in this entry. */
+export interface DataEndpointSpec extends EndpointSpec {
+  readonly method: 'GET'
+  readonly params: Readonly<Record<string, Field>>
+  /** What the price and the usage row name. */
+  readonly product: string
+  /** The name by which a key's restrictions allow it. */
+  readonly restriction: 'socialapi' | 'siteanalytics'
+  /** The path below the vendor's base address. */
+  readonly vendorPath: string
+  /** The days that are looked at when the caller names none. Absent: the endpoint knows no days, or requires them. */
+  readonly window?: Window
+  readonly pairs: readonly Pair[]
+  readonly modes: readonly Mode[]
+  /** The most rows of an answer for which the query names no page size. */
+  readonly rowsMax: number
+}
+
+export interface Window {
+  readonly unit: 'days' | 'months'
+  readonly count: number
+  /** Explicit dates must be complete months inside this many months before the present one. */
+  readonly monthsBackMax?: number
+  /** A month selector may go with `isWindow=true`. */
+  readonly monthsMayRoll?: true
+}
+
+/** Two parameters of which the first must not lie behind the second. */
+export interface Pair {
+  readonly from: string
+  readonly to: string
+  /** Neither may be given alone. */
+  readonly together: boolean
+}
+
+/** Other defaults while a parameter has a certain value. */
+export interface Mode {
+  readonly param: string
+  readonly value: string
+  readonly defaults: Readonly<Record<string, string>>
+}
+
+export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
+  return 'product' in spec
 }

@@ -1,0 +1,138 @@
+// The parameters that many analytics endpoints share, and the standard set.
+import type {
+  BooleanField,
+  ChoiceField,
+  DateField,
+  DomainField,
+  Field,
+  IntegerField,
+  LatestField,
+  TextField,
+} from './field.ts'
+
+export const site: DomainField = {
+  kind: 'domain',
+  required: true,
+  description: 'The website to look up.',
+  example: 'example.com',
+}
+
+export const country: IntegerField = {
+  kind: 'integer',
+  min: 0,
+  default: '999',
+  description: 'Numeric country code; 999 is worldwide.',
+  example: '840',
+}
+
+export const onlyWorldwide: ChoiceField = {
+  kind: 'choice',
+  allowed: ['999'],
+  default: '999',
+  description: 'Only 999, worldwide.',
+  example: '999',
+}
+
+export const from: DateField = {
+  kind: 'date',
+  description: 'First day, inclusive. Goes with `to`, and not with `latest`.',
+  example: '2026-10-01',
+}
+
+export const to: DateField = {
+  kind: 'date',
+  description: 'Last day, inclusive. Goes with `from`, and not with `latest`.',
+  example: '2026-10-31',
+}
+
+export const compareFrom: DateField = {
+  kind: 'date',
+  description: 'First day of the period to compare with. Goes with `compareTo`.',
+  example: '2026-09-01',
+}
+
+export const compareTo: DateField = {
+  kind: 'date',
+  description: 'Last day of the period to compare with. Goes with `compareFrom`.',
+  example: '2026-09-30',
+}
+
+/** `daysMax` 0 takes only months. */
+export function latest(daysMax: number, months: readonly number[]): LatestField {
+  return {
+    kind: 'latest',
+    daysMax,
+    months,
+    description: 'The newest days or complete months instead of explicit dates.',
+    example: daysMax > 0 ? '28d' : '3m',
+  }
+}
+
+export function flag(description: string, fallback?: 'true' | 'false'): BooleanField {
+  const field = { kind: 'boolean', allowed: ['true', 'false'], description, example: fallback ?? 'true' } as const
+  return fallback === undefined ? field : { ...field, default: fallback }
+}
+
+export const onlyFalse: BooleanField = {
+  kind: 'boolean',
+  allowed: ['false'],
+  default: 'false',
+  description: 'Only false: this endpoint knows complete months, not rolling windows.',
+  example: 'false',
+}
+
+export function text(description: string, example: string, fallback?: string): TextField {
+  const field = { kind: 'text', description, example } as const
+  return fallback === undefined ? field : { ...field, default: fallback }
+}
+
+export function choice(description: string, allowed: readonly [string, ...string[]], fallback?: string): ChoiceField {
+  const field = { kind: 'choice', allowed, description, example: fallback ?? allowed[0] } as const
+  return fallback === undefined ? field : { ...field, default: fallback }
+}
+
+export function integer(description: string, min: number, max: number, fallback?: string): IntegerField {
+  const field = { kind: 'integer', min, max, description, example: fallback ?? String(min) } as const
+  return fallback === undefined ? field : { ...field, default: fallback }
+}
+
+export const page = (fallback?: string) => integer('The page, counted from 1.', 1, 1000, fallback)
+export const pageSize = (fallback?: string) => integer('Rows on a page.', 1, 1000, fallback)
+export const webSource = choice('Which visits count.', ['Total', 'Desktop', 'MobileWeb'], 'Total')
+export const granularity = (...allowed: [string, ...string[]]) => choice('The step of a series.', allowed)
+export const isWindow = flag(
+  'Whether the days are a rolling window. Without it: true for rolling days, false for months and explicit dates.',
+)
+export const subdomains = flag('Whether subdomains count.')
+export const asc = (fallback?: 'true' | 'false') => flag('Ascending order.', fallback)
+export const sort = (example: string, fallback?: string) => text('The column to sort by.', example, fallback)
+export const orderBy = (fallback: string) => text('Column and direction to sort by.', fallback, fallback)
+export const iso = text('Country as an ISO code, where the source takes one.', 'US')
+export const isDaily = (fallback?: 'false') => flag('Whether rows are given per day.', fallback)
+export const verified = flag('Whether owner-verified figures replace estimates.', 'false')
+export const ignoreFilters = (fallback?: 'false') => flag('Whether filters that contradict each other pass.', fallback)
+
+export const ROLLING_DAYS = latest(366, [])
+export const ROLLING_OR_MONTHS = latest(366, [1, 2, 3, 6])
+export const HISTORY_MONTHS = latest(0, [1, 2, 3, 4, 5, 6])
+
+/** The standard set of the contract (4.2) with an endpoint's own parameters, which may replace standard ones. */
+export function standard(own: Readonly<Record<string, Field>> = {}): Record<string, Field> {
+  return {
+    keys: site,
+    country,
+    from,
+    to,
+    latest: ROLLING_DAYS,
+    includeSubDomains: subdomains,
+    isWindow,
+    webSource,
+    timeGranularity: granularity('Daily', 'Monthly'),
+    ...own,
+  }
+}
+
+/** Without parameters that an endpoint does not take. */
+export function without(params: Readonly<Record<string, Field>>, ...names: string[]): Record<string, Field> {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !names.includes(name)))
+}

@@ -1,0 +1,114 @@
+// One parameter of an endpoint, described once. Validation, defaults, OpenAPI, reference docs, the console's forms and the
+// contract tests all read this description.
+
+interface Described {
+  readonly description: string
+  /** A valid value, for docs and forms. */
+  readonly example: string
+  readonly required?: true
+  /** Filled in when the caller gives none. */
+  readonly default?: string
+  /** Absent: in the query. */
+  readonly in?: 'path'
+}
+
+/** Text of 1 to 2048 UTF-8 bytes after trimming. `form` says in words what `pattern` asks for. */
+export interface TextField extends Described {
+  readonly kind: 'text'
+  readonly pattern?: string
+  readonly form?: string
+}
+
+/** Exactly one ASCII domain. */
+export interface DomainField extends Described {
+  readonly kind: 'domain'
+}
+
+/** The literals `true` and `false`, or only one of them. */
+export interface BooleanField extends Described {
+  readonly kind: 'boolean'
+  readonly allowed: readonly string[]
+}
+
+export interface IntegerField extends Described {
+  readonly kind: 'integer'
+  readonly min: number
+  /** Absent: any size. */
+  readonly max?: number
+}
+
+export interface ChoiceField extends Described {
+  readonly kind: 'choice'
+  readonly allowed: readonly string[]
+}
+
+/** Comma-separated values, each one of those allowed. */
+export interface ListField extends Described {
+  readonly kind: 'list'
+  readonly allowed: readonly string[]
+}
+
+/** `YYYY-MM-DD` or `YYYY|MM|DD`, a real day. */
+export interface DateField extends Described {
+  readonly kind: 'date'
+}
+
+/** `7d` for rolling days, `3m` for complete months before this one. */
+export interface LatestField extends Described {
+  readonly kind: 'latest'
+  /** 0: days are not taken. */
+  readonly daysMax: number
+  readonly months: readonly number[]
+}
+
+/** The text of a JSON array. */
+export interface JsonArrayField extends Described {
+  readonly kind: 'json-array'
+}
+
+export type Field =
+  | TextField
+  | DomainField
+  | BooleanField
+  | IntegerField
+  | ChoiceField
+  | ListField
+  | DateField
+  | LatestField
+  | JsonArrayField
+
+export const TEXT_BYTES_MAX = 2048
+export const DOMAIN_CHARS_MAX = 253
+
+/** What a field takes, in the words of refusals and docs. */
+export function allowedText(field: Field): string {
+  switch (field.kind) {
+    case 'text':
+      return field.form ?? `text of 1 to ${TEXT_BYTES_MAX} UTF-8 bytes`
+    case 'domain':
+      return `exactly one ASCII domain such as example.com, at most ${DOMAIN_CHARS_MAX} characters, without scheme, path, port or spaces; internationalised names in punycode`
+    case 'integer':
+      return field.max === undefined
+        ? `an integer of ${field.min} or more, in plain digits`
+        : `an integer from ${field.min} to ${field.max}, in plain digits`
+    case 'boolean':
+    case 'choice':
+      return field.allowed.length === 1 ? `only ${field.allowed[0]}` : `one of ${field.allowed.join(', ')}`
+    case 'list':
+      return `a comma-separated list of ${field.allowed.join(', ')}`
+    case 'date':
+      return 'a real date as YYYY-MM-DD or YYYY|MM|DD'
+    case 'latest':
+      return latestText(field)
+    case 'json-array':
+      return 'the text of a JSON array'
+  }
+}
+
+function latestText({ daysMax, months }: LatestField): string {
+  const selectors = months.map((count) => `${count}m`).join(', ')
+  const parts = []
+  if (daysMax > 0) parts.push(`1d to ${daysMax}d (rolling days)`)
+  if (months.length > 0) parts.push(`${selectors} (complete UTC months)`)
+  return parts.join(', or ')
+}
