@@ -1,0 +1,185 @@
+// A real Postgres of our own in the data directory, for whoever has not set up a server. It is made on the first start,
+// runs as long as we do, is started again when it dies, and is taken over when a killed gateway left it running.
+// How and why: docs/decisions/0003-embedded-postgres.md.
+import { mkdir, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { realWorld, type World } from '../kernel/world.ts'
+import { lockDirectory } from './directory-lock.ts'
+import { findBinaries } from './postgres-binaries.ts'
+import { type Cluster, openCluster, SUPERUSER } from './postgres-cluster.ts'
+import {
+  endOrphans,
+  findRunning,
+  launch,
+  logTail,
+  pause,
+  type Server,
+  type ServerOptions,
+  signal,
+  stopServer,
+  untilReady,
+  withClient,
+} from './postgres-server.ts'
+import { chooseUser } from './system-user.ts'
+
+export interface EmbeddedConnection {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly database: string
+  readonly password?: string
+  /** Said outright, or PGSSLMODE in the environment would ask a unix socket for TLS. */
+  readonly ssl: false
+}
+
+export interface Embedded {
+  readonly connection: EmbeddedConnection
+  /** Undefined where there are no unix sockets. */
+  readonly socketDirectory: string | undefined
+  readonly version: string
+  /** Of the server that runs at this moment; a restart changes it. */
+  readonly pid: number
+  stop(): Promise<void>
+}
+
+export interface EmbeddedOptions {
+  readonly dataDirectory: string
+  readonly log: (line: string) => void
+  readonly world?: World
+  /** TCP on the loopback with a random password instead of a unix socket. */
+  readonly loopback?: boolean
+}
+
+const DATABASE = 'tollgate'
+const RESTART_MS_FIRST = 50
+const RESTART_MS_MAX = 2_000
+
+/** Throws when another gateway uses the directory, naming its pid, and when there are no programs for this platform. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const { log, world = realWorld, loopback = process.platform === 'win32' } = options
+  await mkdir(options.dataDirectory, { recursive: true, mode: 0o700 })
+  const dataDirectory = await realpath(options.dataDirectory)
+  const lock = await lockDirectory(dataDirectory, world)
+  try {
+    const user = await chooseUser(dataDirectory)
+    const binaries = await findBinaries(dataDirectory, user)
+    const cluster = await openCluster({ dataDirectory, binaries, user, loopback, world, log })
+    const serving: ServerOptions = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world }
+    const { server, version } = await takeOverOrStart(serving, log)
+    await makeDatabase(cluster)
+    const keeper = keepRunning(server, serving, log)
+    const { host, port, password, socketDirectory } = cluster
+    return {
+      connection: {
+        ...{ host, port, user: SUPERUSER, database: DATABASE, ssl: false },
+        ...(password === undefined ? {} : { password }),
+      },
+      socketDirectory,
+      version,
+      get pid() {
+        return keeper.pid()
+      },
+      async stop() {
+        await keeper.stop()
+        await cluster.tidy()
+        lock.release()
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+async function takeOverOrStart(
+  serving: ServerOptions,
+  log: (line: string) => void,
+): Promise<{ server: Server; version: string }> {
+  const never = () => false
+  const running = await findRunning(serving)
+  if (running) {
+    const version = await untilReady(running, serving, never)
+    if (version === serving.binaries.version) {
+      signal(running.pid, 'SIGHUP') // It reads our settings anew.
+      log(`Took over the Postgres ${version} (pid ${running.pid}) that an earlier gateway left running.`)
+      return { server: running, version }
+    }
+    // Of another version, or on its way down.
+    await stopServer(running, serving)
+  }
+  const delay = backoff()
+  for (let attempt = 1; ; attempt++) {
+    const server = await launch(serving)
+    const version = await untilReady(server, serving, never)
+    if (version !== undefined) return { server, version }
+    if (attempt === 5) throw new Error(`Postgres did not start. Its log ends with:\n${logTail(serving.logFile)}`)
+    await endOrphans(serving.cluster)
+    await pause(serving.world, delay())
+  }
+}
+
+async function makeDatabase(cluster: Cluster): Promise<void> {
+  await withClient(cluster, 'postgres', async (client) => {
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [DATABASE])
+    if (rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(DATABASE)}`)
+  })
+}
+
+/** Starts the server again whenever it ends, until told to stop. */
+function keepRunning(first: Server, serving: ServerOptions, log: (line: string) => void) {
+  let server = first
+  let stopping = false
+  let cancelPause = () => {}
+  // The last chance of a process that exits without stopping us: the server shuts down in order, after we are gone.
+  const onExit = () => signal(server.pid, 'SIGINT')
+  process.on('exit', onExit)
+
+  const revive = async (): Promise<void> => {
+    const delay = backoff()
+    while (!stopping) {
+      await endOrphans(serving.cluster)
+      server = await launch(serving)
+      if ((await untilReady(server, serving, () => stopping)) !== undefined) return
+      if (stopping) return
+      log(`Postgres did not start again. Its log ends with:\n${logTail(serving.logFile)}`)
+      await new Promise<void>((resume) => {
+        const cancelTimer = serving.world.after(delay(), resume)
+        cancelPause = () => {
+          cancelTimer()
+          resume()
+        }
+      })
+    }
+  }
+  const kept = (async () => {
+    for (;;) {
+      await server.gone
+      if (stopping) return
+      log(`Postgres (pid ${server.pid}) ended unexpectedly; starting it again.`)
+      await revive()
+      if (stopping) return
+      log(`Postgres is back (pid ${server.pid}).`)
+    }
+  })()
+
+  return {
+    pid: () => server.pid,
+    async stop() {
+      stopping = true
+      cancelPause()
+      process.off('exit', onExit)
+      await stopServer(server, serving)
+      await kept
+      await stopServer(server, serving) // One that was being started at that moment.
+    },
+  }
+}
+
+function backoff(): () => number {
+  let delayMs = RESTART_MS_FIRST / 2
+  return () => {
+    delayMs = Math.min(delayMs * 2, RESTART_MS_MAX)
+    return delayMs
+  }
+}

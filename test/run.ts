@@ -1,0 +1,76 @@
+// What `npm test` runs: one real Postgres for the whole run, then node's test runner over every test file, or over those
+// whose path contains one of the arguments (or matches it as a glob).
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, matchesGlob, relative, resolve } from 'node:path'
+import { startEmbedded } from '../src/database/embedded.ts'
+import { SERVER_VARIABLE } from './database.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const PREFIX = 'tollgate-test-'
+const ABANDONED_AFTER_MS = 60_000
+const FILES_AT_ONCE = 2
+
+function chooseFiles(patterns: string[]): string[] {
+  const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT }).sort()
+  if (patterns.length === 0) return files
+  return files.filter((file) =>
+    patterns.some((pattern) => {
+      const path = relative(ROOT, resolve(pattern))
+      return file.includes(pattern) || file === path || matchesGlob(file, pattern)
+    }),
+  )
+}
+
+/** Servers of runs that were killed. Whoever still holds the lock of such a directory is alive and left alone. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(PREFIX)) continue
+    const directory = join(tmpdir(), name)
+    const made = await stat(directory).catch(() => undefined)
+    if (!made || Date.now() - made.mtimeMs < ABANDONED_AFTER_MS) continue
+    try {
+      const left = await startEmbedded({ dataDirectory: directory, log: () => {} })
+      await left.stop()
+    } catch {
+      continue
+    }
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function run(files: string[]): Promise<number> {
+  await removeAbandoned()
+  const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  const interrupted = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
+  try {
+    const server = await startEmbedded({ dataDirectory: directory, log: (line) => console.error(`[postgres] ${line}`) })
+    try {
+      const settings = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, '--test-reporter=spec']
+      const tests = spawn(process.execPath, [...settings, ...files], {
+        cwd: ROOT,
+        stdio: 'inherit',
+        env: { ...process.env, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
+      })
+      interrupted.signal.addEventListener('abort', () => tests.kill(interrupted.signal.reason as NodeJS.Signals))
+      return await new Promise<number>((done, fail) => {
+        tests.once('error', fail)
+        tests.once('close', (code) => done(code ?? 1))
+      })
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+const files = chooseFiles(process.argv.slice(2))
+if (files.length === 0) {
+  console.error(`No test file matches ${process.argv.slice(2).join(' ')}.`)
+  process.exit(1)
+}
+process.exit(await run(files))
