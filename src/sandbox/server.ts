@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { World } from '../kernel/world.ts'
 import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
+import { chatRoom } from './openai-chat.ts'
 import { type Room, type RoomContext, SIMULATED_HEADER } from './room.ts'
 
 export interface SandboxOptions {
@@ -22,7 +23,7 @@ export interface Sandbox {
 
 /** Every simulated vendor. A room with state is made anew for each sandbox. */
 function openRooms(): Room[] {
-  return []
+  return [chatRoom]
 }
 
 const BODY_TEXT_MAX = 64 * 1024

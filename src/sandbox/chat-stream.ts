@@ -1,0 +1,100 @@
+// The streamed form of a chat completion, with each vendor's habits.
+import type { ServerResponse } from 'node:http'
+import { record } from './json.ts'
+import { faultMessage } from './misbehave.ts'
+import { CHAT_FINISH, type ChatAnswer, signature } from './openai-chat.ts'
+import { openaiError } from './refusal.ts'
+import type { RoomContext } from './room.ts'
+import { EventStream } from './stream.ts'
+import { streamPieces } from './tokens.ts'
+import { chatUsage } from './usage.ts'
+
+/** Vendors send a tool's arguments in fragments that do not respect JSON. */
+const ARGUMENT_CHARS = 12
+
+export async function streamChat(res: ServerResponse, ctx: RoomContext, answer: ChatAnswer): Promise<void> {
+  const { head, family, body, reply, triggers, n } = answer
+  const out = new EventStream(res, ctx, triggers)
+  const wantsUsage = record(body.stream_options).include_usage === true
+  const usage = chatUsage(reply.usage, triggers, n)
+  // These two report usage with the finish, and do so unasked.
+  const usageWithFinish = family === 'gamma' || family === 'zeta'
+  const errorAfter = triggers.number('error-in-stream')
+  const frame = JSON.stringify({
+    id: head.id,
+    object: 'chat.completion.chunk',
+    created: head.created,
+    model: head.model,
+  }).slice(0, -1)
+  const send = (index: number, delta: unknown, finish: string | null = null, extra = '') =>
+    out.write(
+      `data: ${frame},"choices":[{"index":${index},"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}]${extra}${wantsUsage && extra === '' ? ',"usage":null' : ''}}\n\n`,
+    )
+
+  if (triggers.has('huge-line')) {
+    await out.write('data: {"id":"')
+    await out.fill(triggers.number('huge-line') ?? 64_000_000, (text) => text)
+  }
+  for (let index = 0; index < n && !out.over; index++) {
+    await send(index, { role: 'assistant', content: '', refusal: null })
+    for (const delta of deltas(answer)) {
+      if (errorAfter !== undefined && ctx.call.chunks >= errorAfter) {
+        await out.data(openaiError(500, faultMessage(500)))
+        return out.end()
+      }
+      await send(index, delta)
+      if (out.over) return
+    }
+    const big = triggers.number('big')
+    if (big !== undefined) {
+      await out.fill(
+        big,
+        (text) =>
+          `data: ${frame},"choices":[{"index":${index},"delta":{"content":"${text}"},"finish_reason":null}]}\n\n`,
+      )
+    }
+    if (triggers.has('empty') || triggers.has('no-finish')) continue
+    const extra = usageWithFinish && usage !== undefined && index === n - 1 ? `,"usage":${JSON.stringify(usage)}` : ''
+    await send(index, {}, CHAT_FINISH[reply.finish], extra)
+  }
+  if (wantsUsage && usage !== undefined && !usageWithFinish && !triggers.has('empty')) {
+    await out.write(`data: ${frame},"choices":[],"usage":${JSON.stringify(usage)}}\n\n`)
+  }
+  if (!triggers.has('empty') && !triggers.has('no-finish') && !triggers.has('no-done'))
+    await out.write('data: [DONE]\n\n')
+  out.end()
+}
+
+function* deltas({ family, body, reply }: ChatAnswer): Generator<unknown> {
+  const { reasoning, pieces, calls } = reply
+  if (reasoning !== '') {
+    if (family === 'gamma' || family === 'epsilon') {
+      for (const piece of streamPieces(reasoning)) yield { content: null, reasoning_content: piece }
+    } else if (family === 'zeta' && body.reasoning_split === true) {
+      // Each piece repeats all that came before: a snapshot, not a delta.
+      let soFar = ''
+      for (const piece of streamPieces(reasoning)) {
+        soFar += piece
+        yield { reasoning_details: [{ type: 'reasoning.text', id: 'reasoning-text-1', index: 0, text: soFar }] }
+      }
+    } else if (family === 'zeta') {
+      // The tags are cut across pieces, because nothing promises that they are not.
+      for (const piece of ['<th', 'ink>\n', ...streamPieces(reasoning), '\n</thi', 'nk>\n', '\n'])
+        yield { content: piece }
+    }
+  }
+  for (const piece of pieces) yield { content: piece }
+  for (const [index, call] of calls.entries()) {
+    const { id, name } = call
+    if (family === 'delta') {
+      // One whole call a piece, without an index.
+      const extra = index === 0 ? { extra_content: signature(id) } : {}
+      yield { tool_calls: [{ id, type: 'function', function: { name, arguments: call.arguments }, ...extra }] }
+      continue
+    }
+    yield { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }
+    for (let at = 0; at < call.arguments.length; at += ARGUMENT_CHARS) {
+      yield { tool_calls: [{ index, function: { arguments: call.arguments.slice(at, at + ARGUMENT_CHARS) } }] }
+    }
+  }
+}

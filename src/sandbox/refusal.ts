@@ -1,0 +1,35 @@
+// A vendor's "no" to a request, in whatever words its format uses.
+
+export class Refusal extends Error {
+  readonly status: number
+  readonly param: string | null
+  readonly code: string | null
+
+  constructor(status: number, message: string, param: string | null = null, code: string | null = null) {
+    super(message)
+    this.status = status
+    this.param = param
+    this.code = code
+  }
+}
+
+const OPENAI_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'insufficient_quota',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+}
+
+const OPENAI_CODES: Readonly<Record<number, string>> = {
+  401: 'invalid_api_key',
+  402: 'insufficient_quota',
+  404: 'model_not_found',
+  429: 'rate_limit_exceeded',
+}
+
+/** The error body of the chat, Responses and image APIs. */
+export function openaiError(status: number, message: string, param: string | null = null, code: string | null = null) {
+  const type = OPENAI_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  return { error: { message, type, param, code: code ?? OPENAI_CODES[status] ?? null } }
+}

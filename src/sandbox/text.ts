@@ -1,0 +1,77 @@
+// What the three text formats have in common: a question in neutral words, and the answer that the sandbox composes.
+import type { Json } from './json.ts'
+
+export interface TextTool {
+  readonly name: string
+  readonly description: string
+  readonly schema: Json
+}
+
+export interface TextTurn {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly text: string
+  readonly images: number
+  /** On a tool turn: the name of the tool that answered, where the conversation tells. */
+  readonly toolName?: string
+}
+
+export type ToolChoice = 'none' | 'auto' | 'required' | { readonly name: string }
+
+export interface TextAsk {
+  readonly model: string
+  readonly turns: readonly TextTurn[]
+  readonly tools: readonly TextTool[]
+  readonly toolChoice: ToolChoice
+  readonly parallelTools: boolean
+  /** The JSON schema that the answer must follow; `json` for any object. */
+  readonly format: Json | 'json' | undefined
+  readonly outputTokensMax: number | undefined
+  readonly stop: readonly string[]
+  /** The model reasons before it answers. */
+  readonly reasons: boolean
+  readonly seed: number | undefined
+}
+
+export interface TextCall {
+  readonly id: string
+  readonly name: string
+  /** JSON. */
+  readonly arguments: string
+}
+
+export interface TextUsage {
+  /** All of the prompt, with what was cached. */
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite: number
+  /** All of the output, with reasoning. */
+  readonly output: number
+  readonly reasoning: number
+}
+
+export interface TextReply {
+  readonly reasoning: string
+  readonly text: string
+  /** The text in the pieces in which it is streamed. */
+  readonly pieces: readonly string[]
+  readonly calls: readonly TextCall[]
+  readonly finish: 'stop' | 'stop-sequence' | 'length' | 'tool'
+  readonly stopSequence: string | undefined
+  readonly usage: TextUsage
+}
+
+/** The turn that the answer is to, and what tools said after it. */
+export function lastUserTurn(turns: readonly TextTurn[]): TextTurn | undefined {
+  return turns.findLast((turn) => turn.role === 'user' && turn.text !== '') ?? turns.findLast((t) => t.role === 'user')
+}
+
+export function toolResults(turns: readonly TextTurn[]): readonly TextTurn[] {
+  const from = turns.findLastIndex((turn) => turn.role !== 'tool') + 1
+  return turns.slice(from)
+}
+
+/** Where triggers are looked for: the newest question and the system prompt, so that an old fault does not haunt a chat. */
+export function triggerTexts(ask: Pick<TextAsk, 'model' | 'turns'>): string[] {
+  const system = ask.turns.filter((turn) => turn.role === 'system').map((turn) => turn.text)
+  return [lastUserTurn(ask.turns)?.text ?? '', ask.model, ...system]
+}
