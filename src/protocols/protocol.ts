@@ -46,6 +46,10 @@ export interface Ask {
    * output, and the ask is opened with that cap.
    */
   readonly outputOpen?: { readonly floorTokens: number }
+  /** No honest vendor reports more output than this, over all choices; what is beyond is nonsense and not charged. */
+  readonly outputTokensMost?: number
+  /** How many answers were asked for; an output cap holds for each. */
+  readonly choices?: number
   /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
   readonly needs?: readonly string[]
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
@@ -58,6 +62,8 @@ export interface OpenOptions {
   /** The output cap to send upstream, when the hold covers less than the ask's worst case. */
   readonly outputTokensCap?: number
   readonly signal: AbortSignal
+  /** The caller's headers that some formats forward, such as anthropic-version. */
+  readonly callerHeaders?: Readonly<Record<string, string>>
 }
 
 export interface Exchange {
@@ -66,8 +72,23 @@ export interface Exchange {
   answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
   /** Present when the ask streams and the vendor's 2xx answer is a stream. */
   stream?(headers: Readonly<Record<string, string>>): StreamRelay
+  /**
+   * Present when the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed as it comes, unread. Looks
+   * at the headers only, and throws upstream_garbled when they promise something else.
+   */
+  pass?(headers: Readonly<Record<string, string>>): Passed
   /** The vendor's own words in a non-2xx body, if any, for the callers' message; undefined when there are none. */
   errorText?(body: Buffer): string | undefined
+  /** Undoes what the exchange left behind (a stored file) when the call fails after all. */
+  discard?(): Promise<void>
+  /** When a 429 may be tried again, where the vendor says it in headers of its own. */
+  retryAfterSeconds?(headers: Readonly<Record<string, string>>): number | undefined
+}
+
+/** What is known of an answer that is relayed unread. */
+export interface Passed {
+  readonly contentType: string
+  readonly usage: Usage
 }
 
 export interface Answer {
