@@ -1,0 +1,121 @@
+// The last gate before a vendor: the durable hold, with every limit checked by the same statement.
+import type { Catalog, Product } from '../catalog/store.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Ledger, Reservation } from '../ledger/ledger.ts'
+import { chargeOf, tierOf } from '../meter/charge.ts'
+import type { Ask } from '../protocols/protocol.ts'
+import type { Principal } from './api-key.ts'
+
+export interface Application {
+  readonly requestId: string
+  readonly principal: Principal
+  readonly ask: Ask
+  readonly catalog: Catalog
+  readonly product: Product
+  readonly idempotency?: { readonly key: string; readonly requestHash: string }
+  readonly job?: Reservation['job']
+}
+
+export interface Admitted {
+  readonly id: string
+  readonly held: Credits
+  readonly rate: { max: number; left: number } | null
+  /** Set when the account could afford less than the ask's worst case. */
+  readonly outputTokensCap?: number
+}
+
+export interface Estimate {
+  readonly want: Credits
+  readonly floor: Credits
+}
+
+const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
+
+/** What a call would hold: its worst case, and the least that is worth holding. */
+export function estimate(ask: Ask, product: Product): Estimate {
+  const want = chargeOf(product.pricing, ask.worst, ask.price).amount
+  if (!ask.outputOpen) return { want, floor: want }
+  const floorTokens = Math.min(ask.outputOpen.floorTokens * (ask.choices ?? 1), ask.worst.output ?? 0)
+  return { want, floor: chargeOf(product.pricing, { ...ask.worst, output: floorTokens }, ask.price).amount }
+}
+
+/** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
+export async function admit(application: Application, ledger: Ledger): Promise<Admitted | 'replay'> {
+  const { ask, product, principal, requestId, catalog } = application
+  const { want, floor } = estimate(ask, product)
+  const reserved = await ledger.reserve({
+    id: requestId,
+    account: principal.accountId,
+    key: principal.keyId,
+    product: ask.product,
+    catalogVersion: catalog.version,
+    want,
+    floor,
+    tokens: TOKEN_UNITS.reduce((sum, unit) => sum + (ask.worst[unit] ?? 0), 0),
+    ...(application.idempotency ? { idempotency: application.idempotency } : {}),
+    ...(application.job ? { job: application.job } : {}),
+  })
+  switch (reserved.outcome) {
+    case 'held': {
+      const { amount: held, rate } = reserved
+      return held < want
+        ? { id: requestId, held, rate, outputTokensCap: affordableOutput(ask, product, held) }
+        : { id: requestId, held, rate }
+    }
+    case 'short':
+      throw new Fault('credits_short', {
+        message: `Insufficient credit: this call needs ${formatCredits(floor)} credits, ${formatCredits(reserved.available)} are available.`,
+      })
+    case 'limited':
+      throw limitFault(reserved.limit, reserved.max, reserved.waitSeconds)
+    case 'idem_conflict':
+      throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
+    case 'idem_running':
+      throw new Fault('conflict', {
+        message: 'A request with this Idempotency-Key is still running.',
+        retryAfterSeconds: 1,
+      })
+    case 'idem_replay':
+      return 'replay'
+  }
+}
+
+/** How many output tokens the held amount covers beside the rest of the worst case. */
+function affordableOutput(ask: Ask, product: Product, held: Credits): number {
+  const rest = chargeOf(product.pricing, { ...ask.worst, output: 0 }, ask.price).amount
+  const rate = tierOf(product.pricing, ask.worst, ask.price).output ?? 1n
+  const tokens = rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)
+  return Math.max(1, Math.floor(tokens / (ask.choices ?? 1)))
+}
+
+const LIMIT_WORDS: Record<string, string> = {
+  requestsPerMinute: 'requests per minute',
+  tokensPerMinute: 'tokens per minute',
+  concurrency: 'calls at the same time',
+  spendTotal: 'spend in total',
+  spendPerDay: 'spend per day (UTC)',
+  spendPerMonth: 'spend per month (UTC)',
+}
+
+function limitFault(limit: string, max: string, waitSeconds: number): Fault {
+  const spend = limit.startsWith('spend')
+  const shown = spend ? `${formatCredits(BigInt(max))} credits` : max
+  const headers: Record<string, string> = { 'x-tollgate-limit': limit }
+  if (limit === 'requestsPerMinute') Object.assign(headers, rateHeaders({ max: Number(max), left: 0 }, waitSeconds))
+  // Trying again within the SDKs' patience cannot help against a spent budget.
+  if (spend) headers['x-should-retry'] = 'false'
+  return new Fault('rate_limited', {
+    message: `Rate limit exceeded: ${shown} ${LIMIT_WORDS[limit] ?? limit}. Try again in ${waitSeconds} s.`,
+    retryAfterSeconds: waitSeconds,
+    headers,
+  })
+}
+
+export function rateHeaders(rate: { max: number; left: number }, resetSeconds = 60): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(rate.max),
+    'x-ratelimit-remaining-requests': String(Math.max(0, rate.left)),
+    'x-ratelimit-reset-requests': `${resetSeconds}s`,
+  }
+}

@@ -1,0 +1,51 @@
+// Same account, same Idempotency-Key, same request within a day: the stored answer again, and no second effect.
+import { createHash } from 'node:crypto'
+import { type Database, statement } from '../database/database.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+
+const KEY_CHARS_MAX = 255
+/** Answers beyond this are not stored; the key is then free again. */
+export const KEPT_BYTES_MAX = 8_000_000
+
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  if (header.length === 0 || header.length > KEY_CHARS_MAX || !/^[\x21-\x7e]+( *[\x21-\x7e]+)*$/.test(header))
+    throw invalid(`Idempotency-Key must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`, 'Idempotency-Key')
+  return header
+}
+
+export function hashRequest(endpoint: string, body: string | Buffer): string {
+  return createHash('sha256').update(endpoint).update('\n').update(body).digest('base64url')
+}
+
+const STORED = statement(
+  'idempotency_stored',
+  'select status, content_type, body from idempotency where account_id = $1 and key = $2',
+)
+const FORGET = statement(
+  'idempotency_forget',
+  `delete from idempotency where created_at < now() - interval '24 hours' and status is not null`,
+)
+
+export interface Replayable {
+  readonly principal: { readonly accountId: string }
+  readonly idempotency?: { readonly key: string }
+  readonly out: { send(status: number, headers: Record<string, string>, body: Buffer): void }
+}
+
+export async function replay(call: Replayable, database: Database): Promise<void> {
+  const [row] = await database.query<{ status: number | null; content_type: string; body: Buffer }>(STORED, [
+    call.principal.accountId,
+    call.idempotency!.key,
+  ])
+  if (!row || row.status === null)
+    throw new Fault('conflict', {
+      message: 'A request with this Idempotency-Key has just changed; try again.',
+      retryAfterSeconds: 1,
+    })
+  call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, row.body)
+}
+
+export async function forgetOldAnswers(database: Database): Promise<void> {
+  await database.query(FORGET)
+}

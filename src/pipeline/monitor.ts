@@ -1,0 +1,102 @@
+// What happens right now and what just happened: the live list, the counters, and one log line per call.
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import type { Usage } from '../meter/usage.ts'
+
+export interface Seen {
+  held(amount: Credits): void
+  end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage }): void
+}
+
+export interface LiveCall {
+  readonly id: string
+  readonly atMs: number
+  readonly account: string
+  readonly product: string
+  readonly door: string
+  readonly stream: boolean
+  running: boolean
+  status: number | null
+  outcome: string | null
+  charged: Credits
+  durationMs: number
+}
+
+export interface Meters {
+  call(call: LiveCall, usage: Usage | undefined): void
+  held(amount: Credits): void
+}
+
+export interface Monitor {
+  begin(call: {
+    readonly requestId: string
+    readonly principal: { readonly accountId: string; readonly keyId: string }
+    readonly ask: { readonly product: string; readonly stream: boolean }
+    readonly door: string
+    readonly startedMs: number
+  }): Seen
+  live(): LiveCall[]
+  readonly running: number
+}
+
+const KEPT = 200
+
+export function createMonitor(options: { world: World; log: Log; meters?: Meters }): Monitor {
+  const { world, log, meters } = options
+  const ring: LiveCall[] = []
+  let next = 0
+  let running = 0
+  return {
+    begin({ requestId, principal, ask, door, startedMs }) {
+      const call: LiveCall = {
+        id: requestId,
+        atMs: world.nowMs(),
+        account: principal.accountId,
+        product: ask.product,
+        door,
+        stream: ask.stream,
+        running: true,
+        status: null,
+        outcome: null,
+        charged: 0n,
+        durationMs: 0,
+      }
+      ring[next] = call
+      next = (next + 1) % KEPT
+      running += 1
+      return {
+        held: (amount) => meters?.held(amount),
+        end({ status, outcome, charged, usage }) {
+          if (!call.running) return
+          running -= 1
+          call.running = false
+          call.status = status
+          call.outcome = outcome
+          call.charged = charged
+          call.durationMs = Math.round(world.elapsedMs() - startedMs)
+          meters?.call(call, usage)
+          log.info(
+            {
+              requestId,
+              account: call.account,
+              key: principal.keyId,
+              product: call.product,
+              door,
+              stream: call.stream,
+              status,
+              outcome,
+              charged: formatCredits(charged),
+              ms: call.durationMs,
+            },
+            'call',
+          )
+        },
+      }
+    },
+    live: () => [...ring.slice(next), ...ring.slice(0, next)].filter(Boolean).reverse(),
+    get running() {
+      return running
+    },
+  }
+}

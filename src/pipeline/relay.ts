@@ -1,0 +1,220 @@
+// The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
+import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import type { StreamRelay } from '../protocols/protocol.ts'
+import { type Answered, answerHeaders, GONE, type PathDeps } from './serve.ts'
+import { estimatedUsage, type Receipt, receiptComment, type Settled, settle } from './settle.ts'
+
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+/** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
+const PASS_BYTES_MIN = 1024 * 1024
+const DRAIN_MS_MAX = 30_000
+/** A vendor that has said its last event but does not close gets this long. */
+const LINGER_MS = 1_000
+
+export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<Settled> {
+  const { reply, exchange } = answered.attempted
+  if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= PASS_BYTES_MIN)
+    return relayUnread(answered, deps)
+  try {
+    const body = await reply.read(ANSWER_BYTES_MAX)
+    const answer = await exchange.answer(body, reply.headers)
+    const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
+    const status = answer.status ?? 200
+    const receipt = await settle(
+      answered,
+      {
+        usage,
+        estimated: answer.usage === undefined,
+        status,
+        ...(answer.price ? { price: answer.price } : {}),
+        ...keepOf(answered, status, answer.contentType, () => Buffer.from(answer.body)),
+      },
+      deps,
+    )
+    answered.out.send(
+      status,
+      { 'content-type': answer.contentType, ...answer.headers, ...receiptHeaders(receipt), ...answerHeaders(answered) },
+      answer.body,
+    )
+    return receipt
+  } catch (error) {
+    reply.abort()
+    await exchange.discard?.()
+    // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
+    if (answered.out.signal.aborted)
+      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: 499 }, deps)
+    throw error
+  }
+}
+
+/** The last piece waits for the settlement; everything before it goes out as it comes. */
+async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled> {
+  const { out, attempted } = answered
+  const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
+  let last: Buffer | undefined
+  try {
+    await attempted.reply.pipe((chunk) => {
+      const piece = last
+      last = chunk
+      if (!out.started) out.startStream({ 'content-type': contentType, ...answerHeaders(answered) })
+      return piece && out.write(piece)
+    })
+  } catch (error) {
+    attempted.reply.abort()
+    out.destroy()
+    if (out.signal.aborted) return settle(answered, { usage, estimated: false, status: 499 }, deps)
+    throw error
+  }
+  const receipt = await settle(answered, { usage, estimated: false, status: 200 }, deps)
+  out.end(last ?? '')
+  return receipt
+}
+
+export async function relayStream(answered: Answered, deps: PathDeps): Promise<Settled> {
+  const { out, attempted, requestId } = answered
+  const { reply, candidate } = attempted
+  const relay = attempted.exchange.stream!(reply.headers)
+  const kept: Array<string | Buffer> | undefined = answered.idempotency && []
+  const drain = candidate.vendor.onAbort === 'drain'
+  let gone = false
+
+  const watched = {
+    wroteMs: deps.world.elapsedMs(),
+    fullMs: 0,
+    quiet() {
+      start()
+      void out.write(relay.keepAlive)
+    },
+    stuck: () => out.destroy(),
+  }
+  const unwatch = deps.watch.add(watched)
+
+  function start(): void {
+    if (!out.started)
+      out.startStream({
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache, no-transform',
+        'x-accel-buffering': 'no',
+        ...answerHeaders(answered),
+      })
+  }
+
+  function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
+    if (piece === undefined || piece.length === 0 || gone) return undefined
+    start()
+    kept?.push(piece)
+    watched.wroteMs = deps.world.elapsedMs()
+    const full = out.write(piece)
+    if (!full) return undefined
+    watched.fullMs = watched.wroteMs
+    return full.then(() => {
+      watched.fullMs = 0
+    })
+  }
+
+  try {
+    await readAll(relay, answered, deps, forward)
+    if (relay.state.fault) throw relay.state.fault
+    if (!relay.state.terminal)
+      throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
+    const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen)
+    const receipt = await settle(
+      answered,
+      {
+        usage,
+        estimated: relay.state.usage === undefined,
+        status: 200,
+        ...keepOf(answered, 200, 'text/event-stream; charset=utf-8', () =>
+          Buffer.concat([...kept!, relay.finish('')].map((piece) => Buffer.from(piece))),
+        ),
+      },
+      deps,
+    )
+    start()
+    out.end(relay.finish(receiptComment(receipt)))
+    return receipt
+  } catch (error) {
+    gone = out.signal.aborted
+    if (gone && drain) await drainRest(relay, answered, deps)
+    reply.abort()
+    await attempted.exchange.discard?.()
+    const { usage, outputTokensSeen } = relay.state
+    if (gone) {
+      if (usage) return await settle(answered, { usage, estimated: false, status: 499 }, deps)
+      if (outputTokensSeen > 0)
+        return await settle(
+          answered,
+          { usage: estimatedUsage(answered, outputTokensSeen), estimated: true, status: 499 },
+          deps,
+        )
+      throw GONE
+    }
+    const fault = asFault(error)
+    // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
+    const settled = usage ? await settle(answered, { usage, estimated: false, status: fault.status }, deps) : undefined
+    if (!out.started) throw fault
+    deps.log.warn(
+      { requestId, vendor: candidate.vendorName, fault: fault.kind, ...fault.details.internal },
+      'stream broke',
+    )
+    out.end(relay.fail(fault, requestId))
+    if (settled) return settled
+    throw fault
+  } finally {
+    unwatch()
+  }
+}
+
+/** Reads to the vendor's terminal event: some never close their connection after it. */
+async function readAll(
+  relay: StreamRelay,
+  answered: Answered,
+  deps: PathDeps,
+  forward: (piece: string | Buffer | undefined) => Promise<void> | undefined,
+): Promise<void> {
+  const { reply } = answered.attempted
+  let terminal: () => void = () => {}
+  const seen = new Promise<void>((resolve) => {
+    terminal = resolve
+  })
+  const ended = reply
+    .pipe((chunk) => {
+      const wait = forward(relay.push(chunk))
+      if (relay.state.terminal || relay.state.fault) terminal()
+      return wait
+    })
+    .then(() => {
+      const wait = forward(relay.end())
+      return wait
+    })
+  await Promise.race([ended, seen])
+  if (relay.state.terminal) {
+    const cut = deps.world.after(LINGER_MS, () => reply.abort())
+    ended.catch(() => undefined).finally(cut)
+  } else ended.catch(() => undefined)
+}
+
+async function drainRest(relay: StreamRelay, answered: Answered, deps: PathDeps): Promise<void> {
+  const { reply } = answered.attempted
+  const cut = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
+  await reply
+    .pipe((chunk) => {
+      relay.push(chunk)
+      if (relay.state.terminal) reply.abort()
+      return undefined
+    })
+    .catch(() => undefined)
+  cut()
+}
+
+function keepOf(answered: Answered, status: number, contentType: string, body: () => Buffer) {
+  if (!answered.idempotency) return {}
+  const bytes = body()
+  return bytes.length > KEPT_BYTES_MAX ? {} : { keep: { status, contentType, body: bytes } }
+}
+
+function receiptHeaders(receipt: Receipt): Record<string, string> {
+  return { 'x-tollgate-charge': formatCredits(receipt.charged), 'x-tollgate-balance': formatCredits(receipt.balance) }
+}

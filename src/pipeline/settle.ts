@@ -1,0 +1,114 @@
+// From usage to money: what an ending costs, and its one resolution.
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Fault } from '../kernel/fault.ts'
+import type { Resolution } from '../ledger/ledger.ts'
+import { chargeOf } from '../meter/charge.ts'
+import type { Usage } from '../meter/usage.ts'
+import type { PriceAttributes } from '../protocols/protocol.ts'
+import type { Answered, Held, PathDeps } from './serve.ts'
+
+export interface Settled {
+  readonly status: number
+  readonly outcome: string
+  readonly charged: Credits
+  readonly usage?: Usage
+}
+
+export interface Ending {
+  readonly usage: Usage
+  readonly estimated: boolean
+  readonly status: number
+  readonly price?: PriceAttributes
+  readonly keep?: NonNullable<Resolution['keep']>
+}
+
+export interface Receipt extends Settled {
+  readonly balance: Credits
+}
+
+/** Half of the worst case: the worst case counts a token for every two bytes of the prompt, and four are usual. */
+export function likelyInput(held: Held): number {
+  return Math.ceil((held.ask.worst.input ?? 0) / 2)
+}
+
+/** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
+export function estimatedUsage(held: Held, outputTokens: number): Usage {
+  const { worst } = held.ask
+  if (worst.input === undefined && worst.output === undefined) return worst
+  return { input: likelyInput(held), output: outputTokens }
+}
+
+/** Nonsense is cut to what the call can have used. */
+export function saneUsage(held: Held, usage: Usage, deps: PathDeps): Usage {
+  const { ask } = held
+  const outputMost = ask.outputTokensMost ?? Number.POSITIVE_INFINITY
+  // A token is at least a byte, and the worst case counted one for every two bytes; the rest is room for hidden prompts.
+  const inputMost = ask.worst.input === undefined ? Number.POSITIVE_INFINITY : ask.worst.input * 2 + 10_000
+  const input = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
+  if ((usage.output ?? 0) <= outputMost && input <= inputMost) return usage
+  deps.log.warn(
+    { requestId: held.requestId, product: ask.product, usage, anomaly: true },
+    'vendor reported impossible usage',
+  )
+  const sane = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
+  return input <= inputMost ? sane : { ...sane, input: likelyInput(held), cachedInput: 0, cacheWrite: 0 }
+}
+
+export async function settle(answered: Answered, ending: Ending, deps: PathDeps): Promise<Receipt> {
+  const usage = ending.estimated ? ending.usage : saneUsage(answered, ending.usage, deps)
+  const charge = chargeOf(answered.product.pricing, usage, { ...answered.ask.price, ...ending.price })
+  // An estimate is never above the hold.
+  const amount = ending.estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
+  const resolved = await deps.ledger.resolve({
+    ...resolutionOf(answered, ending.status, deps),
+    kind: 'settled',
+    charge: amount,
+    lines: charge.lines,
+    estimated: ending.estimated,
+    route: answered.attempted.candidate.number,
+    firstByteMs: answered.attempted.firstByteMs,
+    inputTokens: (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0),
+    outputTokens: usage.output ?? 0,
+    ...(ending.keep ? { keep: ending.keep } : {}),
+  })
+  if (resolved.loss > 0n)
+    deps.log.warn(
+      { requestId: answered.requestId, product: answered.ask.product, loss: formatCredits(resolved.loss) },
+      'charge above what the account had',
+    )
+  return { status: ending.status, outcome: 'settled', charged: resolved.paid, balance: resolved.posted, usage }
+}
+
+export async function release(held: Held, fault: Fault, deps: PathDeps): Promise<void> {
+  try {
+    await deps.ledger.resolve({ ...resolutionOf(held, fault.status, deps), kind: 'released', charge: 0n, lines: [] })
+  } catch (error) {
+    // The sweep will expire it; the caller still learns of the fault that mattered.
+    deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
+  }
+}
+
+function resolutionOf(held: Held, status: number, deps: PathDeps): Omit<Resolution, 'kind' | 'charge' | 'lines'> {
+  return {
+    id: held.admitted.id,
+    account: held.principal.accountId,
+    key: held.principal.keyId,
+    product: held.ask.product,
+    catalogVersion: held.catalog.version,
+    door: held.door,
+    status,
+    estimated: false,
+    stream: held.ask.stream,
+    route: 0,
+    durationMs: deps.world.elapsedMs() - held.startedMs,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    idempotent: held.idempotency !== undefined,
+  }
+}
+
+/** An SSE comment with the cost, for the end of a stream. */
+export function receiptComment(receipt: Receipt): string {
+  return `: tollgate charge=${formatCredits(receipt.charged)} balance=${formatCredits(receipt.balance)}\n`
+}

@@ -1,0 +1,52 @@
+// One slow clock for all open streams: keep-alives for quiet ones, an end for callers that do not read.
+import type { World } from '../kernel/world.ts'
+
+export interface Watched {
+  /** Last time that something was written to the caller. */
+  wroteMs: number
+  /** Since when the caller's socket has been full; 0 while it is not. */
+  fullMs: number
+  quiet(): void
+  stuck(): void
+}
+
+export interface StreamWatch {
+  add(stream: Watched): () => void
+  readonly open: number
+  stop(): void
+}
+
+const LOOK_EVERY_MS = 2_000
+const QUIET_MS = 10_000
+const STUCK_MS = 30_000
+
+export function createStreamWatch(world: World): StreamWatch {
+  const streams = new Set<Watched>()
+  let cancel: (() => void) | undefined
+
+  function look(): void {
+    const nowMs = world.elapsedMs()
+    for (const stream of streams) {
+      if (stream.fullMs > 0 && nowMs - stream.fullMs > STUCK_MS) stream.stuck()
+      else if (stream.fullMs === 0 && nowMs - stream.wroteMs > QUIET_MS) {
+        stream.wroteMs = nowMs
+        stream.quiet()
+      }
+    }
+    cancel = streams.size > 0 ? world.after(LOOK_EVERY_MS, look) : undefined
+  }
+
+  return {
+    add(stream) {
+      streams.add(stream)
+      cancel ??= world.after(LOOK_EVERY_MS, look)
+      return () => streams.delete(stream)
+    },
+    get open() {
+      return streams.size
+    },
+    stop() {
+      cancel?.()
+    },
+  }
+}

@@ -1,0 +1,86 @@
+// Which routes an ask may take, in which order.
+import type { CatalogDocument, Model, Route, Vendor } from '../catalog/document.ts'
+import type { World } from '../kernel/world.ts'
+import type { Ask, ProtocolName, Target } from '../protocols/protocol.ts'
+
+export interface Candidate {
+  /** The route's place in the catalogue, from 1: what `x-tollgate-route` tells the caller. */
+  readonly number: number
+  readonly vendorName: string
+  readonly vendor: Vendor
+  readonly target: Target
+}
+
+export interface RouteSources {
+  readonly world: World
+  /** Where the simulated vendors listen; undefined when they do not run. */
+  readonly sandboxUrl: () => string | undefined
+  readonly credential: (name: string) => string | undefined
+}
+
+/** The rooms of the sandbox, by what is spoken there. */
+const SANDBOX_ROOMS: Record<ProtocolName, string> = {
+  'openai-chat': '/openai',
+  'openai-responses': '/openai',
+  'openai-images': '/openai',
+  'anthropic-messages': '/anthropic',
+  'video-task': '/ark',
+  'social-v2': '/social',
+  'site-analytics': '/analytics',
+}
+
+export function targetOf(
+  route: Route,
+  vendor: Vendor,
+  product: { uid: string; traits: Model['traits'] },
+  sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>,
+): Target {
+  const sandbox = vendor.baseUrl === 'sandbox'
+  return {
+    protocol: route.protocol,
+    baseUrl: sandbox
+      ? `${sources.sandboxUrl() ?? 'http://127.0.0.1:9'}${SANDBOX_ROOMS[route.protocol]}`
+      : vendor.baseUrl,
+    secret:
+      vendor.credential === undefined
+        ? undefined
+        : (sources.credential(vendor.credential) ?? (sandbox ? 'sandbox' : undefined)),
+    headers: vendor.headers,
+    model: route.model ?? product.uid,
+    traits: product.traits,
+  }
+}
+
+/** Lower orders first; within an order by weighted lot. An ask with a need takes the routes that serve it, if there are any. */
+export function routeAsk(
+  ask: Ask,
+  routes: readonly Route[],
+  traits: Model['traits'],
+  document: CatalogDocument,
+  sources: RouteSources,
+): Candidate[] {
+  const needs = ask.needs ?? []
+  const serves = (route: Route) => needs.some((need) => route.serves?.includes(need))
+  const anyServes = needs.length > 0 && routes.some(serves)
+  const usable = routes.filter((route) => (anyServes ? serves(route) : !route.serves))
+  const pool = usable.length > 0 ? usable : routes
+  const lot = pool.length === 1 ? [...pool] : byOrderAndLot(pool, sources.world)
+  return lot.map((route) => {
+    const vendor = document.vendors[route.vendor]!
+    return {
+      number: routes.indexOf(route) + 1,
+      vendorName: route.vendor,
+      vendor,
+      target: targetOf(route, vendor, { uid: ask.product, traits }, sources),
+    }
+  })
+}
+
+function byOrderAndLot(routes: readonly Route[], world: World): Route[] {
+  // The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight.
+  const draw = (route: Route) => -Math.log((world.bytes(4).readUInt32BE() + 1) / 2 ** 32) / route.weight
+  return routes
+    .map((route) => ({ route, drawn: draw(route) }))
+    .sort((a, b) => a.route.order - b.route.order || a.drawn - b.drawn)
+    .map(({ route }) => route)
+}
