@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { type Database, openDatabase } from '../database/database.ts'
+import { newId, realWorld } from '../kernel/world.ts'
+import { createLedger, type Ledger, type Reservation, type Resolution } from './ledger.ts'
+
+let database: Database
+let drop: () => Promise<void>
+let ledger: Ledger
+
+before(async () => {
+  const fresh = await freshDatabase()
+  drop = fresh.drop
+  database = openDatabase({ connection: fresh.connection })
+  ledger = createLedger({ database, world: realWorld, processId: 'p1' })
+  await ledger.sweep()
+})
+after(async () => {
+  await ledger.idle()
+  await database.close()
+  await drop()
+})
+
+async function account(credits: bigint): Promise<string> {
+  const id = `acc_${newId(realWorld)}`
+  await database.query({ text: 'insert into account (id, name) values ($1, $1)' }, [id])
+  if (credits > 0n) await ledger.grant({ account: id, amount: credits, note: 'test', actor: 'test' })
+  return id
+}
+
+const reservation = (id: string, acc: string, want: bigint, more: Partial<Reservation> = {}): Reservation => ({
+  id,
+  account: acc,
+  key: 'k1',
+  product: 'alpha-5.4',
+  catalogVersion: 1,
+  want,
+  floor: want,
+  tokens: 10,
+  ...more,
+})
+const resolution = (
+  id: string,
+  acc: string,
+  kind: 'settled' | 'released',
+  charge: bigint,
+  more: Partial<Resolution> = {},
+): Resolution => ({
+  id,
+  account: acc,
+  key: 'k1',
+  product: 'alpha-5.4',
+  catalogVersion: 1,
+  kind,
+  charge,
+  lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
+  door: 'chat',
+  status: 200,
+  estimated: false,
+  stream: false,
+  route: 1,
+  durationMs: 5,
+  firstByteMs: 2,
+  inputTokens: 1,
+  outputTokens: 2,
+  ...more,
+})
+
+async function state(acc: string): Promise<[bigint, bigint]> {
+  const [row] = await database.query<{ posted: bigint; held: bigint }>(
+    { text: 'select posted, held from account where id = $1' },
+    [acc],
+  )
+  return [row!.posted, row!.held]
+}
+
+test('a hold takes worst-case credits, gives back the rest, and resolves once', async () => {
+  const acc = await account(100n)
+  const story = [
+    // verb, hold, credits, outcome, posted, held
+    ['reserve', 'h1', 60n, 'held', 100n, 60n],
+    ['reserve', 'h2', 50n, 'short', 100n, 60n],
+    ['settle', 'h1', 25n, 'settled', 75n, 0n],
+    ['settle', 'h1', 25n, 'already', 75n, 0n],
+    ['release', 'h1', 0n, 'already', 75n, 0n],
+    ['reserve', 'h3', 75n, 'held', 75n, 75n],
+    ['release', 'h3', 0n, 'released', 75n, 0n],
+    ['settle', 'h3', 10n, 'already', 75n, 0n],
+    ['settle', 'h9', 10n, 'unknown', 75n, 0n],
+  ] as const
+  for (const [verb, hold, credits, outcome, posted, held] of story) {
+    const id = `${acc}-${hold}`
+    const result =
+      verb === 'reserve'
+        ? await ledger.reserve(reservation(id, acc, credits))
+        : await ledger.resolve(resolution(id, acc, verb === 'settle' ? 'settled' : 'released', credits))
+    assert.equal(result.outcome, outcome, `${verb} ${hold}`)
+    assert.deepEqual(await state(acc), [posted, held], `${verb} ${hold}`)
+  }
+})
+
+test('a charge above the hold takes what is available, and the rest is the platform’s loss', async () => {
+  const acc = await account(100n)
+  await ledger.reserve(reservation(`${acc}-a`, acc, 10n))
+  await ledger.reserve(reservation(`${acc}-b`, acc, 50n))
+  const settled = await ledger.resolve(resolution(`${acc}-a`, acc, 'settled', 80n))
+  assert.equal(settled.paid, 50n)
+  assert.equal(settled.loss, 30n)
+  assert.deepEqual(await state(acc), [50n, 50n])
+})
+
+test('a flush admits in arrival order, exactly as if the calls had come one by one', async () => {
+  const acc = await account(100n)
+  const outcomes = await Promise.all(
+    [60n, 60n, 40n].map((want, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, want))),
+  )
+  assert.deepEqual(
+    outcomes.map((o) => o.outcome),
+    ['held', 'short', 'held'],
+  )
+})
+
+test('an open-ended ask holds what is affordable, down to its floor', async () => {
+  const acc = await account(100n)
+  const first = await ledger.reserve(reservation(`${acc}-1`, acc, 500n, { floor: 20n }))
+  assert.ok(first.outcome === 'held' && first.amount === 100n)
+  assert.equal((await ledger.reserve(reservation(`${acc}-2`, acc, 500n, { floor: 20n }))).outcome, 'short')
+})
+
+test('10,000 reservations at once against credit for 1,000 admit exactly 1,000', async () => {
+  const acc = await account(1_000n)
+  const results = await Promise.all(
+    Array.from({ length: 10_000 }, (_, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n))),
+  )
+  assert.equal(results.filter((r) => r.outcome === 'held').length, 1_000)
+  assert.equal(results.filter((r) => r.outcome === 'short').length, 9_000)
+  assert.deepEqual(await state(acc), [1_000n, 1_000n])
+})
+
+test('fifty settlements of each of 200 holds at once have 200 effects', async () => {
+  const acc = await account(1_000n)
+  const ids = Array.from({ length: 200 }, (_, i) => `${acc}-${i}`)
+  await Promise.all(ids.map((id) => ledger.reserve(reservation(id, acc, 5n))))
+  const results = await Promise.all(
+    ids.flatMap((id) => Array.from({ length: 50 }, () => ledger.resolve(resolution(id, acc, 'settled', 3n)))),
+  )
+  assert.equal(results.filter((r) => r.outcome === 'settled').length, 200)
+  assert.deepEqual(await state(acc), [400n, 0n])
+})
+
+test('limits are exact: requests and tokens per minute, concurrency, spend', async () => {
+  const acc = await account(1_000_000n)
+  const limit = (limits: object) =>
+    database.query(
+      {
+        text: 'insert into limited (scope, limits) values ($1, $2) on conflict (scope) do update set limits = excluded.limits',
+      },
+      [`account:${acc}`, JSON.stringify(limits)],
+    )
+  await limit({ concurrency: 3 })
+  const at = (name: string) => `${acc}-${name}`
+  const first = await Promise.all(['a', 'b', 'c', 'd'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
+  assert.deepEqual(
+    first.map((r) => r.outcome),
+    ['held', 'held', 'held', 'limited'],
+  )
+  await ledger.resolve(resolution(at('a'), acc, 'settled', 10n))
+  assert.equal((await ledger.reserve(reservation(at('e'), acc, 10n))).outcome, 'held')
+  await limit({ requestsPerMinute: 6 })
+  const more = await Promise.all(['f', 'g', 'h'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
+  assert.deepEqual(
+    more.map((r) => r.outcome),
+    ['held', 'held', 'limited'],
+  )
+  assert.ok(
+    more[2]!.outcome === 'limited' &&
+      more[2].limit === 'requestsPerMinute' &&
+      more[2].waitSeconds >= 1 &&
+      more[2].waitSeconds <= 60,
+  )
+  await limit({ spendPerDay: '70' })
+  // 10 are spent and 50 are held.
+  assert.equal((await ledger.reserve(reservation(at('i'), acc, 20n))).outcome, 'limited')
+  assert.equal((await ledger.reserve(reservation(at('j'), acc, 10n))).outcome, 'held')
+  await limit({ tokensPerMinute: 70 })
+  assert.equal((await ledger.reserve(reservation(at('k'), acc, 1n))).outcome, 'limited')
+})
+
+test('the same idempotency key makes one hold; its answer is kept, and a failed call frees it', async () => {
+  const acc = await account(1_000n)
+  const idempotency = { key: 'same', requestHash: 'x' }
+  const results = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n, { idempotency }))),
+  )
+  assert.equal(results.filter((r) => r.outcome === 'held').length, 1)
+  assert.equal(results.filter((r) => r.outcome === 'idem_running').length, 99)
+  const other = await ledger.reserve(
+    reservation(`${acc}-o`, acc, 1n, { idempotency: { key: 'same', requestHash: 'y' } }),
+  )
+  assert.equal(other.outcome, 'idem_conflict')
+  const winner = `${acc}-${results.findIndex((r) => r.outcome === 'held')}`
+  await ledger.resolve(resolution(winner, acc, 'released', 0n, { idempotent: true }))
+  assert.equal((await ledger.reserve(reservation(`${acc}-p`, acc, 1n, { idempotency }))).outcome, 'held')
+  const keep = { status: 200, contentType: 'application/json', body: Buffer.from('{"a":1}') }
+  await ledger.resolve(resolution(`${acc}-p`, acc, 'settled', 1n, { idempotent: true, keep }))
+  assert.equal((await ledger.reserve(reservation(`${acc}-q`, acc, 1n, { idempotency }))).outcome, 'idem_replay')
+})
+
+test('the holds of a silent process expire; a settlement that comes late takes its amount anew', async () => {
+  const acc = await account(100n)
+  const silent = createLedger({ database, world: realWorld, processId: 'silent' })
+  await silent.sweep()
+  await silent.reserve(reservation(`${acc}-1`, acc, 60n))
+  assert.equal(await ledger.sweep(), 0)
+  await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour' where id = 'silent'` })
+  assert.equal(await ledger.sweep(), 1)
+  assert.deepEqual(await state(acc), [100n, 0n])
+  await ledger.reserve(reservation(`${acc}-2`, acc, 90n))
+  const late = await silent.resolve(resolution(`${acc}-1`, acc, 'settled', 30n))
+  assert.equal(late.outcome, 'late')
+  assert.equal(late.paid, 10n)
+  assert.equal(late.loss, 20n)
+  assert.equal((await silent.resolve(resolution(`${acc}-1`, acc, 'settled', 30n))).outcome, 'already')
+  assert.deepEqual(await state(acc), [90n, 90n])
+})
+
+test('a reservation repeated with the same id, because its answer was lost, holds once', async () => {
+  const acc = await account(100n)
+  await ledger.reserve(reservation(`${acc}-1`, acc, 60n))
+  assert.equal((await ledger.reserve(reservation(`${acc}-1`, acc, 60n))).outcome, 'held')
+  assert.deepEqual(await state(acc), [100n, 60n])
+})
+
+test('credits taken back never exceed what is available', async () => {
+  const acc = await account(100n)
+  await ledger.reserve(reservation(`${acc}-1`, acc, 60n))
+  await ledger.grant({ account: acc, amount: -500n, note: 'back', actor: 'test' })
+  assert.deepEqual(await state(acc), [60n, 60n])
+})
+
+test('the ledger sums to zero, and every account equals the sum of its entries', async () => {
+  const [sum] = await database.query<{ sum: string }>({
+    text: 'select coalesce(sum(amount), 0)::text as sum from entry',
+  })
+  assert.equal(sum!.sum, '0')
+  const wrong = await database.query({
+    text: `select a.id from account a left join (select account, sum(amount) as sum from entry group by account) e on e.account = 'account:' || a.id
+      where a.posted <> coalesce(e.sum, 0) or a.held <> coalesce((select sum(amount) from hold h where h.account_id = a.id), 0)`,
+  })
+  assert.deepEqual(wrong, [])
+})
