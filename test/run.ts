@@ -12,6 +12,8 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
 const FILES_AT_ONCE = 2
+// A guard against a run that hangs; no file comes near it.
+const FILE_MS_MAX = 600_000
 
 function chooseFiles(patterns: string[]): string[] {
   const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT }).sort()
@@ -49,7 +51,13 @@ async function run(files: string[]): Promise<number> {
   try {
     const server = await startEmbedded({ dataDirectory: directory, log: (line) => console.error(`[postgres] ${line}`) })
     try {
-      const settings = ['--test', `--test-concurrency=${FILES_AT_ONCE}`, '--test-reporter=spec']
+      if (interrupted.signal.aborted) return 1
+      const settings = [
+        '--test',
+        `--test-concurrency=${FILES_AT_ONCE}`,
+        '--test-reporter=spec',
+        `--test-timeout=${FILE_MS_MAX}`,
+      ]
       const tests = spawn(process.execPath, [...settings, ...files], {
         cwd: ROOT,
         stdio: 'inherit',

@@ -1,7 +1,7 @@
 // One gateway per data directory. Node offers no file locks of its own, but the SQLite inside it takes the kernel's, and
 // those are what is wanted here: taking one is atomic, it vanishes with its process however that died, a reused pid
 // cannot be mistaken for it, and it holds between containers that share a volume, where pids mean nothing.
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { World } from '../kernel/world.ts'
@@ -18,7 +18,9 @@ export interface DirectoryLock {
 export async function lockDirectory(directory: string, world: World): Promise<DirectoryLock> {
   // The pid is kept beside the lock, not in it: closing any handle on a locked file drops the lock (POSIX says so).
   const pidFile = join(directory, 'gateway.pid')
-  const database = tryLock(join(directory, 'gateway.lock'))
+  const lockFile = join(directory, 'gateway.lock')
+  makePrivate(lockFile)
+  const database = tryLock(lockFile)
   if (!database) throw new Error(await refusal(directory, pidFile, world))
 
   const draft = `${pidFile}.${process.pid}`
@@ -29,6 +31,15 @@ export async function lockDirectory(directory: string, world: World): Promise<Di
       rmSync(pidFile, { force: true })
       database.close()
     },
+  }
+}
+
+/** Only when it is new: opening and closing it while this very process holds the lock would drop the lock. */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
@@ -59,19 +70,24 @@ async function refusal(directory: string, pidFile: string, world: World): Promis
 }
 
 function readPid(file: string): number | undefined {
-  try {
-    return Number.parseInt(readFileSync(file, 'utf8'), 10) || undefined
-  } catch {
-    return undefined // Not written yet.
-  }
+  return Number.parseInt(readText(file), 10) || undefined
 }
 
-/** Whether a process with this id exists; one that we may not signal does. */
+/** Whether a process with this id runs. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs, as somebody else.
+  }
+  // In a container whose first process does not collect the dead, they stay as zombies, and can still be signalled.
+  return !/\) [ZX] /.test(readText(`/proc/${pid}/stat`))
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return '' // Not there, or not there yet.
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { realWorld, type World } from '../kernel/world.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { findBinaries } from './postgres-binaries.ts'
+import { findBinaries, usualCopyPlaces } from './postgres-binaries.ts'
 import { type Cluster, openCluster, SUPERUSER } from './postgres-cluster.ts'
 import {
   endOrphans,
@@ -14,6 +14,7 @@ import {
   launch,
   logTail,
   pause,
+  reload,
   type Server,
   type ServerOptions,
   signal,
@@ -49,11 +50,14 @@ export interface EmbeddedOptions {
   readonly world?: World
   /** TCP on the loopback with a random password instead of a unix socket. */
   readonly loopback?: boolean
+  /** Where a private copy of the programs may go, if they do not run from where npm put them. */
+  readonly copyPlaces?: readonly string[]
 }
 
 const DATABASE = 'tollgate'
 const RESTART_MS_FIRST = 50
 const RESTART_MS_MAX = 2_000
+const TRIES_MAX = 5
 
 /** Throws when another gateway uses the directory, naming its pid, and when there are no programs for this platform. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
@@ -63,12 +67,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const lock = await lockDirectory(dataDirectory, world)
   try {
     const user = await chooseUser(dataDirectory)
-    const binaries = await findBinaries(dataDirectory, user)
+    const binaries = await findBinaries(user, options.copyPlaces ?? usualCopyPlaces(dataDirectory, user))
     const cluster = await openCluster({ dataDirectory, binaries, user, loopback, world, log })
-    const serving: ServerOptions = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world }
-    const { server, version } = await takeOverOrStart(serving, log)
-    await makeDatabase(cluster)
-    const keeper = keepRunning(server, serving, log)
+    const serving = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world, log }
+    const { server, version } = await takeOverOrStart(serving)
+    await makeDatabase(cluster).catch(async (error: unknown) => {
+      await stopServer(server, serving)
+      throw error
+    })
+    const keeper = keepRunning(server, serving)
     const { host, port, password, socketDirectory } = cluster
     return {
       connection: {
@@ -92,31 +99,27 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
-async function takeOverOrStart(
-  serving: ServerOptions,
-  log: (line: string) => void,
-): Promise<{ server: Server; version: string }> {
+async function takeOverOrStart(serving: ServerOptions): Promise<{ server: Server; version: string }> {
   const never = () => false
-  const running = await findRunning(serving)
-  if (running) {
-    const version = await untilReady(running, serving, never)
-    if (version === serving.binaries.version) {
-      signal(running.pid, 'SIGHUP') // It reads our settings anew.
-      log(`Took over the Postgres ${version} (pid ${running.pid}) that an earlier gateway left running.`)
-      return { server: running, version }
-    }
-    // Of another version, or on its way down.
-    await stopServer(running, serving)
-  }
   const delay = backoff()
-  for (let attempt = 1; ; attempt++) {
+  for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    const running = await findRunning(serving)
+    if (running) {
+      const version = await untilReady(running, serving, never)
+      if (version === serving.binaries.version) {
+        reload(running)
+        serving.log(`Took over the Postgres ${version} (pid ${running.pid}) that an earlier gateway left running.`)
+        return { server: running, version }
+      }
+      await stopServer(running, serving) // Of another version, or on its way down.
+    }
     const server = await launch(serving)
     const version = await untilReady(server, serving, never)
     if (version !== undefined) return { server, version }
-    if (attempt === 5) throw new Error(`Postgres did not start. Its log ends with:\n${logTail(serving.logFile)}`)
-    await endOrphans(serving.cluster)
+    if (!(await findRunning(serving))) await endOrphans(serving.cluster)
     await pause(serving.world, delay())
   }
+  throw new Error(`Postgres did not start. Its log ends with:\n${logTail(serving.logFile)}`)
 }
 
 async function makeDatabase(cluster: Cluster): Promise<void> {
@@ -127,7 +130,8 @@ async function makeDatabase(cluster: Cluster): Promise<void> {
 }
 
 /** Starts the server again whenever it ends, until told to stop. */
-function keepRunning(first: Server, serving: ServerOptions, log: (line: string) => void) {
+function keepRunning(first: Server, serving: ServerOptions) {
+  const { log, world } = serving
   let server = first
   let stopping = false
   let cancelPause = () => {}
@@ -135,16 +139,22 @@ function keepRunning(first: Server, serving: ServerOptions, log: (line: string) 
   const onExit = () => signal(server.pid, 'SIGINT')
   process.on('exit', onExit)
 
-  const revive = async (): Promise<void> => {
-    const delay = backoff()
-    while (!stopping) {
+  const tryToRevive = async (): Promise<boolean> => {
+    try {
       await endOrphans(serving.cluster)
       server = await launch(serving)
-      if ((await untilReady(server, serving, () => stopping)) !== undefined) return
-      if (stopping) return
-      log(`Postgres did not start again. Its log ends with:\n${logTail(serving.logFile)}`)
+      if ((await untilReady(server, serving, () => stopping)) !== undefined) return true
+      if (!stopping) log(`Postgres did not start again. Its log ends with:\n${logTail(serving.logFile)}`)
+    } catch (error) {
+      log(`Postgres did not start again. ${String(error)}`)
+    }
+    return false
+  }
+  const revive = async (): Promise<void> => {
+    const delay = backoff()
+    while (!stopping && !(await tryToRevive()) && !stopping) {
       await new Promise<void>((resume) => {
-        const cancelTimer = serving.world.after(delay(), resume)
+        const cancelTimer = world.after(delay(), resume)
         cancelPause = () => {
           cancelTimer()
           resume()

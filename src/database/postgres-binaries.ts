@@ -31,13 +31,13 @@ const PLATFORMS = new Map([
 ])
 const INSTEAD = 'Set DATABASE_URL to a Postgres server (15 or newer) instead.'
 
-/** Finds programs that `user` (undefined: we ourselves) can run; `dataDirectory` may receive a private copy. */
-export async function findBinaries(dataDirectory: string, user: SystemUser | undefined): Promise<Binaries> {
+/** Finds programs that `user` (undefined: we ourselves) can run; the first of `copyPlaces` that does may get a copy. */
+export async function findBinaries(user: SystemUser | undefined, copyPlaces: readonly string[]): Promise<Binaries> {
   const source = await findPackage(`${process.platform}-${process.arch}`)
   const failures: string[] = []
   for (const prepare of [
     () => linkLibraries(source.native),
-    ...copyPlaces(dataDirectory, user).map((place) => () => copyInto(place, source)),
+    ...copyPlaces.map((place) => () => copyInto(place, source)),
   ]) {
     try {
       return await tryRun(await prepare(), user)
@@ -82,7 +82,7 @@ async function linkLibraries(native: string): Promise<string> {
   return native
 }
 
-function copyPlaces(dataDirectory: string, user: SystemUser | undefined): string[] {
+export function usualCopyPlaces(dataDirectory: string, user: SystemUser | undefined): string[] {
   if (!user) return [join(dataDirectory, 'postgres-binaries')]
   // The user cannot enter our data directory; these it can. The second is for a machine with a read-only /var.
   return ['/var/cache/tollgate', join(tmpdir(), 'tollgate-postgres'), '/tmp/tollgate-postgres']
@@ -103,7 +103,8 @@ async function copyInto(place: string, source: Package): Promise<string> {
   const draft = await mkdtemp(join(place, 'draft-'))
   try {
     const native = join(draft, 'native')
-    await cp(source.native, native, { recursive: true, filter: (path) => !path.endsWith('.a') })
+    // Links are copied as they are, relative; made absolute they would lead back to where the user cannot go.
+    await cp(source.native, native, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
     await linkLibraries(native)
     await openToAll(native)
     await rename(native, copy)

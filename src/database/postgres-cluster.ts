@@ -6,13 +6,15 @@ import {
   appendFile,
   chmod,
   chown,
+  lchown,
   lstat,
-  mkdir,
   mkdtemp,
   open,
+  readdir,
   readFile,
   rename,
   rm,
+  stat,
   writeFile,
 } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -20,6 +22,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { World } from '../kernel/world.ts'
+import { isAlive } from './directory-lock.ts'
 import type { Binaries } from './postgres-binaries.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 
@@ -39,6 +42,7 @@ export const SUPERUSER = 'tollgate'
 const SOCKET_PORT = 5432
 // The kernel's sun_path, less its closing zero.
 const SOCKET_PATH_BYTES_MAX = process.platform === 'linux' ? 107 : 103
+const DRAFT = 'postgres.draft-'
 const OWN_CONF = 'tollgate.conf'
 const OPERATOR_CONF = 'operator.conf'
 
@@ -56,6 +60,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const { dataDirectory, user, loopback } = options
   const directory = join(dataDirectory, 'postgres')
   const password = loopback ? await keepPassword(dataDirectory, options.world) : undefined
+  await claim(directory, user)
   if (!existsSync(join(directory, 'PG_VERSION'))) await initialise(directory, password, options)
   await checkVersion(directory, options.binaries)
 
@@ -97,6 +102,29 @@ function argumentFor(directory: string, user: SystemUser | undefined): string {
   return user && existsSync('/proc/self/cwd') ? '/proc/self/cwd' : directory
 }
 
+/** Says early and plainly when the files are not for us, and takes those over that a copy made by root left to root. */
+async function claim(directory: string, user: SystemUser | undefined): Promise<void> {
+  const found = await stat(directory).catch(() => undefined)
+  if (!found) return
+  const uid = process.getuid?.()
+  if (!user && uid !== undefined && found.uid !== uid) {
+    throw new Error(
+      `The database in ${directory} belongs to uid ${found.uid}, and Tollgate runs as uid ${uid}. Start it as that user or as root, or give the files to uid ${uid} with chown -R.`,
+    )
+  }
+  const names = await readdir(directory)
+  if (names.length > 0 && !names.includes('PG_VERSION')) {
+    throw new Error(`${directory} holds files but no Postgres database. Move them away, or set TOLLGATE_DATA.`)
+  }
+  if (user && found.uid !== user.uid) {
+    for (const name of await readdir(directory, { recursive: true })) {
+      await lchown(join(directory, name), user.uid, user.gid)
+    }
+    await lchown(directory, user.uid, user.gid)
+    await chmod(directory, 0o700)
+  }
+}
+
 /** A start that is killed half-way leaves only a draft, which the next start throws away. */
 async function initialise(
   directory: string,
@@ -104,13 +132,15 @@ async function initialise(
   { binaries, user, log, dataDirectory }: ClusterOptions,
 ): Promise<void> {
   log('Making a new database (once; takes a second or two).')
-  const draft = `${directory}.draft`
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(draft, { mode: 0o700 })
-  if (user) await chown(draft, user.uid, user.gid)
+  for (const name of await readdir(dataDirectory)) {
+    if (name.startsWith(DRAFT)) await rm(join(dataDirectory, name), { recursive: true, force: true })
+  }
+  // Each has a name of its own, since the initdb of a killed start may still be writing into the last one.
+  const draft = await mkdtemp(join(dataDirectory, DRAFT))
 
   const common = ['-D', argumentFor(draft, user), '-U', SUPERUSER, '--encoding=UTF8', '--locale=C', '--no-instructions']
   try {
+    if (user) await chown(draft, user.uid, user.gid)
     if (password === undefined) {
       await runInitdb(binaries, draft, user, [...common, '--auth=trust'])
       await writeFile(join(draft, 'pg_hba.conf'), 'local all all trust\n')
@@ -124,7 +154,7 @@ async function initialise(
       await writeFile(join(draft, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n')
     }
   } catch (error) {
-    const hint = user ? ` It ran as uid ${user.uid}, since Postgres does not run as root.` : ''
+    const hint = user ? ` It was tried as uid ${user.uid}, since Postgres does not run as root.` : ''
     throw new Error(`Could not make the database in ${dataDirectory}.${hint} ${String(error)}`, { cause: error })
   }
   await appendFile(
@@ -172,6 +202,20 @@ async function configure(directory: string, user: SystemUser | undefined, transp
   const file = join(directory, OWN_CONF)
   await writeFile(file, `${lines.join('\n')}\n`, { mode: 0o600 })
   if (user) await chown(file, user.uid, user.gid)
+}
+
+export interface PidFile {
+  readonly pid: number
+  readonly port: number
+  readonly text: string
+}
+
+/** What a running server, or one that was killed, says of itself. */
+export async function readPidFile(directory: string): Promise<PidFile | undefined> {
+  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n')
+  const pid = Number(lines[0])
+  return pid > 0 ? { pid, port: Number(lines[3]), text } : undefined
 }
 
 interface Socket {
@@ -223,8 +267,8 @@ async function keepPassword(dataDirectory: string, world: World): Promise<string
 
 /** A server that a killed gateway left behind keeps its port. */
 async function runningPort(directory: string): Promise<number | undefined> {
-  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
-  return Number(lines[3]) || undefined
+  const found = await readPidFile(directory)
+  return found && isAlive(found.pid) ? found.port : undefined
 }
 
 async function freePort(): Promise<number> {

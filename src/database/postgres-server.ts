@@ -1,14 +1,14 @@
 // One running Postgres server: started by us, or found running because a gateway that was killed left it behind.
 import { execFile, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
-import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
+import { readdir, readlink, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { World } from '../kernel/world.ts'
 import { isAlive } from './directory-lock.ts'
 import type { Binaries } from './postgres-binaries.ts'
-import { type Cluster, SUPERUSER } from './postgres-cluster.ts'
+import { type Cluster, readPidFile, SUPERUSER } from './postgres-cluster.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 
 export interface Server {
@@ -24,9 +24,11 @@ export interface ServerOptions {
   readonly user: SystemUser | undefined
   readonly logFile: string
   readonly world: World
+  readonly log: (line: string) => void
 }
 
 const LIVENESS_MS = 100
+const PATIENCE_MS = 10_000
 const LOG_BYTES_MAX = 16 * 1024 * 1024
 const LOG_TAIL_BYTES = 2_000
 // Fast shutdown ends sessions and writes a checkpoint; on a slow disk that takes a while, and haste costs a recovery.
@@ -47,6 +49,7 @@ export async function launch({ cluster, binaries, user, logFile, world }: Server
     if (!pid) throw new Error('Postgres started but wrote no postmaster.pid.')
     return watch(pid, world)
   }
+  await forgetStalePid(directory)
   // The log is a file, not a pipe to us: the server may outlive us and must be able to write.
   const output = openSync(logFile, 'a', 0o600)
   try {
@@ -75,25 +78,33 @@ export async function launch({ cluster, binaries, user, logFile, world }: Server
 /** The server that already runs on these files, if there is one. */
 export async function findRunning({ cluster, world }: ServerOptions): Promise<Server | undefined> {
   const found = await readPidFile(cluster.directory)
-  if (!found || !isAlive(found.pid)) return undefined
-  if (await runsElsewhere(found.pid, cluster.directory)) {
-    // After a reboot the pid may be anybody's, and Postgres would refuse to start. It passes over its parent's pid as
-    // stale, and still checks that no process uses the old shared memory, as it would not if the file were removed.
-    await writeFile(join(cluster.directory, 'postmaster.pid'), found.text.replace(/^\d+/, String(process.pid)))
-    return undefined
-  }
-  return watch(found.pid, world)
+  return found && (await mayServe(found.pid, cluster.directory)) ? watch(found.pid, world) : undefined
+}
+
+/**
+ * After a reboot the pid of a killed server may be anybody's, and Postgres would refuse to start. It passes over its
+ * parent's pid as stale, and still checks that no process uses the old shared memory, as it would not without the file.
+ */
+async function forgetStalePid(directory: string): Promise<void> {
+  const found = await readPidFile(directory)
+  if (!found || (await mayServe(found.pid, directory))) return
+  await writeFile(join(directory, 'postmaster.pid'), found.text.replace(/^\d+/, String(process.pid)))
 }
 
 /** Waits until the server takes connections, however long its recovery takes; undefined when it ended before that. */
 export async function untilReady(
   server: Server,
-  { cluster, world }: ServerOptions,
+  { cluster, world, log, logFile }: ServerOptions,
   cancelled: () => boolean,
 ): Promise<string | undefined> {
+  let patienceMs = world.elapsedMs() + PATIENCE_MS
   while (!server.isGone() && !cancelled()) {
     const version = await askVersion(cluster).catch(() => undefined)
     if (version !== undefined) return version
+    if (world.elapsedMs() > patienceMs) {
+      log(`Postgres (pid ${server.pid}) takes no connections yet; it may be recovering. See ${logFile}.`)
+      patienceMs = world.elapsedMs() + PATIENCE_MS
+    }
     await pause(world, 20)
   }
   return undefined
@@ -137,6 +148,11 @@ export async function stopServer(server: Server, { cluster, binaries, world }: S
   cancel()
 }
 
+/** Makes the server read its settings anew. */
+export function reload(server: Server): void {
+  if (process.platform !== 'win32') signal(server.pid, 'SIGHUP') // There, any signal would end it.
+}
+
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -153,8 +169,9 @@ export async function endOrphans(cluster: Cluster): Promise<void> {
   for (const name of await readdir('/proc').catch(() => [])) {
     const pid = Number(name)
     if (!pid || pid === process.pid) continue
-    if ((await readlink(`/proc/${pid}/cwd`).catch(() => '')) !== cluster.directory) continue
-    if (/\/postgres$/.test(await readlink(`/proc/${pid}/exe`).catch(() => ''))) signal(pid, 'SIGKILL')
+    // An operator's shell may stand in there too.
+    const program = await readlink(`/proc/${pid}/exe`).catch(() => '')
+    if (/\/postgres( \(deleted\))?$/.test(program) && (await worksIn(pid, cluster.directory))) signal(pid, 'SIGKILL')
   }
 }
 
@@ -176,16 +193,22 @@ function watch(pid: number, world: World): Server {
   return { pid, gone, isGone: () => ended }
 }
 
-async function readPidFile(directory: string): Promise<{ pid: number; text: string } | undefined> {
-  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')
-  const pid = Number.parseInt(text, 10)
-  return pid > 0 ? { pid, text } : undefined
+/** Whether a process may be the server of these files; where the system does not tell, its socket will. */
+async function mayServe(pid: number, directory: string): Promise<boolean> {
+  if (!isAlive(pid)) return false
+  if (process.platform === 'linux') return worksIn(pid, directory)
+  if (process.platform === 'win32') return true
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'comm=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
+  return stdout.trim().endsWith('postgres')
 }
 
-/** A server works inside its directory, so a process elsewhere is not one. Only Linux tells; elsewhere we ask the socket. */
-async function runsElsewhere(pid: number, directory: string): Promise<boolean> {
-  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined)
-  return cwd !== undefined && cwd !== directory
+/**
+ * Whether a process works inside a directory, as a server does in its own. Only Linux tells, and not of processes of other
+ * users, whose servers would not be ours. Compared by what it is, not by name, which differs between containers.
+ */
+async function worksIn(pid: number, directory: string): Promise<boolean> {
+  const [cwd, wanted] = await Promise.all([stat(`/proc/${pid}/cwd`).catch(() => undefined), stat(directory)])
+  return cwd?.ino === wanted.ino && cwd.dev === wanted.dev
 }
 
 function rotate(logFile: string): void {
