@@ -1,31 +1,33 @@
 // The streamed form of a chat completion, with each vendor's habits.
 import type { ServerResponse } from 'node:http'
-import { record } from './json.ts'
+import { familyOf } from './family.ts'
+import { type Json, number, record } from './json.ts'
 import { faultMessage } from './misbehave.ts'
-import { CHAT_FINISH, type ChatAnswer, signature } from './openai-chat.ts'
 import { openaiError } from './refusal.ts'
 import type { RoomContext } from './room.ts'
 import { EventStream } from './stream.ts'
+import type { TextAnswer } from './text-room.ts'
 import { streamPieces } from './tokens.ts'
 import { chatUsage } from './usage.ts'
+
+export const CHAT_FINISH = { stop: 'stop', 'stop-sequence': 'stop', length: 'length', tool: 'tool_calls' } as const
 
 /** Vendors send a tool's arguments in fragments that do not respect JSON. */
 const ARGUMENT_CHARS = 12
 
-export async function streamChat(res: ServerResponse, ctx: RoomContext, answer: ChatAnswer): Promise<void> {
-  const { head, family, body, reply, triggers, n } = answer
+export async function streamChat(res: ServerResponse, ctx: RoomContext, answer: TextAnswer): Promise<void> {
+  const { body, reply, triggers } = answer
+  const { model } = answer.ask
+  const family = familyOf(model)
+  const n = number(body.n) ?? 1
   const out = new EventStream(res, ctx, triggers)
   const wantsUsage = record(body.stream_options).include_usage === true
   const usage = chatUsage(reply.usage, triggers, n)
   // These two report usage with the finish, and do so unasked.
   const usageWithFinish = family === 'gamma' || family === 'zeta'
   const errorAfter = triggers.number('error-in-stream')
-  const frame = JSON.stringify({
-    id: head.id,
-    object: 'chat.completion.chunk',
-    created: head.created,
-    model: head.model,
-  }).slice(0, -1)
+  const head = { id: `chatcmpl-${answer.id}`, object: 'chat.completion.chunk', created: answer.createdSeconds, model }
+  const frame = JSON.stringify(head).slice(0, -1)
   const send = (index: number, delta: unknown, finish: string | null = null, extra = '') =>
     out.write(
       `data: ${frame},"choices":[{"index":${index},"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}]${extra}${wantsUsage && extra === '' ? ',"usage":null' : ''}}\n\n`,
@@ -65,7 +67,8 @@ export async function streamChat(res: ServerResponse, ctx: RoomContext, answer: 
   out.end()
 }
 
-function* deltas({ family, body, reply }: ChatAnswer): Generator<unknown> {
+function* deltas({ ask, body, reply }: TextAnswer): Generator<unknown> {
+  const family = familyOf(ask.model)
   const { reasoning, pieces, calls } = reply
   if (reasoning !== '') {
     if (family === 'gamma' || family === 'epsilon') {
@@ -97,4 +100,9 @@ function* deltas({ family, body, reply }: ChatAnswer): Generator<unknown> {
       yield { tool_calls: [{ index, function: { arguments: call.arguments.slice(at, at + ARGUMENT_CHARS) } }] }
     }
   }
+}
+
+/** Delta's models want this back with the call, or they refuse the next turn. */
+export function signature(id: string): Json {
+  return { google: { thought_signature: Buffer.from(`simulated signature of ${id}`).toString('base64') } }
 }

@@ -87,15 +87,26 @@ function piecesOf(text: string, triggers: Triggers): string[] {
 }
 
 /** The least that vendors cache, and the step in which they count it. */
-const CACHED_TOKENS_MIN = 256
+export const CACHED_TOKENS_MIN = 256
 const CACHED_TOKENS_STEP = 64
 
-function countPrompt(ask: TextAsk, triggers: Triggers, memory: Memory): Omit<TextUsage, 'output' | 'reasoning'> {
+type PromptUsage = Pick<TextUsage, 'input' | 'cached' | 'cacheWrite'>
+
+function countPrompt(ask: TextAsk, triggers: Triggers, memory: Memory): PromptUsage {
+  const { input, turns, tools } = inputTokens(ask)
+  const cached =
+    triggers.number('cached') ??
+    ask.cache?.cached ??
+    (input < CACHED_TOKENS_MIN ? 0 : cachedTokens(ask, turns, tools, memory))
+  const cacheWrite = triggers.number('cache-write') ?? ask.cache?.cacheWrite ?? 0
+  return { input: Math.max(input, cached + cacheWrite), cached, cacheWrite }
+}
+
+/** What the prompt counts, in all and turn by turn. */
+export function inputTokens(ask: TextAsk): { input: number; turns: readonly number[]; tools: number } {
   const tools = ask.tools.length === 0 ? 0 : countTokens(JSON.stringify(ask.tools))
   const turns = ask.turns.map((turn) => countTokens(turn.text) + turn.images * IMAGE_TOKENS + TURN_TOKENS)
-  const input = turns.reduce((sum, tokens) => sum + tokens, tools + 3)
-  const cached = triggers.number('cached') ?? (input < CACHED_TOKENS_MIN ? 0 : cachedTokens(ask, turns, tools, memory))
-  return { input: Math.max(input, cached), cached, cacheWrite: triggers.number('cache-write') ?? 0 }
+  return { input: turns.reduce((sum, tokens) => sum + tokens, tools + 3), turns, tools }
 }
 
 /** The longest beginning of the conversation that the sandbox has read before. */

@@ -1,73 +1,25 @@
 // The chat completions API, as its several vendors speak it. chat-stream.ts writes the streamed form.
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkChat } from './chat-rules.ts'
-import { streamChat } from './chat-stream.ts'
-import { composeReply } from './compose.ts'
+import { CHAT_FINISH, signature, streamChat } from './chat-stream.ts'
 import { type FamilyName, familyOf } from './family.ts'
-import { isRecord, type Json, list, number, parseJson, record, string } from './json.ts'
-import { misbehave, sendWhole } from './misbehave.ts'
-import { openaiError, Refusal } from './refusal.ts'
-import type { Room, RoomContext } from './room.ts'
-import { dice, hash } from './seed.ts'
-import { lastUserTurn, type TextAsk, type TextReply, type TextTurn, type ToolChoice, triggerTexts } from './text.ts'
-import { readTriggers, type Triggers } from './trigger.ts'
+import { isRecord, type Json, list, number, record, string } from './json.ts'
+import { openaiError } from './refusal.ts'
+import type { TextAsk, TextTurn, ToolChoice } from './text.ts'
+import { type TextAnswer, textRoom, wholeText } from './text-room.ts'
 import { chatUsage } from './usage.ts'
 
-export const chatRoom: Room = {
+export const chatRoom = textRoom({
   name: 'openai-chat',
-  match: (method, path) => method === 'POST' && /^\/openai(\/v1)?\/chat\/completions$/.test(path),
-  serve,
-}
-
-/** All that is the same in every piece of one answer. */
-export interface ChatAnswer {
-  readonly head: { readonly id: string; readonly created: number; readonly model: string }
-  readonly family: FamilyName
-  readonly body: Json
-  readonly reply: TextReply
-  readonly triggers: Triggers
-  /** How many choices. */
-  readonly n: number
-}
-
-async function serve(_req: IncomingMessage, res: ServerResponse, ctx: RoomContext): Promise<void> {
-  const parsed = parseJson((await ctx.body()).toString('utf8'))
-  if (!isRecord(parsed)) return ctx.json(400, openaiError(400, 'We could not parse the JSON body of your request.'))
-  const body = parsed
-  const ask = readChat(body)
-  const family = familyOf(ask.model)
-  ctx.call.model = ask.model
-  ctx.call.stream = body.stream === true
-  const triggers = readTriggers({
-    texts: triggerTexts(ask),
-    headers: ctx.call.headers,
-    query: ctx.query,
-    memory: ctx.memory,
-  })
-  if (await misbehave(res, ctx, triggers, openaiError)) return
-  try {
-    checkChat(body, family, ask.model)
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return ctx.json(error.status, openaiError(error.status, error.message, error.param, error.code))
-  }
-
-  const reply = composeReply(ask, triggers, ctx.memory)
-  const own = dice(hash(JSON.stringify([ask.model, lastUserTurn(ask.turns)?.text, ctx.call.number])))
-  const answer: ChatAnswer = {
-    head: { id: `chatcmpl-${own.hex(24)}`, created: Math.floor(ctx.world.nowMs() / 1000), model: ask.model },
-    family,
-    body,
-    reply,
-    triggers,
-    n: number(body.n) ?? 1,
-  }
-  if (body.stream === true) return streamChat(res, ctx, answer)
-  await sendWhole(res, ctx, triggers, wholeAnswer(answer))
-}
+  path: /^\/openai(\/v1)?\/chat\/completions$/,
+  error: openaiError,
+  read: readChat,
+  check: (body, ask) => checkChat(body, familyOf(ask.model), ask.model),
+  whole: wholeChat,
+  stream: streamChat,
+})
 
 /** Reads the request into neutral words. */
-export function readChat(body: Json): TextAsk {
+function readChat(body: Json): TextAsk {
   const model = string(body.model)
   const family = familyOf(model)
   const names = new Map<string, string>()
@@ -132,19 +84,18 @@ function readChoice(choice: unknown): ToolChoice {
   return record(allowed).mode === 'required' ? 'required' : 'auto'
 }
 
-export const CHAT_FINISH = { stop: 'stop', 'stop-sequence': 'stop', length: 'length', tool: 'tool_calls' } as const
-
-function wholeAnswer(answer: ChatAnswer): Json {
-  const { head, reply, triggers, n } = answer
-  const big = triggers.number('big')
-  const text = big === undefined ? reply.text : 'Simulated. '.repeat(Math.ceil(big / 11)).slice(0, big)
-  const usage = chatUsage(reply.usage, triggers, n)
+function wholeChat(answer: TextAnswer): Json {
+  const { body, reply, triggers } = answer
+  const choices = number(body.n) ?? 1
+  const usage = chatUsage(reply.usage, triggers, choices)
   return {
-    ...head,
+    id: `chatcmpl-${answer.id}`,
     object: 'chat.completion',
-    choices: Array.from({ length: n }, (_, index) => ({
+    created: answer.createdSeconds,
+    model: answer.ask.model,
+    choices: Array.from({ length: choices }, (_, index) => ({
       index,
-      message: wholeMessage(answer, text),
+      message: wholeMessage(answer),
       logprobs: null,
       finish_reason: triggers.has('empty') ? null : CHAT_FINISH[reply.finish],
     })),
@@ -154,9 +105,10 @@ function wholeAnswer(answer: ChatAnswer): Json {
   }
 }
 
-function wholeMessage({ family, body, reply }: ChatAnswer, text: string): Json {
-  const { reasoning, calls } = reply
-  const content = calls.length > 0 ? null : text
+function wholeMessage(answer: TextAnswer): Json {
+  const { reasoning, calls } = answer.reply
+  const family = familyOf(answer.ask.model)
+  const content = calls.length > 0 ? null : wholeText(answer)
   const message: Record<string, unknown> = { role: 'assistant', content, refusal: null, annotations: [] }
   if (calls.length > 0) {
     message.tool_calls = calls.map((call, i) => ({
@@ -169,7 +121,7 @@ function wholeMessage({ family, body, reply }: ChatAnswer, text: string): Json {
   if (reasoning === '') return message
   if (family === 'gamma' || family === 'epsilon') message.reasoning_content = reasoning
   if (family !== 'zeta') return message
-  if (body.reasoning_split === true) {
+  if (answer.body.reasoning_split === true) {
     return {
       ...message,
       reasoning_content: reasoning,
@@ -177,9 +129,4 @@ function wholeMessage({ family, body, reply }: ChatAnswer, text: string): Json {
     }
   }
   return { ...message, content: `<think>\n${reasoning}\n</think>\n\n${content ?? ''}` }
-}
-
-/** Delta's models want this back with the call, or they refuse the next turn. */
-export function signature(id: string): Json {
-  return { google: { thought_signature: Buffer.from(`simulated signature of ${id}`).toString('base64') } }
 }

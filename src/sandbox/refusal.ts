@@ -33,3 +33,22 @@ export function openaiError(status: number, message: string, param: string | nul
   const type = OPENAI_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { error: { message, type, param, code: code ?? OPENAI_CODES[status] ?? null } }
 }
+
+const MESSAGES_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'conflict_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+/** The error body of the Messages API. */
+export function messagesError(status: number, message: string) {
+  const type = MESSAGES_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+  return { type: 'error', error: { type, message }, request_id: 'req_simulated' }
+}

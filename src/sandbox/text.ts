@@ -30,6 +30,8 @@ export interface TextAsk {
   /** The model reasons before it answers. */
   readonly reasons: boolean
   readonly seed: number | undefined
+  /** Where the format lets the caller say what to cache; otherwise repeated beginnings are. */
+  readonly cache?: { readonly cached: number; readonly cacheWrite: number }
 }
 
 export interface TextCall {
