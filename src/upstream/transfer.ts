@@ -1,0 +1,274 @@
+// One request and its answer on a vendor's connection: the deadlines, the abort and the backpressure of a single call.
+import type { Dispatcher } from 'undici'
+import { Fault, type FaultName } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import type { Deadlines, UpstreamReply } from './call.ts'
+import type { DeadlineWatch, Watched } from './deadline.ts'
+
+/** What may lie in memory before anyone asks for the answer's body. */
+const UNCLAIMED_BYTES_MAX = 65_536
+
+type Phase = 'connect' | 'first-byte' | 'body' | 'done'
+type OnData = (chunk: Buffer) => Promise<void> | undefined
+
+interface Consumer {
+  readonly onData: OnData
+  readonly resolve: () => void
+  readonly reject: (reason: unknown) => void
+}
+
+export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watched {
+  status = 0
+  headers: Readonly<Record<string, string>> = {}
+
+  readonly #watch: DeadlineWatch
+  readonly #world: World
+  readonly #deadlines: Deadlines
+  readonly #signal: AbortSignal
+  readonly #resolve: (reply: UpstreamReply) => void
+  readonly #reject: (reason: unknown) => void
+  readonly #totalAtMs: number
+
+  #phase: Phase = 'connect'
+  #controller: Dispatcher.DispatchController | undefined
+  /** When the current phase is over time; moved on by every sign of life. */
+  #phaseAtMs: number
+  #sent = false
+  /** The reply was handed over: from here on, failures go to whoever reads it. */
+  #answered = false
+  /** Why this side gave up; set once, wins over whatever the socket says afterwards. */
+  #givenUp: { readonly reason: unknown } | undefined
+  #broken: { readonly reason: unknown } | undefined
+
+  #consumer: Consumer | undefined
+  #waiting: Buffer[] = []
+  #waitingBytes = 0
+  /** The consumer has not taken the last piece yet. */
+  #busy = false
+
+  constructor(
+    options: { world: World; watch: DeadlineWatch; deadlines: Deadlines; signal: AbortSignal },
+    resolve: (reply: UpstreamReply) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#world = options.world
+    this.#watch = options.watch
+    this.#deadlines = options.deadlines
+    this.#signal = options.signal
+    this.#resolve = resolve
+    this.#reject = reject
+    const nowMs = options.world.elapsedMs()
+    this.#totalAtMs = nowMs + options.deadlines.totalMs
+    this.#phaseAtMs = nowMs + options.deadlines.connectMs
+    options.signal.addEventListener('abort', this.#onSignal)
+    options.watch.add(this)
+  }
+
+  // ---- What the connection tells.
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#givenUp) {
+      // The caller left while the connection was being made: nothing is written to it.
+      controller.abort(asError(this.#givenUp.reason))
+      return
+    }
+    this.#sent = true
+    this.#phase = 'first-byte'
+    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.firstByteMs
+  }
+
+  /** A long upload is not silence: the wait for the answer counts from the last piece that was taken. */
+  onBodySent(): void {
+    if (this.#phase === 'first-byte') this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.firstByteMs
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200 || this.#phase === 'done') return
+    this.#controller = controller
+    this.#phase = 'body'
+    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+    this.status = status
+    for (const name in headers) {
+      const value = headers[name]
+      if (typeof value !== 'string') headers[name] = value?.join(', ') ?? ''
+    }
+    this.headers = headers as Record<string, string>
+    const encoding = this.headers['content-encoding']
+    if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
+      // We asked for none; decoding would also open the door to bodies that unpack to gigabytes.
+      this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', encoding } }))
+      return
+    }
+    this.#answered = true
+    this.#resolve(this)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
+    if (chunk.length === 0 || this.#phase === 'done') return
+    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+    if (this.#consumer && !this.#busy && this.#waiting.length === 0) {
+      this.#hand(this.#consumer, chunk)
+      return
+    }
+    this.#waiting.push(chunk)
+    this.#waitingBytes += chunk.length
+    if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    if (this.#phase === 'done') return
+    this.#leave()
+    this.#settle()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#phase === 'done') return
+    const phase = this.#phase
+    const code = (error as { code?: unknown }).code
+    const fault = new Fault(faultOf(code), { internal: { phase, sent: this.#sent, code }, cause: error })
+    this.#leave()
+    this.#broken = { reason: fault }
+    if (phase === 'body') this.#settle()
+    else this.#fail(fault)
+  }
+
+  // ---- What the caller asks for.
+
+  async read(bytesMax: number): Promise<Buffer> {
+    const announced = Number(this.headers['content-length'] ?? 0)
+    if (announced > bytesMax) this.#giveUp(tooLarge(bytesMax))
+    const chunks: Buffer[] = []
+    let bytes = 0
+    await this.pipe((chunk) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) throw tooLarge(bytesMax)
+      chunks.push(chunk)
+      return undefined
+    })
+    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)
+  }
+
+  pipe(onData: OnData): Promise<void> {
+    if (this.#consumer) throw new Error('The answer of a vendor can be read only once.')
+    return new Promise((resolve, reject) => {
+      this.#consumer = { onData, resolve, reject }
+      this.#pump()
+    })
+  }
+
+  abort(): void {
+    this.#giveUp(new Fault('upstream_failed', { internal: { phase: this.#phase, sent: this.#sent, why: 'aborted' } }))
+  }
+
+  look(nowMs: number): void {
+    // While our own side holds the answer back, the vendor is not the slow one.
+    const due = this.#controller?.paused && this.#phase === 'body' ? Number.POSITIVE_INFINITY : this.#phaseAtMs
+    if (nowMs < due && nowMs < this.#totalAtMs) return
+    const phase = nowMs >= this.#totalAtMs ? 'total' : this.#phase === 'body' ? 'idle' : this.#phase
+    this.#giveUp(new Fault('upstream_timeout', { internal: { phase, sent: this.#sent } }))
+  }
+
+  // ---- Between the two.
+
+  #onSignal = (): void => this.#giveUp(this.#signal.reason)
+
+  /** Hands one piece over, and holds the vendor's socket until it is taken. */
+  #hand(consumer: Consumer, chunk: Buffer): void {
+    let taken: Promise<void> | undefined
+    try {
+      taken = consumer.onData(chunk)
+    } catch (error) {
+      this.#giveUp(error)
+      return
+    }
+    if (taken === undefined) return
+    this.#busy = true
+    this.#controller?.pause()
+    taken.then(
+      () => {
+        this.#busy = false
+        this.#pump()
+      },
+      (error) => {
+        this.#busy = false
+        this.#giveUp(error)
+      },
+    )
+  }
+
+  /** Hands over what has gathered, and lets the socket run again. */
+  #pump(): void {
+    const consumer = this.#consumer
+    while (consumer && !this.#busy && !this.#givenUp && this.#waiting.length > 0) {
+      const chunk = this.#waiting.shift()!
+      this.#waitingBytes -= chunk.length
+      this.#hand(consumer, chunk)
+    }
+    if (this.#busy) return
+    if (this.#phase === 'done') this.#settle()
+    else if (this.#controller?.paused) {
+      this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+      // In a turn of its own: the parser must not be entered from inside one of its own callbacks.
+      queueMicrotask(() => {
+        if (!this.#busy && this.#phase !== 'done') this.#controller?.resume()
+      })
+    }
+  }
+
+  /** Tells the consumer how it ended, once it has taken everything that came. */
+  #settle(): void {
+    const consumer = this.#consumer
+    if (!consumer || (!this.#givenUp && this.#unread())) return
+    this.#signal.removeEventListener('abort', this.#onSignal)
+    const failure = this.#givenUp ?? this.#broken
+    if (failure) consumer.reject(failure.reason)
+    else consumer.resolve()
+  }
+
+  /** Ends a call that has no answer yet. */
+  #fail(reason: unknown): void {
+    this.#signal.removeEventListener('abort', this.#onSignal)
+    this.#reject(reason)
+  }
+
+  #giveUp(reason: unknown): void {
+    if (this.#givenUp || (this.#phase === 'done' && !this.#unread())) return
+    const answered = this.#answered
+    this.#givenUp = { reason }
+    this.#waiting = []
+    this.#leave()
+    this.#controller?.abort(asError(reason))
+    if (answered) this.#settle()
+    else this.#fail(reason)
+  }
+
+  #unread(): boolean {
+    return this.#busy || this.#waiting.length > 0
+  }
+
+  /** The connection has nothing more to say, or nobody listens any more. */
+  #leave(): void {
+    this.#phase = 'done'
+    this.#watch.remove(this)
+  }
+}
+
+/** Which fault an error of the connection is. What undici refuses to send at all is our own mistake. */
+function faultOf(code: unknown): FaultName {
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'upstream_timeout'
+  return code === 'UND_ERR_INVALID_ARG' ? 'internal' : 'upstream_failed'
+}
+
+function tooLarge(bytesMax: number): Fault {
+  return new Fault('upstream_garbled', { internal: { phase: 'body', why: 'the answer is too large', bytesMax } })
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted', { cause: reason })
+}
