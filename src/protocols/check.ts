@@ -1,0 +1,121 @@
+// Checks of single request fields. Every refusal names the field and says what is allowed; null counts as absent, as the
+// formats define it.
+import { invalid } from '../kernel/fault.ts'
+import type { JsonText } from '../kernel/json.ts'
+
+export type Json = Record<string, unknown>
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A string member, or undefined. */
+export function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function objects(value: unknown): Json[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** What was sent, shortly, for a message. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'string')
+    return `the string ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}`
+  return String(value)
+}
+
+/** The fields of one request, checked one by one. */
+export class Fields {
+  readonly json: JsonText
+  private readonly value: Json
+
+  constructor(json: JsonText) {
+    this.json = json
+    this.value = json.value
+  }
+
+  get(name: string): unknown {
+    // Own members only, so that a field called "constructor" is what the caller sent or nothing.
+    const value = Object.hasOwn(this.value, name) ? this.value[name] : undefined
+    return value === null ? undefined : value
+  }
+
+  required(name: string): unknown {
+    const value = this.get(name)
+    if (value === undefined) throw invalid(`"${name}" is required.`, name)
+    return value
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.get(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    throw invalid(`"${name}" must be true or false, not ${shown(value)}.`, name)
+  }
+
+  string(name: string): string | undefined {
+    const value = this.get(name)
+    if (value === undefined || typeof value === 'string') return value
+    throw invalid(`"${name}" must be a string, not ${shown(value)}.`, name)
+  }
+
+  object(name: string): Json | undefined {
+    const value = this.get(name)
+    if (value === undefined || isObject(value)) return value
+    throw invalid(`"${name}" must be an object, not ${shown(value)}.`, name)
+  }
+
+  /** Any finite number. Ranges differ by model, and the model has the last word on them. */
+  number(name: string): number | undefined {
+    const value = this.get(name)
+    if (value === undefined) return undefined
+    if (typeof value !== 'number') throw invalid(`"${name}" must be a number, not ${shown(value)}.`, name)
+    if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER || this.vanishes(name, value))
+      throw invalid(`"${name}" must be a number that a computer can hold exactly enough, not ${this.raw(name)}.`, name)
+    return value
+  }
+
+  /** A whole number of at least `min` that is held exactly. */
+  integer(name: string, min: number): number | undefined {
+    const value = this.get(name)
+    if (value === undefined) return undefined
+    if (typeof value !== 'number') throw invalid(`"${name}" must be a whole number, not ${shown(value)}.`, name)
+    if (!Number.isSafeInteger(value) || value < min || this.vanishes(name, value))
+      throw invalid(`"${name}" must be a whole number of at least ${min}, not ${this.raw(name)}.`, name)
+    return value
+  }
+
+  strings(name: string): string[] | undefined {
+    const value = this.get(name)
+    if (value === undefined) return undefined
+    if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string'))
+      throw invalid(`"${name}" must be an array of strings.`, name)
+    return value
+  }
+
+  /** An array whose elements are objects. */
+  list(name: string): Json[] | undefined {
+    const value = this.get(name)
+    if (value === undefined) return undefined
+    if (!Array.isArray(value)) throw invalid(`"${name}" must be an array, not ${shown(value)}.`, name)
+    value.forEach((entry, index) => {
+      if (!isObject(entry))
+        throw invalid(`"${name}[${index}]" must be an object, not ${shown(entry)}.`, `${name}[${index}]`)
+    })
+    return value as Json[]
+  }
+
+  /** True for -0 and for numbers too small to be held: what we read is then not what was written. */
+  private vanishes(name: string, value: number): boolean {
+    return value === 0 && (Object.is(value, -0) || /[1-9]/.test(this.raw(name).replace(/e.*$/i, '')))
+  }
+
+  private raw(name: string): string {
+    const span = this.json.member(name)
+    return span ? this.json.text.slice(span[0], Math.min(span[1], span[0] + 40)) : 'this'
+  }
+}

@@ -1,0 +1,87 @@
+// A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
+import { type JsonText, splice } from '../../kernel/json.ts'
+import { isObject, type Json } from '../check.ts'
+import type { TextTraits } from '../traits.ts'
+import type { ChatAsk } from './check.ts'
+
+export interface PassOptions {
+  /** The model's name at the vendor. */
+  readonly model: string
+  readonly traits: TextTraits
+  /** The most output tokens over all choices, when the hold covers less than the worst case. */
+  readonly outputTokensCap: number | undefined
+}
+
+export function passChat(json: JsonText, ask: ChatAsk, options: PassOptions): string {
+  const { traits } = options
+  const replace: Record<string, string> = { model: JSON.stringify(options.model) }
+  const add: Record<string, string> = {}
+  const remove: string[] = []
+  const put = (name: string, value: string) => {
+    if (json.member(name)) replace[name] = value
+    else add[name] = value
+  }
+  for (const name of traits.dropParams) if (json.member(name)) remove.push(name)
+  for (const entry of traits.addParams) {
+    const equals = entry.indexOf('=')
+    put(entry.slice(0, equals), entry.slice(equals + 1))
+  }
+  limitOutput(json, ask, options, { put, remove })
+  // For metering the vendor is always asked for usage; the caller sees it only when the caller asked.
+  if (ask.stream && !ask.includeUsage) put('stream_options', withUsage(json.value.stream_options))
+  const messages = editedMessages(json, traits)
+  if (messages !== undefined) replace.messages = messages
+  return splice(json, { replace, add, remove })
+}
+
+function limitOutput(
+  json: JsonText,
+  ask: ChatAsk,
+  { traits, outputTokensCap }: PassOptions,
+  edit: { put(name: string, value: string): void; remove: string[] },
+): void {
+  const { max_tokens: plain, max_completion_tokens: completion } = json.value
+  const cap = outputTokensCap === undefined ? undefined : Math.max(1, Math.floor(outputTokensCap / ask.n))
+  const limit = cap === undefined ? ask.tokensMax : Math.min(cap, ask.tokensMax ?? cap)
+  if (traits.tokensField === 'either') {
+    if (cap === undefined || limit === ask.tokensMax) return
+    const field = isGiven(completion) ? 'max_completion_tokens' : 'max_tokens'
+    if (isGiven(completion) && isGiven(plain)) edit.put('max_tokens', String(limit))
+    edit.put(field, String(limit))
+    return
+  }
+  const other = traits.tokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
+  if (json.member(other)) edit.remove.push(other)
+  if (limit !== undefined && limit !== json.value[traits.tokensField]) edit.put(traits.tokensField, String(limit))
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function withUsage(options: unknown): string {
+  return JSON.stringify({ ...(isObject(options) ? options : {}), include_usage: true })
+}
+
+/** The messages written anew, when a family needs a role renamed or a key left out; undefined when nothing changes. */
+function editedMessages(json: JsonText, traits: TextTraits): string | undefined {
+  const strip = traits.stripKeys.filter((key) => json.text.includes(`"${key}"`))
+  const rename = !traits.developerRole && json.text.includes('"developer"')
+  if (strip.length === 0 && !rename) return undefined
+  const messages = json.value.messages as Json[]
+  return JSON.stringify(
+    messages.map((message) => {
+      const copy = without(message, strip)
+      if (rename && copy.role === 'developer') copy.role = 'system'
+      if (Array.isArray(copy.content))
+        copy.content = copy.content.map((part) => (isObject(part) ? without(part, strip) : part))
+      return copy
+    }),
+  )
+}
+
+function without(object: Json, keys: readonly string[]): Json {
+  const copy = { ...object }
+  for (const key of keys) delete copy[key]
+  return copy
+}

@@ -1,0 +1,141 @@
+// Server-sent events: bytes to events and back. Inside, text is kept one character per byte, so that cutting a stream
+// into events costs no decoding and a character that was split between two chunks is whole again before it is read.
+import { Fault } from '../kernel/fault.ts'
+
+/** The longest event that is buffered. The largest honest one is a final Responses object with its whole output. */
+export const EVENT_BYTES_MAX = 8 * 1024 * 1024
+
+export interface SseEvent {
+  /** The `event:` field; undefined when the stream named none. */
+  readonly event: string | undefined
+  readonly data: string
+  readonly id: string | undefined
+}
+
+/**
+ * Cuts a stream into blocks that end with a blank line. Line ends are turned into LF on the way (CR LF and CR mean the
+ * same to every reader), so that what comes out does not depend on how the stream was sliced.
+ */
+export class SseBlocks {
+  private parts: string[] = []
+  private partsBytes = 0
+  private endsWithNewline = false
+  private skipNewline = false
+  /** True when the last push gave back exactly the bytes of its chunk. */
+  asReceived = false
+
+  /** The blocks that are complete now, as bytes in a string, blank lines included; empty when there is none. */
+  push(chunk: Buffer): string {
+    let text = chunk.toString('latin1')
+    this.asReceived = false
+    const changed = this.skipNewline || text.includes('\r')
+    if (changed) text = this.toNewlines(text)
+    if (text === '') return ''
+    const joins = this.endsWithNewline && text.charCodeAt(0) === 0x0a
+    const last = text.lastIndexOf('\n\n')
+    this.endsWithNewline = text.charCodeAt(text.length - 1) === 0x0a
+    if (last < 0 && !joins) {
+      this.keep(text)
+      return ''
+    }
+    const cut = last < 0 ? 1 : last + 2
+    const whole = this.parts.length === 0 ? text.slice(0, cut) : this.parts.join('') + text.slice(0, cut)
+    this.parts.length = 0
+    this.partsBytes = 0
+    if (cut < text.length) this.keep(text.slice(cut))
+    else this.endsWithNewline = false
+    this.asReceived = whole.length === chunk.length && !changed
+    return whole
+  }
+
+  /** What the stream left unfinished. */
+  rest(): string {
+    const rest = this.parts.join('')
+    this.parts.length = 0
+    this.partsBytes = 0
+    return rest
+  }
+
+  private keep(text: string): void {
+    this.partsBytes += text.length
+    if (this.partsBytes > EVENT_BYTES_MAX)
+      throw new Fault('upstream_garbled', { internal: { why: 'an event is too long', bytes: this.partsBytes } })
+    this.parts.push(text)
+  }
+
+  private toNewlines(text: string): string {
+    const from = this.skipNewline && text.charCodeAt(0) === 0x0a ? 1 : 0
+    this.skipNewline = text.charCodeAt(text.length - 1) === 0x0d
+    return text.slice(from).replace(/\r\n?/g, '\n')
+  }
+}
+
+/** Reads one block (bytes in a string); undefined when it carries neither data nor a name, such as a comment. */
+export function readBlock(block: string): SseEvent | undefined {
+  let event: string | undefined
+  let data: string | undefined
+  let id: string | undefined
+  for (const line of block.split('\n')) {
+    // The mark of byte order may precede the first line of a stream.
+    const start = line.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0
+    const colon = line.indexOf(':', start)
+    if (colon === start) continue // A comment.
+    const name = colon < 0 ? line.slice(start) : line.slice(start, colon)
+    let value = colon < 0 ? '' : line.slice(colon + 1)
+    if (value.charCodeAt(0) === 0x20) value = value.slice(1)
+    if (name === 'data') data = data === undefined ? value : `${data}\n${value}`
+    else if (name === 'event') event = value
+    else if (name === 'id') id = value
+  }
+  if (data === undefined && event === undefined) return undefined
+  return { event, data: data ?? '', id }
+}
+
+/** Bytes in a string, read as UTF-8; what is not UTF-8 becomes U+FFFD. */
+export function bytesToText(bytes: string): string {
+  return /[\u0080-\u00ff]/.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
+}
+
+/** A push decoder: chunks in, events out, the same events for any slicing of the same bytes. */
+export class SseDecoder {
+  private readonly blocks = new SseBlocks()
+
+  push(chunk: Buffer): SseEvent[] {
+    const events: SseEvent[] = []
+    const ready = this.blocks.push(chunk)
+    for (let at = 0; at < ready.length; ) {
+      const end = ready.indexOf('\n\n', at)
+      const event = readBlock(ready.slice(at, end))
+      if (event) events.push(toText(event))
+      at = end + 2
+      while (ready.charCodeAt(at) === 0x0a) at++
+    }
+    return events
+  }
+
+  /** The event that the end of the stream left without its blank line, if any; it may be cut short. */
+  end(): SseEvent | undefined {
+    const event = readBlock(this.blocks.rest())
+    return event && toText(event)
+  }
+}
+
+function toText(event: SseEvent): SseEvent {
+  return { event: event.event, data: bytesToText(event.data), id: event.id }
+}
+
+/** One event as text. A line break in the data makes a second data line; names never break the frame. */
+export function encodeEvent(data: string, event?: string): string {
+  const lines = /[\r\n]/.test(data) ? data.split(/\r\n?|\n/).join('\ndata: ') : data
+  return event === undefined ? `data: ${lines}\n\n` : `event: ${event.replace(/[\r\n]/g, ' ')}\ndata: ${lines}\n\n`
+}
+
+/** A comment line with a single line end: a blank line after it makes some readers dispatch an empty event. */
+export function encodeComment(text: string): string {
+  return text === ''
+    ? ''
+    : `: ${text
+        .replace(/^:\s*/, '')
+        .replace(/[\r\n]+/g, ' ')
+        .trimEnd()}\n`
+}
