@@ -36,16 +36,22 @@ const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
 export function estimate(ask: Ask, product: Product): Estimate {
   const want = chargeOf(product.pricing, ask.worst, ask.price).amount
   if (!ask.outputOpen) return { want, floor: want }
-  const floorTokens = Math.min(ask.outputOpen.floorTokens * (ask.choices ?? 1), ask.worst.output ?? 0)
+  const floorTokens = Math.min(ask.outputOpen.floorTokens, ask.worst.output ?? 0)
   return { want, floor: chargeOf(product.pricing, { ...ask.worst, output: floorTokens }, ask.price).amount }
+}
+
+/** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
+export function callId(requestId: string): string {
+  return requestId.slice('req_'.length)
 }
 
 /** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
 export async function admit(application: Application, ledger: Ledger): Promise<Admitted | 'replay'> {
   const { ask, product, principal, requestId, catalog } = application
   const { want, floor } = estimate(ask, product)
+  const id = callId(requestId)
   const reserved = await ledger.reserve({
-    id: requestId,
+    id,
     account: principal.accountId,
     key: principal.keyId,
     product: ask.product,
@@ -60,8 +66,8 @@ export async function admit(application: Application, ledger: Ledger): Promise<A
     case 'held': {
       const { amount: held, rate } = reserved
       return held < want
-        ? { id: requestId, held, rate, outputTokensCap: affordableOutput(ask, product, held) }
-        : { id: requestId, held, rate }
+        ? { id, held, rate, outputTokensCap: affordableOutput(ask, product, held) }
+        : { id, held, rate }
     }
     case 'short':
       throw new Fault('credits_short', {

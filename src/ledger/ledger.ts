@@ -1,5 +1,5 @@
 // The money. A hold is durable before a vendor is called; it resolves exactly once, together with its usage row.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -64,12 +64,11 @@ export interface Resolved {
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
-  grant(grant: {
-    account: string
-    amount: Credits
-    note: string
-    actor: string
-  }): Promise<{ posted: Credits; held: Credits } | undefined>
+  /** `within`: the transaction of which it is a part. */
+  grant(
+    grant: { account: string; amount: Credits; note: string; actor: string },
+    within?: Queryable,
+  ): Promise<{ posted: Credits; held: Credits } | undefined>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
   /** Waits until everything that was asked is durable or refused. */
@@ -138,8 +137,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       }
     },
     resolve: (resolution) => insist<Resolved>({ kind: 'resolve', value: resolution }, resolveForMs),
-    async grant({ account, amount, note, actor }) {
-      const [row] = await database.query<{ posted: bigint; held: bigint }>(GRANT, [
+    async grant({ account, amount, note, actor }, within = database) {
+      const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [
         newId(world),
         account,
         amount,

@@ -37,6 +37,8 @@ export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
 export interface Ask {
   /** The model's uid or the data endpoint's id: what the price and the usage row name. */
   readonly product: string
+  /** The format that the caller speaks: a route in the same format is taken before its equals. */
+  readonly door?: ProtocolName
   readonly stream: boolean
   readonly price: PriceAttributes
   /** The most that this call can consume, as far as anyone can know beforehand: what the hold covers. */

@@ -51,7 +51,10 @@ export function targetOf(
   }
 }
 
-/** Lower orders first; within an order by weighted lot. An ask with a need takes the routes that serve it, if there are any. */
+/**
+ * Lower orders first; within an order the caller's own format, then by weighted lot. An ask with a need takes the routes
+ * that serve it, if there are any; a route that serves only a need is left to such asks.
+ */
 export function routeAsk(
   ask: Ask,
   routes: readonly Route[],
@@ -61,10 +64,10 @@ export function routeAsk(
 ): Candidate[] {
   const needs = ask.needs ?? []
   const serves = (route: Route) => needs.some((need) => route.serves?.includes(need))
-  const anyServes = needs.length > 0 && routes.some(serves)
-  const usable = routes.filter((route) => (anyServes ? serves(route) : !route.serves))
-  const pool = usable.length > 0 ? usable : routes
-  const lot = pool.length === 1 ? [...pool] : byOrderAndLot(pool, sources.world)
+  const forNeed = routes.filter(serves)
+  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.door)
+  const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
+  const lot = pool.length === 1 ? [...pool] : inOrder(pool, ask.door, sources.world)
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     return {
@@ -76,11 +79,11 @@ export function routeAsk(
   })
 }
 
-function byOrderAndLot(routes: readonly Route[], world: World): Route[] {
+function inOrder(routes: readonly Route[], door: ProtocolName | undefined, world: World): Route[] {
   // The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight.
   const draw = (route: Route) => -Math.log((world.bytes(4).readUInt32BE() + 1) / 2 ** 32) / route.weight
   return routes
-    .map((route) => ({ route, drawn: draw(route) }))
-    .sort((a, b) => a.route.order - b.route.order || a.drawn - b.drawn)
+    .map((route) => ({ route, foreign: route.protocol === door ? 0 : 1, drawn: draw(route) }))
+    .sort((a, b) => a.route.order - b.route.order || a.foreign - b.foreign || a.drawn - b.drawn)
     .map(({ route }) => route)
 }

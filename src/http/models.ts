@@ -1,0 +1,97 @@
+// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta. Built
+// once per catalogue version and restriction, so that an answer is a lookup.
+import type { Principal } from '../admission/api-key.ts'
+import type { Catalog } from '../catalog/store.ts'
+import { Fault } from '../kernel/fault.ts'
+
+/** When the first catalogue was written; models have no date of their own. */
+const CREATED_SECONDS = 1_789_000_000
+
+interface Listing {
+  readonly entries: ReadonlyMap<string, string>
+  readonly native: string
+  readonly messages: string
+}
+
+export interface ModelLists {
+  list(principal: Principal, requestId: string, beta: boolean): string
+  retrieve(principal: Principal, requestId: string, uid: string, beta: boolean): string
+}
+
+export function createModelLists(current: () => Catalog): ModelLists {
+  let version = -1
+  let listings = new Map<string, Listing>()
+
+  function listingFor(principal: Principal): Listing {
+    const catalog = current()
+    if (catalog.version !== version) {
+      version = catalog.version
+      listings = new Map()
+    }
+    const name = principal.models === null ? '' : [...principal.models].sort().join(' ')
+    let listing = listings.get(name)
+    if (!listing) {
+      listing = build(catalog, principal.models)
+      if (listings.size > 1000) listings.clear()
+      listings.set(name, listing)
+    }
+    return listing
+  }
+
+  return {
+    list(principal, requestId, beta) {
+      const listing = listingFor(principal)
+      return beta ? listing.messages : `{"success":true,"requestId":"${requestId}",${listing.native}`
+    },
+    retrieve(principal, requestId, uid, beta) {
+      const entry = listingFor(principal).entries.get(`${beta ? 'beta ' : ''}${uid}`)
+      if (entry === undefined) throw new Fault('model_unknown')
+      // The SDKs read the members at the top, native callers those in `data`.
+      return beta ? entry : `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}`
+    },
+  }
+}
+
+function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
+  const models = Object.entries(catalog.document.models).filter(
+    ([uid, model]) => model.enabled && (allowed === null || allowed.has(uid)),
+  )
+  const entries = new Map<string, string>()
+  for (const [uid, model] of models) {
+    entries.set(
+      uid,
+      JSON.stringify({
+        uid,
+        name: model.name,
+        version: model.version,
+        type: model.type,
+        pricing: catalog.input.models[uid]?.pricing ?? null,
+        id: uid,
+        object: 'model',
+        created: CREATED_SECONDS,
+        owned_by: model.family,
+      }),
+    )
+    if (model.doors.includes('anthropic-messages'))
+      entries.set(
+        `beta ${uid}`,
+        JSON.stringify({
+          type: 'model',
+          id: uid,
+          display_name: model.name,
+          created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
+        }),
+      )
+  }
+  const pick = (prefix: string) =>
+    models.map(([uid]) => entries.get(prefix + uid)).filter((entry) => entry !== undefined)
+  const ids = models.map(([uid]) => uid)
+  const betaIds = ids.filter((uid) => entries.has(`beta ${uid}`))
+  const page = (of: string[]) =>
+    `"has_more":false,"first_id":${JSON.stringify(of[0] ?? null)},"last_id":${JSON.stringify(of.at(-1) ?? null)}`
+  return {
+    entries,
+    native: `"object":"list",${page(ids)},"data":[${pick('').join(',')}]}`,
+    messages: `{"data":[${pick('beta ').join(',')}],${page(betaIds)}}`,
+  }
+}

@@ -1,0 +1,224 @@
+// What each public endpoint does with a request of a known caller: validate it into an ask, and put it on the path.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { estimate } from '../admission/admit.ts'
+import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
+import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { type Catalog, type CatalogStore, findProduct, type Product } from '../catalog/store.ts'
+import { type Database, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { chargeOf } from '../meter/charge.ts'
+import type { Out } from '../pipeline/out.ts'
+import { type Arrived, type PathDeps, serve } from '../pipeline/serve.ts'
+import type { Ask } from '../protocols/protocol.ts'
+import { readAnalyticsAsk } from '../protocols/site-analytics.ts'
+import { readSocialAsk } from '../protocols/social-v2.ts'
+import { estimateTokens } from '../protocols/tokens.ts'
+import { createModelLists } from './models.ts'
+import { type Handlers, onPath } from './routes.ts'
+import { jsonBody, rawQuery } from './server.ts'
+import { readTextRequest, TEXT_DOORS, textAsk } from './text.ts'
+
+export interface PublicDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly database: Database
+  readonly strictErrors: boolean
+}
+
+/** The caller's headers that a format may forward. */
+const FORWARDED = ['anthropic-version', 'anthropic-beta'] as const
+
+export function publicHandlers(deps: PublicDeps): Handlers {
+  const { catalog, path } = deps
+  const lists = createModelLists(() => catalog.current)
+
+  /** Everything that the path needs besides the ask. */
+  function arrive(
+    request: FastifyRequest,
+    out: Out,
+    ask: Ask,
+    product: Product,
+    facts: { door: string; traits?: Arrived['traits']; catalog: Catalog; body?: string | Buffer },
+  ): Arrived {
+    const key = readIdempotencyKey(header(request, 'idempotency-key'))
+    const idempotency =
+      key !== undefined && facts.body !== undefined
+        ? { key, requestHash: hashRequest(facts.door, facts.body) }
+        : undefined
+    return {
+      requestId: request.id,
+      principal: request.principal!,
+      ask,
+      catalog: facts.catalog,
+      product,
+      door: facts.door,
+      traits: facts.traits ?? {},
+      startedMs: path.world.elapsedMs(),
+      out,
+      callerHeaders: forwarded(request),
+      ...(idempotency ? { idempotency } : {}),
+    }
+  }
+
+  function text(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
+    const now = catalog.current
+    const json = readTextRequest(request)
+    const { ask, model } = textAsk(TEXT_DOORS[spec.id]!, json, now, request.principal!)
+    onPath(request, reply, deps, (out) =>
+      serve(
+        arrive(request, out, ask, model, { door: spec.id, traits: model.traits, catalog: now, body: json.text }),
+        path,
+      ),
+    )
+  }
+
+  function data(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
+    if (!isDataEndpoint(spec)) throw new Fault('not_found')
+    const now = catalog.current
+    const product = findProduct(now, spec.product)
+    const ask = dataAsk(spec, request, product)
+    if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
+    const { models } = request.principal!
+    if (models !== null && !models.has(spec.restriction))
+      throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+    onPath(request, reply, deps, (out) =>
+      serve(arrive(request, out, ask, product, { door: spec.id, catalog: now }), path),
+    )
+  }
+
+  function dataAsk(spec: DataEndpointSpec, request: FastifyRequest, product: Product | undefined): Ask {
+    if (spec.restriction === 'socialapi')
+      return readSocialAsk(spec, request.params as Record<string, string>, rawQuery(request))
+    const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
+    return readAnalyticsAsk(spec, rawQuery(request), path.world.nowMs(), { perRow })
+  }
+
+  const send = (reply: FastifyReply, body: string) =>
+    reply.header('content-type', 'application/json; charset=utf-8').send(body)
+  const isBeta = (request: FastifyRequest) => request.routeOptions.url?.startsWith('/beta/') ?? false
+
+  return {
+    chat: text,
+    responses: text,
+    messages: text,
+    data,
+    count_tokens: (request, reply) =>
+      send(reply, JSON.stringify({ input_tokens: estimateTokens(readTextRequest(request).value) })),
+    models: (request, reply) => send(reply, lists.list(request.principal!, request.id, isBeta(request))),
+    'models/{id}': (request, reply) =>
+      send(
+        reply,
+        lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, isBeta(request)),
+      ),
+    async account(request, reply) {
+      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [
+        request.principal!.accountId,
+        request.principal!.keyId,
+      ])
+      if (!row) throw new Fault('key_unknown')
+      const { models, expiresAtMs } = request.principal!
+      return send(
+        reply,
+        JSON.stringify({
+          success: true,
+          data: {
+            id: row.id,
+            name: row.name,
+            balance: formatCredits(row.posted),
+            held: formatCredits(row.held),
+            available: formatCredits(row.posted - row.held),
+            limits: row.limits,
+            key: {
+              id: request.principal!.keyId,
+              models: models && [...models],
+              expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
+              limits: row.key_limits ?? {},
+            },
+          },
+          requestId: request.id,
+        }),
+      )
+    },
+    async quote(request, reply) {
+      const now = catalog.current
+      const { ask, product } = quoted(request, now)
+      const { want, floor } = estimate(ask, product)
+      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [
+        request.principal!.accountId,
+        request.principal!.keyId,
+      ])
+      const available = row ? row.posted - row.held : 0n
+      return send(
+        reply,
+        JSON.stringify({
+          success: true,
+          data: {
+            product: ask.product,
+            unit: 'credits',
+            hold: formatCredits(want < available ? want : available > floor ? available : want),
+            costAtMost: formatCredits(want),
+            costAtLeast: formatCredits(floor),
+            worstCase: ask.worst,
+            lines: chargeOf(product.pricing, ask.worst, ask.price).lines.map(([unit, quantity, rate]) => ({
+              unit,
+              quantity,
+              rate: formatCredits(BigInt(rate)),
+              per: 1_000_000,
+            })),
+            available: formatCredits(available),
+            affordable: floor <= available,
+            catalogVersion: now.version,
+          },
+          requestId: request.id,
+        }),
+      )
+    },
+  }
+
+  /** A quote takes the body of the call that it is about; the endpoint follows from the body. */
+  function quoted(request: FastifyRequest, now: Catalog): { ask: Ask; product: Product } {
+    const json = readJson(jsonBody(request))
+    const has = (name: string) => Object.hasOwn(json.value, name)
+    const door = has('input')
+      ? 'openai-responses'
+      : has('messages') && has('max_tokens') && has('system')
+        ? 'anthropic-messages'
+        : 'openai-chat'
+    const model = typeof json.value.model === 'string' ? findProduct(now, json.value.model) : undefined
+    if (model && 'type' in model && model.type !== 'text')
+      throw invalid('Quotes are for text requests; image, video and data prices are fixed by GET /v1/models.', 'model')
+    const { ask, model: product } = textAsk(door, json, now, request.principal!)
+    return { ask, product }
+  }
+}
+
+interface AccountRow {
+  id: string
+  name: string
+  posted: bigint
+  held: bigint
+  limits: object
+  key_limits: object | null
+}
+
+const ACCOUNT = statement(
+  'own_account',
+  `select a.id, a.name, a.posted, a.held, a.limits, k.limits as key_limits
+   from account a left join api_key k on k.id = $2 where a.id = $1`,
+)
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+function forwarded(request: FastifyRequest): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of FORWARDED) {
+    const value = header(request, name)
+    if (value !== undefined) headers[name] = value
+  }
+  return headers
+}

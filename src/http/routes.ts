@@ -1,0 +1,125 @@
+// The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
+// before a body is read.
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import { GONE } from '../pipeline/serve.ts'
+import { Caller } from './caller.ts'
+import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
+
+export type Handle = (request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec) => unknown
+
+export interface Handlers {
+  /** By the endpoint's id; data endpoints share `data`. */
+  readonly [id: string]: Handle
+}
+
+export interface RoutesOptions {
+  readonly keys: ApiKeys
+  readonly handlers: Handlers
+  readonly strictErrors: boolean
+  /** Refuses while the process is overloaded. */
+  readonly shed: () => void
+  /** Endpoints whose bodies the handler reads from the socket itself. */
+  readonly unparsed: ReadonlySet<string>
+}
+
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-route, idempotent-replayed, x-cache',
+} as const
+
+/** Calls that another door of this server (the console's playground) has already vouched for. */
+const vouched = new WeakMap<IncomingMessage, Principal>()
+
+export function vouch(request: IncomingMessage, principal: Principal): void {
+  vouched.set(request, principal)
+}
+
+export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
+  const methods = new Map<string, Set<string>>()
+  for (const spec of ENDPOINTS) {
+    const handle = options.handlers[spec.id] ?? options.handlers.data
+    if (!handle) throw new Error(`Endpoint ${spec.id} has no handler.`)
+    for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
+      const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+      const config = { surface: spec.surface, alias: index > 0 }
+      methods.set(url, (methods.get(url) ?? new Set<string>()).add(spec.method))
+      app.route({
+        method: spec.method,
+        url,
+        config,
+        onRequest: async (request, reply) => {
+          reply.headers(CORS)
+          request.principal = vouched.get(request.raw) ?? (await authenticate(request, options.keys))
+          options.shed()
+        },
+        ...(options.unparsed.has(spec.id)
+          ? { preParsing: (_request, _reply, _payload, done) => done(null, EMPTY()) }
+          : {}),
+        handler: (request, reply) => handle(request, reply, spec),
+      })
+    }
+  }
+  for (const [url, used] of methods) mountOtherMethods(app, url, used)
+}
+
+/** Every path answers OPTIONS, and says which methods it takes when asked with another. */
+export function mountOtherMethods(app: FastifyInstance, url: string, used: ReadonlySet<string>): void {
+  const allow = [...used, ...(used.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+  app.options(url, (_request, reply) => {
+    reply
+      .headers({
+        ...CORS,
+        allow,
+        'access-control-allow-methods': allow,
+        'access-control-allow-headers': '*, authorization',
+        'access-control-max-age': '86400',
+      })
+      .code(204)
+      .send()
+  })
+  const others = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as HTTPMethods[]).filter((method) => !used.has(method))
+  app.route({
+    method: others,
+    url,
+    onRequest: (_request, reply, done) => {
+      reply.header('allow', allow)
+      done(new Fault('method_not_allowed', { message: `This path takes ${allow}.` }))
+    },
+    handler: () => undefined,
+  })
+}
+
+function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promise<Principal> {
+  const xApiKey = request.headers['x-api-key']
+  return keys.authenticate(
+    { authorization: request.headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey },
+    request.ip,
+  )
+}
+
+const EMPTY = () => Readable.from([])
+
+/** Takes the response out of the framework's hands, and answers whatever `run` throws. */
+export function onPath(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: { strictErrors: boolean },
+  run: (out: Caller) => Promise<void>,
+): void {
+  reply.hijack()
+  const { surface = 'native', alias = false } = request.routeOptions.config
+  const out = new Caller(reply.raw, { 'x-request-id': request.id, 'request-id': request.id, ...CORS })
+  run(out).catch((error: unknown) => {
+    if (error === GONE || out.signal.aborted) return
+    const fault = asFault(error)
+    const sdk = !options.strictErrors && (alias || hasSdkMark(request.headers))
+    out.send(fault.status, faultHeaders(fault), faultBody(fault, surface, { requestId: request.id, sdk }))
+  })
+}

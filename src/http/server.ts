@@ -1,0 +1,136 @@
+// The web server: limits and time-outs, request ids, one place where a fault becomes an answer.
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Principal } from '../admission/api-key.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { Surface } from '../protocols/protocol.ts'
+import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | null
+  }
+  interface FastifyContextConfig {
+    surface?: Surface
+    /** Reached by a path that only SDKs use. */
+    alias?: boolean
+  }
+}
+
+export interface ServerOptions {
+  readonly world: World
+  readonly log: Log
+  /** Contract bodies only, even for SDKs. */
+  readonly strictErrors: boolean
+}
+
+export const BODY_BYTES_MAX = 64 * 1024 * 1024
+const HEADERS_MS = 10_000
+const REQUEST_MS = 300_000
+/** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
+const UNREAD_BYTES_MAX = 65_536
+
+export function createServer({ world, log, strictErrors }: ServerOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    genReqId: () => `req_${newId(world)}`,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000, maxHeaderSize: 32_768 },
+    routerOptions: {
+      ignoreDuplicateSlashes: true,
+      ignoreTrailingSlash: true,
+      maxParamLength: 300,
+      // The raw query is read by whoever needs it: frameworks merge and rename what the contract keeps apart.
+      querystringParser: () => ({}),
+    },
+    frameworkErrors: (error, request, reply) => {
+      sendFault(
+        new Fault(error.code === 'FST_ERR_BAD_URL' ? 'request_invalid' : 'not_found', { cause: error }),
+        request,
+        reply,
+      )
+    },
+    clientErrorHandler(error, socket) {
+      const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+      const requestId = `req_${newId(world)}`
+      const body = faultBody(new Fault('request_invalid', { message: 'This is not a valid HTTP request.' }), 'native', {
+        requestId,
+        sdk: false,
+      })
+      if (socket.writable && !socket.destroyed)
+        socket.end(
+          `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
+        )
+      else socket.destroy()
+    },
+  })
+
+  function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
+    const surface = request.routeOptions?.config?.surface ?? 'native'
+    const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
+    if (fault.blame === 'us' || fault.kind === 'internal')
+      log.error({ requestId: request.id, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
+    const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
+    if (reply.raw.headersSent) return
+    if (!request.raw.complete && mayBeLong(request.raw)) reply.header('connection', 'close')
+    reply
+      .code(fault.status)
+      .headers(headers)
+      .send(faultBody(fault, surface, { requestId: request.id, sdk }))
+  }
+
+  app.decorateRequest('principal', null)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id).header('request-id', request.id)
+    done()
+  })
+  app.setErrorHandler((error, request, reply) => sendFault(frameworkFault(error), request, reply))
+  app.setNotFoundHandler((request, reply) => sendFault(new Fault('not_found'), request, reply))
+  return app
+}
+
+function mayBeLong(request: IncomingMessage): boolean {
+  const length = Number(request.headers['content-length'] ?? 0)
+  return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
+}
+
+/** The framework's own refusals, in our words. */
+function frameworkFault(error: unknown): Fault {
+  const code = (error as { code?: unknown }).code
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new Fault('request_too_large', { message: `The request body is larger than this endpoint takes.` })
+  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
+    return new Fault('request_invalid', { message: 'The body does not have the length that Content-Length says.' })
+  if (typeof code === 'string' && code.startsWith('FST_ERR_CTP'))
+    return new Fault('request_invalid', { message: 'Send the body as JSON with Content-Type: application/json.' })
+  return asFault(error)
+}
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
+
+/** Bodies are JSON: other types are refused, a missing type is forgiven. */
+export function jsonBody(request: FastifyRequest): Buffer {
+  const type = request.headers['content-type']
+  if (type !== undefined && !JSON_TYPE.test(type))
+    throw new Fault('request_invalid', {
+      message: `Send the body as JSON with Content-Type: application/json; ${JSON.stringify(type.slice(0, 60))} is not accepted.`,
+    })
+  const body = request.body
+  if (!Buffer.isBuffer(body) || body.length === 0)
+    throw new Fault('request_invalid', { message: 'The request has no body; send a JSON object.' })
+  return body
+}
+
+export function rawQuery(request: FastifyRequest): string {
+  const url = request.raw.url ?? ''
+  const mark = url.indexOf('?')
+  return mark < 0 ? '' : url.slice(mark + 1)
+}

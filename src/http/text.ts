@@ -1,0 +1,55 @@
+// The three text endpoints: from a body to an ask.
+import type { FastifyRequest } from 'fastify'
+import type { Principal } from '../admission/api-key.ts'
+import type { Model } from '../catalog/document.ts'
+import type { Catalog } from '../catalog/store.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson } from '../kernel/json.ts'
+import type { TextProtocolName } from '../protocols/protocol.ts'
+import { type ModelFacts, readModelName, readTextAsk, type TextAsk } from '../protocols/text.ts'
+import { jsonBody } from './server.ts'
+
+export const TEXT_DOORS: Record<string, TextProtocolName> = {
+  chat: 'openai-chat',
+  responses: 'openai-responses',
+  messages: 'anthropic-messages',
+}
+
+const DOOR_PATHS: Record<TextProtocolName, string> = {
+  'openai-chat': '/v1/chat-completions',
+  'openai-responses': '/alpha/responses',
+  'anthropic-messages': '/beta/v1/messages',
+}
+
+/** For the checks that do not depend on the model, when there is no such model. */
+const NO_MODEL: ModelFacts = { uid: '', traits: {}, limits: { outputTokensReserve: 1, outputTokensFloor: 1 } }
+
+export function readTextRequest(request: FastifyRequest): JsonText {
+  return readJson(jsonBody(request))
+}
+
+export function textAsk(
+  door: TextProtocolName,
+  json: JsonText,
+  catalog: Catalog,
+  principal: Principal,
+): { ask: TextAsk; model: Model } {
+  const uid = readModelName(json)
+  const model = modelAt(catalog, uid)
+  // Whatever is wrong with the body is said first, even when the model is wrong too.
+  if (!model?.enabled || model.type !== 'text') readTextAsk(door, json, NO_MODEL)
+  if (!model?.enabled) throw new Fault('model_unknown')
+  if (model.type !== 'text') throw invalid(`"${uid}" is not a text model; GET /v1/models lists the types.`, 'model')
+  if (!model.doors.includes(door))
+    throw invalid(
+      `"${uid}" is not offered here; use ${model.doors.map((name) => DOOR_PATHS[name]).join(' or ')}.`,
+      'model',
+    )
+  const ask = readTextAsk(door, json, { uid, traits: model.traits, limits: model.limits })
+  if (principal.models !== null && !principal.models.has(uid)) throw new Fault('model_restricted')
+  return { ask, model }
+}
+
+export function modelAt(catalog: Catalog, uid: string): Model | undefined {
+  return Object.hasOwn(catalog.document.models, uid) ? catalog.document.models[uid] : undefined
+}

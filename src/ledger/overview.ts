@@ -1,0 +1,99 @@
+// An account at a glance, from the hourly sums: what it costs does not grow with the number of calls.
+import { type Database, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+
+export interface Overview {
+  readonly balance: string
+  readonly held: string
+  readonly available: string
+  readonly series: Array<{
+    at: string
+    requests: number
+    errors: number
+    charged: string
+    inputTokens: number
+    outputTokens: number
+    latencyMsAvg: number | null
+  }>
+  readonly products: Array<{ product: string; requests: number; charged: string }>
+  readonly statuses: { ok: number; failed: number }
+}
+
+/** Up to two days are shown by the hour, more by the day; in UTC. */
+const HOURLY_DAYS_MAX = 2
+
+export async function readOverview(database: Database, account: string, days: number): Promise<Overview | undefined> {
+  const unit = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
+  const steps = unit === 'hour' ? days * 24 : days
+  const [balances, series, products] = await Promise.all([
+    database.query<{ posted: bigint; held: bigint }>(BALANCES, [account]),
+    database.query<SeriesRow>(SERIES, [account, unit, steps]),
+    database.query<ProductRow>(PRODUCTS, [account, unit, steps]),
+  ])
+  const [row] = balances
+  if (!row) return undefined
+  const requests = series.reduce((sum, entry) => sum + Number(entry.requests), 0)
+  const errors = series.reduce((sum, entry) => sum + Number(entry.errors), 0)
+  return {
+    balance: formatCredits(row.posted),
+    held: formatCredits(row.held),
+    available: formatCredits(row.posted - row.held),
+    series: series.map((entry) => ({
+      at: entry.at.toISOString(),
+      requests: Number(entry.requests),
+      errors: Number(entry.errors),
+      charged: formatCredits(entry.charged),
+      inputTokens: Number(entry.input_tokens),
+      outputTokens: Number(entry.output_tokens),
+      latencyMsAvg: entry.requests === 0n ? null : Math.round(Number(entry.duration_ms) / Number(entry.requests)),
+    })),
+    products: products.map((entry) => ({
+      product: entry.product,
+      requests: Number(entry.requests),
+      charged: formatCredits(entry.charged),
+    })),
+    statuses: { ok: requests - errors, failed: errors },
+  }
+}
+
+interface SeriesRow {
+  at: Date
+  requests: bigint
+  errors: bigint
+  charged: bigint
+  input_tokens: bigint
+  output_tokens: bigint
+  duration_ms: bigint
+}
+
+interface ProductRow {
+  product: string
+  requests: bigint
+  charged: bigint
+}
+
+const BALANCES = statement('overview_balances', 'select posted, held from account where id = $1')
+// Steps of so many hours, because a day of a session's own time zone may have 23 or 25.
+const STEPS = `span as (
+     select date_trunc($2, now(), 'UTC') - ($3::int - 1 - i) * make_interval(hours => case $2 when 'hour' then 1 else 24 end) as at
+     from generate_series(0, $3::int - 1) i
+   )`
+const SERIES = statement(
+  'overview_series',
+  `with ${STEPS}, summed as (
+     select date_trunc($2, hour, 'UTC') as at, sum(requests) as requests, sum(errors) as errors, sum(charged) as charged,
+       sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens, sum(duration_ms) as duration_ms
+     from usage_hour where account_id = $1 and hour >= (select min(at) from span) group by 1
+   )
+   select span.at, coalesce(requests, 0)::bigint as requests, coalesce(errors, 0)::bigint as errors,
+     coalesce(charged, 0)::bigint as charged, coalesce(input_tokens, 0)::bigint as input_tokens,
+     coalesce(output_tokens, 0)::bigint as output_tokens, coalesce(duration_ms, 0)::bigint as duration_ms
+   from span left join summed on summed.at = span.at order by span.at`,
+)
+const PRODUCTS = statement(
+  'overview_products',
+  `with ${STEPS}
+   select product, sum(requests)::bigint as requests, sum(charged)::bigint as charged
+   from usage_hour where account_id = $1 and hour >= (select min(at) from span)
+   group by product order by sum(charged) desc, product limit 100`,
+)

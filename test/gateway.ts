@@ -1,0 +1,128 @@
+// A whole gateway for a test file: its own database, the simulated vendors, a free port.
+
+import { digestOf, makeKey } from '../src/admission/api-key.ts'
+import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
+import { type Config, readConfig } from '../src/config.ts'
+import { type Log, silentLog } from '../src/kernel/log.ts'
+import { createSecrets } from '../src/kernel/secret.ts'
+import { newId, realWorld, type World } from '../src/kernel/world.ts'
+import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { freshDatabase } from './database.ts'
+
+export const SECRET = 'a secret for tests, of more than thirty-two bytes'
+export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
+
+export interface TestGateway {
+  readonly url: string
+  readonly gateway: Gateway
+  readonly sandbox: Sandbox
+  readonly config: Config
+  /** A new account with credits and a key of its own. */
+  account(options?: { credits?: bigint; models?: string[] | null }): Promise<{ id: string; key: string; keyId: string }>
+  key(account: string, options?: { models?: string[] | null }): Promise<{ key: string; keyId: string }>
+  /** Posted and held, in micro-credits. */
+  balance(account: string): Promise<{ posted: bigint; held: bigint }>
+  /** Waits until no hold is left, and checks the ledger's sums. */
+  settled(): Promise<void>
+  call(path: string, key: string | undefined, body?: unknown, init?: RequestInit): Promise<Response>
+  close(): Promise<void>
+}
+
+export async function startGateway(
+  options: { env?: Record<string, string>; catalog?: (document: any) => void; log?: Log; world?: World } = {},
+): Promise<TestGateway> {
+  const fresh = await freshDatabase()
+  const world = options.world ?? realWorld
+  const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
+  const config = readConfig({
+    PORT: '0',
+    TOLLGATE_SECRET: SECRET,
+    TOLLGATE_DRAIN_SECONDS: '2',
+    PUBLIC_URL: 'http://127.0.0.1:1',
+    ...options.env,
+  })
+  const gateway = await createGateway({
+    config,
+    world,
+    log: options.log ?? silentLog,
+    connection: fresh.connection,
+    secret: SECRET,
+    operatorToken: OPERATOR_TOKEN,
+    sandboxUrl: () => sandbox.url,
+  })
+  if (options.catalog) {
+    const document = await readDefaultCatalog()
+    options.catalog(document)
+    await gateway.catalog.apply(document, { actor: 'test', note: '' })
+  }
+  const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
+  const pepper = createSecrets(SECRET).key('api-key')
+  const { database, ledger } = gateway
+
+  const made: TestGateway = {
+    url,
+    gateway,
+    sandbox,
+    config,
+    async account({ credits = 1_000_000_000n, models = null } = {}) {
+      const id = `acc_${newId(world)}`
+      await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'test'])
+      if (credits > 0n) await ledger.grant({ account: id, amount: credits, note: 'test', actor: 'test' })
+      return { id, ...(await made.key(id, { models })) }
+    },
+    async key(account, { models = null } = {}) {
+      const key = makeKey(world)
+      const keyId = `key_${newId(world)}`
+      await database.query(
+        {
+          text: 'insert into api_key (id, account_id, name, digest, prefix, last4, models) values ($1, $2, $3, $4, $5, $6, $7)',
+        },
+        [keyId, account, 'test', digestOf(pepper, key), key.slice(0, 12), key.slice(-4), models],
+      )
+      return { key, keyId }
+    },
+    async balance(account) {
+      const [row] = await database.query<{ posted: bigint; held: bigint }>(
+        { text: 'select posted, held from account where id = $1' },
+        [account],
+      )
+      return row!
+    },
+    async settled() {
+      for (let i = 0; i < 500; i++) {
+        const [row] = await database.query<{ holds: bigint }>({
+          text: 'select count(*) as holds from hold where not job',
+        })
+        if (row!.holds === 0n) break
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        if (i === 499) throw new Error(`${row!.holds} holds are left`)
+      }
+      const wrong = await database.query({
+        text: `select a.id, a.posted, a.held, e.sum from account a
+          left join (select account, sum(amount) as sum from entry group by account) e on e.account = 'account:' || a.id
+          where a.posted <> coalesce(e.sum, 0) or a.held <> coalesce((select sum(amount) from hold h where h.account_id = a.id), 0)`,
+      })
+      if (wrong.length > 0)
+        throw new Error(
+          `accounts do not equal their entries: ${JSON.stringify(wrong, (_, v) => (typeof v === 'bigint' ? String(v) : v))}`,
+        )
+    },
+    call: (path, key, body, init = {}) =>
+      fetch(url + path, {
+        method: body === undefined ? 'GET' : 'POST',
+        ...init,
+        headers: {
+          ...(key ? { authorization: `Bearer ${key}` } : {}),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...init.headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    async close() {
+      await gateway.close()
+      await sandbox.close()
+      await fresh.drop()
+    },
+  }
+  return made
+}
