@@ -1,0 +1,83 @@
+// What `npm start` prints: an address, an account with credits, a key that is shown once, and a call that succeeds.
+import { digestOf, makeKey } from './admission/api-key.ts'
+import type { Gateway } from './compose.ts'
+import type { Config } from './config.ts'
+import type { Kept } from './data-directory.ts'
+import { createSecrets } from './kernel/secret.ts'
+import { newId, realWorld as world } from './kernel/world.ts'
+
+const FIRST_CREDITS = 1_000_000_000n
+
+export interface FirstMinuteOptions {
+  readonly gateway: Gateway
+  readonly config: Config
+  readonly kept: Kept
+  readonly url: string
+  readonly store: string
+  readonly seconds: number
+  readonly say: (line: string) => void
+}
+
+export async function firstMinute({ gateway, kept, url, store, seconds, say }: FirstMinuteOptions): Promise<void> {
+  const { database, catalog } = gateway
+  const simulated = Object.entries(catalog.current.document.vendors).filter(
+    ([, vendor]) => vendor.baseUrl === 'sandbox',
+  )
+  const [row] = await database.query<{ count: bigint }>({ text: 'select count(*) as count from account' })
+  const first = row?.count === 0n ? await createFirstAccount(gateway, kept.secret) : undefined
+
+  say('')
+  say(`  Tollgate is ready after ${seconds.toFixed(1)} s.`)
+  say('')
+  say(`  API       ${url}`)
+  say(`  Console   ${url}/console`)
+  say(`  Docs      ${url}/docs`)
+  say(`  Store     ${store}`)
+  if (simulated.length > 0)
+    say(
+      `  Vendors   ${simulated.length} of ${Object.keys(catalog.current.document.vendors).length} are simulated (${simulated.map(([name]) => name).join(', ')}): no vendor key needed, answers are not real.`,
+    )
+  if (kept.tokenIsNew) {
+    say('')
+    say(`  Operator token, for /admin/v1 and the command line; kept in the data directory, shown once:`)
+    say(`    ${kept.operatorToken}`)
+  }
+  if (first) {
+    say('')
+    say('  An account with 1000 credits was made for you. Its key, shown once:')
+    say(`    ${first.key}`)
+    say('')
+    say('  Try it:')
+    say(`    curl ${url}/v1/chat-completions \\`)
+    say(`      -H "Authorization: Bearer ${first.key}" \\`)
+    say(`      -H "Content-Type: application/json" \\`)
+    say(`      -d '{"model":"alpha-5.4","messages":[{"role":"user","content":"Hello!"}]}'`)
+  }
+  if (simulated.length > 0) {
+    say('')
+    say(
+      '  To connect a real vendor: put its address and credential into the catalogue; examples/ shows how for each family.',
+    )
+  }
+  say('')
+}
+
+async function createFirstAccount(gateway: Gateway, secret: string): Promise<{ key: string }> {
+  const { database, ledger } = gateway
+  const account = `acc_${newId(world)}`
+  const key = makeKey(world)
+  await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [account, 'First account'])
+  await ledger.grant({ account, amount: FIRST_CREDITS, note: 'A present for the first start', actor: 'system' })
+  await database.query(
+    { text: 'insert into api_key (id, account_id, name, digest, prefix, last4) values ($1, $2, $3, $4, $5, $6)' },
+    [
+      `key_${newId(world)}`,
+      account,
+      'First key',
+      digestOf(createSecrets(secret).key('api-key'), key),
+      key.slice(0, 12),
+      key.slice(-4),
+    ],
+  )
+  return { key }
+}

@@ -1,0 +1,142 @@
+// The `serve` verb: the store, the simulated vendors, the gateway, and what a new user sees in the first minute.
+
+import { readFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import type pg from 'pg'
+import { createGateway, type Gateway } from './compose.ts'
+import type { Config } from './config.ts'
+import { openDataDirectory, writeServerFile } from './data-directory.ts'
+import { type Embedded, startEmbedded } from './database/embedded.ts'
+import { firstMinute } from './first-minute.ts'
+import { faultBody, faultHeaders } from './http/envelope.ts'
+import { Fault } from './kernel/fault.ts'
+import { createLog, type Log } from './kernel/log.ts'
+import { newId, realWorld } from './kernel/world.ts'
+import { type Sandbox, startSandbox } from './sandbox/server.ts'
+
+const RETRY_MS = 1_000
+
+export async function serve(config: Config): Promise<void> {
+  const world = realWorld
+  const startedMs = world.elapsedMs()
+  const log = createLog({ level: config.TOLLGATE_LOG_LEVEL })
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+  const kept = await openDataDirectory(config, world)
+  const embedded = config.DATABASE_URL
+    ? undefined
+    : await startEmbedded({ dataDirectory: config.dataDirectory, log: (line) => say(`  ${line}`) })
+  let sandbox: Sandbox | undefined
+  let stopping = false
+
+  try {
+    const waiting = createWaitingRoom(config)
+    const gateway = await untilStoreAnswers(
+      () =>
+        createGateway({
+          config,
+          world,
+          log,
+          connection: connectionOf(config, embedded),
+          secret: kept.secret,
+          operatorToken: kept.operatorToken,
+          sandboxUrl: () => sandbox?.url,
+        }),
+      { log, onWait: waiting.open, stopped: () => stopping },
+    )
+    await applyGivenCatalog(config, gateway, say)
+    sandbox = await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED })
+    await waiting.close()
+    const address = await gateway.app.listen({ port: config.PORT, host: config.HOST })
+    const url = config.PUBLIC_URL?.replace(/\/+$/, '') ?? address
+    const forget = await writeServerFile(config.dataDirectory, { url: address, pid: process.pid })
+    await firstMinute({
+      gateway,
+      config,
+      kept,
+      url,
+      say,
+      seconds: (world.elapsedMs() - startedMs) / 1000,
+      store: embedded
+        ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}`
+        : 'Postgres at DATABASE_URL',
+    })
+
+    const signal = await untilSignal()
+    stopping = true
+    say(`\n${signal}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
+    await gateway.close()
+    await forget()
+  } finally {
+    await sandbox?.close()
+    await embedded?.stop()
+  }
+  say('Stopped.')
+}
+
+export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {
+  return embedded ? { ...embedded.connection } : { connectionString: config.DATABASE_URL! }
+}
+
+/** A store that is not there yet is waited for; one that is wrong is an error. */
+async function untilStoreAnswers<T>(
+  make: () => Promise<T>,
+  options: { log: Log; onWait: () => Promise<void>; stopped: () => boolean },
+): Promise<T> {
+  for (;;) {
+    try {
+      return await make()
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'unavailable' || options.stopped()) throw error
+      options.log.warn(
+        { cause: (error.cause as Error | undefined)?.message },
+        'the database does not answer; trying again every second',
+      )
+      await options.onWait()
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
+  }
+}
+
+/** While the store is away the process is alive but not ready, and says so. */
+function createWaitingRoom(config: Config) {
+  const server = createHttpServer((request, response) => {
+    const requestId = `req_${newId(realWorld)}`
+    if (request.url === '/healthz')
+      return response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
+    if (request.url === '/readyz')
+      return response.writeHead(503, { 'content-type': 'application/json' }).end('{"ready":false}')
+    const fault = new Fault('unavailable')
+    response
+      .writeHead(fault.status, { ...faultHeaders(fault), 'x-request-id': requestId })
+      .end(faultBody(fault, 'native', { requestId, sdk: false }))
+  })
+  return {
+    open: () =>
+      server.listening
+        ? Promise.resolve()
+        : new Promise<void>((resolve) => server.listen(config.PORT, config.HOST, resolve)),
+    close: () =>
+      new Promise<void>((resolve) => {
+        if (!server.listening) return resolve()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function applyGivenCatalog(config: Config, gateway: Gateway, say: (line: string) => void): Promise<void> {
+  if (!config.TOLLGATE_CATALOG) return
+  const given: unknown = JSON.parse(await readFile(config.TOLLGATE_CATALOG, 'utf8'))
+  if (JSON.stringify(given) === JSON.stringify(gateway.catalog.current.input)) return
+  const { version, changes } = await gateway.catalog.apply(given, {
+    actor: 'system',
+    note: `from ${config.TOLLGATE_CATALOG} at start`,
+  })
+  say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
+}
+
+function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
+  })
+}
