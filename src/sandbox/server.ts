@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { World } from '../kernel/world.ts'
+import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, messagesRoom } from './anthropic-messages.ts'
 import { ExchangeContext } from './context.ts'
 import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
@@ -9,6 +10,7 @@ import { Memory } from './memory.ts'
 import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
+import { openSocialRoom } from './social.ts'
 
 export interface SandboxOptions {
   /** A free port by default. */
@@ -26,7 +28,7 @@ export interface Sandbox {
 
 /** Every simulated vendor. A room with state is made anew for each sandbox. */
 function openRooms(): Room[] {
-  return [chatRoom, openResponsesRoom(), messagesRoom, countTokensRoom]
+  return [chatRoom, openResponsesRoom(), messagesRoom, countTokensRoom, analyticsRoom, openSocialRoom()]
 }
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
