@@ -11,6 +11,7 @@ import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
 import { openSocialRoom } from './social.ts'
+import { openVideoRoom } from './video.ts'
 
 export interface SandboxOptions {
   /** A free port by default. */
@@ -28,7 +29,15 @@ export interface Sandbox {
 
 /** Every simulated vendor. A room with state is made anew for each sandbox. */
 function openRooms(): Room[] {
-  return [chatRoom, openResponsesRoom(), messagesRoom, countTokensRoom, analyticsRoom, openSocialRoom()]
+  return [
+    chatRoom,
+    openResponsesRoom(),
+    messagesRoom,
+    countTokensRoom,
+    openVideoRoom(),
+    analyticsRoom,
+    openSocialRoom(),
+  ]
 }
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
