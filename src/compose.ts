@@ -7,7 +7,7 @@ import { forgetOldAnswers } from './admission/idempotency.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, openDatabase } from './database/database.ts'
+import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
 import { publicHandlers } from './http/public.ts'
 import { mountApi } from './http/routes.ts'
@@ -15,8 +15,11 @@ import { createServer } from './http/server.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets } from './kernel/secret.ts'
 import { newId, type World } from './kernel/world.ts'
-import { createLedger } from './ledger/ledger.ts'
-import { createMonitor } from './pipeline/monitor.ts'
+import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { tendUsage } from './ledger/retention.ts'
+import { createMetrics, type Metrics } from './pipeline/metrics.ts'
+import { createMonitor, type Monitor } from './pipeline/monitor.ts'
+import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { PathDeps } from './pipeline/serve.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createVendors } from './routing/vendor.ts'
@@ -35,6 +38,8 @@ export interface GatewayOptions {
 
 const SWEEP_EVERY_MS = 5_000
 const TIDY_EVERY_MS = 60_000
+const TEND_EVERY_MS = 6 * 3_600_000
+const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
 
@@ -57,12 +62,29 @@ export async function createGateway(options: GatewayOptions) {
   const keys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
   await changes.start()
 
-  const ledger = createLedger({ database, world, processId: `${newId(world)}` })
-  await ledger.sweep()
-  const upstream = createUpstream({ world })
   const vendors = createVendors(world)
-  const monitor = createMonitor({ world, log })
   const watch = createStreamWatch(world)
+  const metrics: Metrics = createMetrics({
+    vendors: () => vendors.health(),
+    running: () => monitor.running,
+    ledgerPending: () => ledger.pending,
+    databaseWaiting: () => database.waiting(),
+    loopLagMs: () => overload.lagMs,
+    shed: () => overload.shed,
+    openStreams: () => watch.open,
+    queue: async () => ({ active: 0, created: 0, failed: 0 }),
+    holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
+  })
+  const monitor: Monitor = createMonitor({ world, log, meters: metrics })
+  const ledger: Ledger = createLedger({ database, world, processId: newId(world), observeBatch: metrics.batch })
+  const overload: Overload = createOverload({
+    world,
+    waiting: () => ledger.pending + database.waiting(),
+    running: () => monitor.running,
+  })
+  await ledger.sweep()
+  await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
+  const upstream = createUpstream({ world })
   const path: PathDeps = {
     database,
     ledger,
@@ -87,16 +109,20 @@ export async function createGateway(options: GatewayOptions) {
       ))
     return reply.code(up ? 200 : 503).send({ ready: up })
   })
+  app.get('/metrics', async (_request, reply) =>
+    reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+  )
   mountApi(app, {
     keys,
     handlers: publicHandlers({ catalog, path, database, strictErrors: config.TOLLGATE_STRICT_ERRORS }),
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
-    shed: () => {},
+    shed: overload.check,
     unparsed: new Set(['images']),
   })
 
   const timers = [
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
+    every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
     every(world, TIDY_EVERY_MS, () => Promise.all([forgetOldAnswers(database), keys.flushLastUsed()]), log),
   ]
 
@@ -116,6 +142,7 @@ export async function createGateway(options: GatewayOptions) {
       for (const stop of timers) stop()
       changes.stop()
       watch.stop()
+      overload.stop()
       await ledger.idle()
       await keys.flushLastUsed().catch(() => undefined)
       await upstream.close()
@@ -156,5 +183,3 @@ function every(world: World, intervalMs: number, run: () => Promise<unknown>, lo
     cancel()
   }
 }
-
-export type { Database }

@@ -6,8 +6,12 @@ import type { Usage } from '../meter/usage.ts'
 
 export interface Seen {
   held(amount: Credits): void
+  /** A stage of the path has ended now; stages follow one another. */
+  stage(name: Stage): void
   end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage }): void
 }
+
+export type Stage = 'admit' | 'vendor' | 'relay'
 
 export interface LiveCall {
   readonly id: string
@@ -26,6 +30,7 @@ export interface LiveCall {
 export interface Meters {
   call(call: LiveCall, usage: Usage | undefined): void
   held(amount: Credits): void
+  stage(name: Stage, seconds: number): void
 }
 
 export interface Monitor {
@@ -65,8 +70,14 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
       ring[next] = call
       next = (next + 1) % KEPT
       running += 1
+      let stageMs = startedMs
       return {
         held: (amount) => meters?.held(amount),
+        stage(name) {
+          const nowMs = world.elapsedMs()
+          meters?.stage(name, (nowMs - stageMs) / 1000)
+          stageMs = nowMs
+        },
         end({ status, outcome, charged, usage }) {
           if (!call.running) return
           running -= 1

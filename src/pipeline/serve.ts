@@ -62,13 +62,16 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
     }
     const held: Held = { ...arrived, admitted }
     seen.held(admitted.held)
+    seen.stage('admit')
     try {
       const answered = await answer(held, deps)
+      seen.stage('vendor')
       try {
         const settled =
           held.ask.stream && answered.attempted.exchange.stream
             ? await relayStream(answered, deps)
             : await relayAnswer(answered, deps)
+        seen.stage('relay')
         seen.end(settled)
       } finally {
         answered.attempted.leave()

@@ -1,0 +1,57 @@
+// The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Money stays.
+import { type Database, statement } from '../database/database.ts'
+import { idAtTime, type World } from '../kernel/world.ts'
+
+const MONTHS_AHEAD = 2
+const LOCK = 7_046_029_256n
+
+const PARTITIONS = statement(
+  'usage_partitions',
+  `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'usage'::regclass`,
+)
+
+/** Names come from dates that we compute, never from input. */
+function monthOf(year: number, month: number): { name: string; from: string; to: string } {
+  const fromMs = Date.UTC(year, month, 1)
+  const at = new Date(fromMs)
+  const name = `usage_${at.getUTCFullYear()}_${String(at.getUTCMonth() + 1).padStart(2, '0')}`
+  return { name, from: idAtTime(fromMs), to: idAtTime(Date.UTC(year, month + 1, 1)) }
+}
+
+/** Answers the names of the partitions that were made and dropped. */
+export async function tendUsage(
+  database: Database,
+  world: World,
+  keepMonths: number,
+): Promise<{ made: string[]; dropped: string[] }> {
+  const now = new Date(world.nowMs())
+  return database.transaction(async (tx) => {
+    await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
+    const present = new Set((await tx.query<{ name: string }>(PARTITIONS)).map(({ name }) => name))
+    const made: string[] = []
+    const dropped: string[] = []
+    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
+      const { name, from, to } = monthOf(now.getUTCFullYear(), now.getUTCMonth() + ahead)
+      if (present.has(name)) continue
+      // Rows that came before their partition wait in the rest; such a month is left there.
+      const [row] = await tx.query<{ some: boolean }>(
+        { text: 'select exists (select 1 from usage_rest where id >= $1 and id < $2) as some' },
+        [from, to],
+      )
+      if (row?.some) continue
+      await tx.query({ text: `create table ${name} partition of usage for values from ('${from}') to ('${to}')` })
+      made.push(name)
+    }
+    const oldest = monthOf(now.getUTCFullYear(), now.getUTCMonth() - keepMonths)
+    for (const name of present) {
+      if (name === 'usage_rest' || name >= oldest.name) continue
+      await tx.query({ text: `drop table ${name}` })
+      dropped.push(name)
+    }
+    await tx.query({ text: 'delete from usage_rest where id < $1' }, [oldest.from])
+    await tx.query({ text: 'delete from usage_hour where hour < $1' }, [
+      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - keepMonths, 1)),
+    ])
+    return { made, dropped }
+  })
+}

@@ -1,0 +1,136 @@
+// The figures of this process, in Prometheus' format.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Credits } from '../kernel/credits.ts'
+import { UNITS } from '../meter/usage.ts'
+import type { Meters } from './monitor.ts'
+
+export interface Metrics extends Meters {
+  readonly registry: Registry
+  batch(size: number): void
+  resolved(kind: string, amount: Credits): void
+}
+
+export interface MetricSources {
+  readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
+  readonly running: () => number
+  readonly ledgerPending: () => number
+  readonly databaseWaiting: () => number
+  readonly loopLagMs: () => number
+  readonly shed: () => number
+  readonly openStreams: () => number
+  readonly queue: () => Promise<{ active: number; created: number; failed: number }>
+  readonly holds: () => Promise<number>
+}
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const BREAKERS: Record<string, number> = { closed: 0, 'half-open': 1, open: 2 }
+const MICRO = 1_000_000
+
+export function createMetrics(sources: MetricSources): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const calls = new Counter({
+    name: 'tollgate_calls_total',
+    help: 'Calls on the paid path, by door, status class and outcome.',
+    labelNames: ['door', 'status', 'outcome'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'tollgate_call_seconds',
+    help: 'From arrival to the last byte.',
+    labelNames: ['door', 'stream'],
+    buckets: SECONDS,
+    registers,
+  })
+  const stages = new Histogram({
+    name: 'tollgate_stage_seconds',
+    help: 'Time spent in a stage of the path.',
+    labelNames: ['stage'],
+    buckets: SECONDS,
+    registers,
+  })
+  const units = new Counter({
+    name: 'tollgate_units_total',
+    help: 'Metered quantities, by unit.',
+    labelNames: ['unit'],
+    registers,
+  })
+  const credits = new Counter({
+    name: 'tollgate_credits_total',
+    help: 'Credits held, settled and released.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const batches = new Histogram({
+    name: 'tollgate_ledger_batch_size',
+    help: 'Operations per flush of the ledger.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registers,
+  })
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge('tollgate_calls_running', 'Calls on the path now.', sources.running)
+  gauge('tollgate_streams_open', 'Streams to callers now.', sources.openStreams)
+  gauge('tollgate_ledger_pending', 'Ledger operations that wait for a flush.', sources.ledgerPending)
+  gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
+  gauge('tollgate_event_loop_lag_seconds', 'How late timers run.', () => sources.loopLagMs() / 1000)
+  gauge('tollgate_shed_total', 'Calls refused because of overload.', sources.shed)
+  new Gauge({
+    name: 'tollgate_holds_pending',
+    help: 'Holds that have not resolved, over all processes.',
+    registers,
+    async collect() {
+      this.set(await sources.holds().catch(() => Number.NaN))
+    },
+  })
+  new Gauge({
+    name: 'tollgate_vendor_breaker',
+    help: '0 closed, 1 half-open, 2 open.',
+    labelNames: ['vendor'],
+    registers,
+    collect() {
+      for (const { name, breaker } of sources.vendors()) this.set({ vendor: name }, BREAKERS[breaker] ?? 0)
+    },
+  })
+  new Gauge({
+    name: 'tollgate_vendor_in_flight',
+    help: 'Calls at a vendor now.',
+    labelNames: ['vendor'],
+    registers,
+    collect() {
+      for (const { name, inFlight } of sources.vendors()) this.set({ vendor: name }, inFlight)
+    },
+  })
+  new Gauge({
+    name: 'tollgate_queue_jobs',
+    help: 'Steps of jobs in the queue, by state.',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      const counts = await sources.queue().catch(() => undefined)
+      if (counts) for (const [state, count] of Object.entries(counts)) this.set({ state }, count)
+    },
+  })
+
+  return {
+    registry,
+    batch: (size) => batches.observe(size),
+    held: (amount) => credits.inc({ kind: 'held' }, Number(amount) / MICRO),
+    resolved: (kind, amount) => credits.inc({ kind }, Number(amount) / MICRO),
+    stage: (name, seconds) => stages.observe({ stage: name }, seconds),
+    call(call, usage) {
+      calls.inc({ door: call.door, status: `${Math.floor((call.status ?? 0) / 100)}xx`, outcome: call.outcome ?? '' })
+      duration.observe({ door: call.door, stream: String(call.stream) }, call.durationMs / 1000)
+      if (call.charged > 0n) credits.inc({ kind: 'settled' }, Number(call.charged) / MICRO)
+      if (usage) for (const unit of UNITS) if (usage[unit]) units.inc({ unit }, usage[unit])
+    },
+  }
+}
