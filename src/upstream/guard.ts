@@ -1,0 +1,305 @@
+// Fetches what a stranger points at. Default deny: every address, every redirect and every resolved IP is judged by
+// destination.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
+import net from 'node:net'
+import tls from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import { Fault } from '../kernel/fault.ts'
+import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../kernel/image-file.ts'
+import type { World } from '../kernel/world.ts'
+import { isPublicAddress, sameAddress } from './address.ts'
+import type { HttpCall, UpstreamReply } from './call.ts'
+import { createDeadlineWatch } from './deadline.ts'
+import { type Destination, type DestinationRules, judge, Refusal, resolvePublicName } from './destination.ts'
+import { exchange } from './exchange.ts'
+
+/** The same words for every reason, so that nobody can map our network by asking. */
+export const IMAGE_REFUSED =
+  'The image could not be fetched. It must be a PNG, JPEG, WebP or GIF of at most 20 MB and 50 megapixels at a public http or https address that answers quickly.'
+export const ADDRESS_REFUSED = 'This address cannot be used. It must be a public http or https address.'
+
+interface Limits {
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly totalMs: number
+  readonly redirectsMax: number
+}
+
+const IMAGE_LIMITS: Limits = { connectMs: 3_000, firstByteMs: 5_000, totalMs: 20_000, redirectsMax: 3 }
+const POST_LIMITS: Limits = { connectMs: 3_000, firstByteMs: 10_000, totalMs: 15_000, redirectsMax: 0 }
+const DOWNLOAD_LIMITS: Limits = { connectMs: 5_000, firstByteMs: 30_000, totalMs: 600_000, redirectsMax: 3 }
+/** After a start of this long, a body slower than this is cut. */
+const RATE_GRACE_MS = 3_000
+const RATE_BYTES_PER_MS_MIN = 10
+const SOCKET_CLEANUP_MS = 10_000
+const USER_AGENT = 'tollgate'
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+export interface GuardedFetch {
+  /** A picture that a caller points at. Rejects with request_invalid and always the same message. */
+  fetchImage(
+    url: string,
+    options: { bytesMax: number; signal: AbortSignal },
+  ): Promise<{ bytes: Buffer; type: ImageType }>
+  /** Sends to an address that a caller gave; redirects are not followed. Rejects with upstream_failed. */
+  post(
+    url: string,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    options: { signal: AbortSignal },
+  ): Promise<{ status: number }>
+  /** Copies a vendor's result, piece by piece. Rejects with upstream_failed, or with what `write` throws. */
+  download(
+    url: string,
+    write: (chunk: Buffer) => Promise<void> | undefined,
+    options: { bytesMax: number; signal: AbortSignal },
+  ): Promise<{ bytes: number; contentType: string }>
+  /** Whether an address could be used at all, before it is stored. Rejects with request_invalid. */
+  check(url: string, options: { signal: AbortSignal }): Promise<void>
+}
+
+export interface GuardOptions {
+  readonly world: World
+  /** Replaces the DNS, for tests. */
+  readonly resolve?: DestinationRules['resolve']
+  /** `host:port` pairs that may be reached although they are not public: for operators and tests. */
+  readonly allow?: Iterable<string>
+  readonly ports?: Iterable<number>
+  /** Replaces the time limits of pictures, for tests. */
+  readonly imageLimits?: Partial<Limits>
+}
+
+export function createGuardedFetch(options: GuardOptions): GuardedFetch {
+  const { world } = options
+  const watch = createDeadlineWatch(world)
+  const rules: DestinationRules = {
+    ports: new Set(options.ports ?? [80, 443]),
+    allow: new Set(options.allow),
+    resolve: options.resolve ?? resolvePublicName,
+  }
+  const imageLimits = { ...IMAGE_LIMITS, ...options.imageLimits }
+
+  /** One call along its redirects; `use` reads the last answer while the connection is open. */
+  async function walk<T>(
+    first: Omit<HttpCall, 'url'> & { url: string },
+    limits: Limits,
+    signal: AbortSignal,
+    use: (reply: UpstreamReply) => Promise<T>,
+  ): Promise<T> {
+    const endMs = world.elapsedMs() + limits.totalMs
+    let address = first.url
+    let base: URL | undefined
+    for (let hop = 0; ; hop++) {
+      const destination = await withinMs(limits.connectMs, signal, (own) => judge(address, rules, own, base))
+      const client = new Client(originOf(destination), {
+        connect: connectorTo(destination),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      })
+      try {
+        const deadlines = {
+          connectMs: limits.connectMs,
+          firstByteMs: limits.firstByteMs,
+          idleMs: limits.firstByteMs,
+          totalMs: Math.max(1, endMs - world.elapsedMs()),
+        }
+        const reply = await exchange(client, destination.path, first, { world, watch, deadlines, signal })
+        const next = REDIRECTS.has(reply.status) ? reply.headers.location : undefined
+        if (next === undefined || limits.redirectsMax === 0) return await use(reply)
+        if (hop >= limits.redirectsMax) throw new Refusal('too many redirects')
+        address = next
+        base = destination.url
+      } finally {
+        // No connection outlives its call: the next address of the same name is judged anew.
+        await client.destroy()
+      }
+    }
+  }
+
+  /** The signal of the caller, or a limit of time, whichever is first. */
+  async function withinMs<T>(ms: number, signal: AbortSignal, run: (own: AbortSignal) => Promise<T>): Promise<T> {
+    const own = new AbortController()
+    const late = Promise.withResolvers<never>()
+    const stop = (reason: unknown) => {
+      late.reject(reason)
+      own.abort(reason)
+    }
+    const onAbort = () => stop(signal.reason)
+    const cancel = world.after(ms, () => stop(new Refusal('the name servers are too slow')))
+    signal.addEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+    try {
+      return await Promise.race([run(own.signal), late.promise])
+    } finally {
+      cancel()
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Hands over a body under a cap of bytes and a least rate. */
+  async function receive(
+    reply: UpstreamReply,
+    bytesMax: number,
+    take: (chunk: Buffer) => Promise<void> | undefined,
+  ): Promise<number> {
+    if (reply.status !== 200) throw new Refusal(`status ${reply.status}`)
+    if (Number(reply.headers['content-length'] ?? 0) > bytesMax) throw new Refusal('announced as too large')
+    const startMs = world.elapsedMs()
+    let bytes = 0
+    await reply.pipe((chunk) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) throw new Refusal('too large')
+      const ms = world.elapsedMs() - startMs
+      if (ms > RATE_GRACE_MS && bytes < ms * RATE_BYTES_PER_MS_MIN) throw new Refusal('too slow')
+      return take(chunk)
+    })
+    return bytes
+  }
+
+  async function image(reply: UpstreamReply, bytesMax: number): Promise<{ bytes: Buffer; type: ImageType }> {
+    const file = new Gathering(Number(reply.headers['content-length'] ?? 0), bytesMax)
+    await receive(reply, bytesMax, (chunk) => {
+      const had = file.length
+      file.add(chunk)
+      // Whoever does not start like a picture is not read any further.
+      if (had < MAGIC_BYTES && file.length >= MAGIC_BYTES && !imageTypeOf(file.bytes()))
+        throw new Refusal('not a picture')
+      return undefined
+    })
+    const bytes = file.bytes()
+    const facts = readImageFacts([bytes])
+    if (!facts || facts.width * facts.height > PIXELS_MAX) throw new Refusal('not a picture of a permitted size')
+    return { bytes, type: facts.type }
+  }
+
+  return {
+    async fetchImage(url, { bytesMax, signal }) {
+      const call = { method: 'GET', url, headers: { accept: 'image/*', 'user-agent': USER_AGENT } } as const
+      try {
+        return await walk(call, imageLimits, signal, (reply) => image(reply, bytesMax))
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        throw new Fault('request_invalid', { message: IMAGE_REFUSED, internal: whyOf(error), cause: error })
+      }
+    },
+
+    async post(url, body, headers, { signal }) {
+      const call = { method: 'POST', url, headers: { ...headers, 'user-agent': USER_AGENT }, body } as const
+      try {
+        // Whatever the receiver answers beyond its status is of no interest and is not read.
+        return await walk(call, POST_LIMITS, signal, async (reply) => ({ status: reply.status }))
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
+      }
+    },
+
+    async download(url, write, { bytesMax, signal }) {
+      let mine: { readonly error: unknown } | undefined
+      const take = (chunk: Buffer) => {
+        const keep = (error: unknown): never => {
+          mine = { error }
+          throw error
+        }
+        try {
+          return write(chunk)?.catch(keep)
+        } catch (error) {
+          return keep(error)
+        }
+      }
+      try {
+        return await walk(
+          { method: 'GET', url, headers: { 'user-agent': USER_AGENT } },
+          DOWNLOAD_LIMITS,
+          signal,
+          async (reply) => ({
+            bytes: await receive(reply, bytesMax, take),
+            contentType: reply.headers['content-type'] ?? 'application/octet-stream',
+          }),
+        )
+      } catch (error) {
+        if (mine) throw mine.error
+        if (signal.aborted) throw signal.reason
+        throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
+      }
+    },
+
+    async check(url, { signal }) {
+      try {
+        await withinMs(IMAGE_LIMITS.connectMs, signal, (own) => judge(url, rules, own))
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        throw new Fault('request_invalid', { message: ADDRESS_REFUSED, internal: whyOf(error), cause: error })
+      }
+    },
+  }
+}
+
+function originOf({ protocol, host, port }: Destination): string {
+  return `${protocol}//${net.isIPv6(host) ? `[${host}]` : host}:${port}`
+}
+
+/** Opens sockets to the judged addresses only, one after the other, and asks the socket where it really went. */
+function connectorTo(destination: Destination): buildConnector.connector {
+  const { addresses, host, port, protocol, trusted } = destination
+  return (_options, callback) => {
+    const attempt = (index: number) => {
+      const address = addresses[index]!
+      const secure = protocol === 'https:'
+      const socket = secure
+        ? tls.connect({ host: address, port, servername: net.isIP(host) ? '' : host, ALPNProtocols: ['http/1.1'] })
+        : net.connect({ host: address, port })
+      socket.setNoDelay(true)
+      // The call has its own, shorter limit; this one closes what it leaves behind.
+      socket.setTimeout(SOCKET_CLEANUP_MS, () => socket.destroy(new Refusal('no connection')))
+      const onError = (error: Error) => {
+        socket.destroy()
+        if (index + 1 < addresses.length) attempt(index + 1)
+        else callback(error, null)
+      }
+      socket.once('error', onError)
+      socket.once(secure ? 'secureConnect' : 'connect', () => {
+        socket.removeListener('error', onError)
+        socket.setTimeout(0)
+        const remote = socket.remoteAddress ?? ''
+        if (sameAddress(remote, address) && (trusted || isPublicAddress(remote))) callback(null, socket)
+        else {
+          socket.destroy()
+          callback(new Refusal(`connected to ${remote}`), null)
+        }
+      })
+    }
+    attempt(0)
+  }
+}
+
+/** Collects a body of known or unknown length without holding it twice. */
+class Gathering {
+  length = 0
+  private buffer: Buffer
+  private readonly bytesMax: number
+
+  constructor(announced: number, bytesMax: number) {
+    this.bytesMax = bytesMax
+    this.buffer = Buffer.allocUnsafeSlow(announced > 0 && announced <= bytesMax ? announced : 65_536)
+  }
+
+  add(chunk: Buffer): void {
+    const needed = this.length + chunk.length
+    if (needed > this.buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.bytesMax, this.buffer.length * 2)))
+      this.buffer.copy(larger, 0, 0, this.length)
+      this.buffer = larger
+    }
+    chunk.copy(this.buffer, this.length)
+    this.length = needed
+  }
+
+  bytes(): Buffer {
+    return this.buffer.subarray(0, this.length)
+  }
+}
+
+function whyOf(error: unknown): Record<string, unknown> {
+  if (error instanceof Refusal) return { why: error.message }
+  return error instanceof Fault ? { why: error.kind, ...error.details.internal } : { why: String(error) }
+}
