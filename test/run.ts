@@ -2,7 +2,7 @@
 // whose path contains one of the arguments (or matches it as a glob).
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { startEmbedded } from '../src/database/embedded.ts'
@@ -11,6 +11,8 @@ import { SERVER_VARIABLE } from './database.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
+// A server that was left to itself may still be writing into what is removed.
+const REMOVAL = { recursive: true, force: true, maxRetries: 10 }
 const FILES_AT_ONCE = 2
 // A guard against a run that hangs; no file comes near it.
 const FILE_MS_MAX = 600_000
@@ -34,22 +36,30 @@ async function removeAbandoned(): Promise<void> {
     const made = await stat(directory).catch(() => undefined)
     if (!made || Date.now() - made.mtimeMs < ABANDONED_AFTER_MS) continue
     try {
-      const left = await startEmbedded({ dataDirectory: directory, log: () => {} })
+      const left = await startEmbedded({ dataDirectory: join(directory, 'data'), log: () => {} })
       await left.stop()
     } catch {
       continue
     }
-    await rm(directory, { recursive: true, force: true })
+    await rm(directory, REMOVAL)
   }
 }
 
 async function run(files: string[]): Promise<number> {
   await removeAbandoned()
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
+  // but not listed, by the user who runs Postgres for root.
+  const temporary = join(directory, 'tmp')
+  await chmod(directory, 0o711)
+  await mkdir(temporary)
   const interrupted = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
   try {
-    const server = await startEmbedded({ dataDirectory: directory, log: (line) => console.error(`[postgres] ${line}`) })
+    const server = await startEmbedded({
+      dataDirectory: join(directory, 'data'),
+      log: (line) => console.error(`[postgres] ${line}`),
+    })
     try {
       if (interrupted.signal.aborted) return 1
       const settings = [
@@ -61,7 +71,7 @@ async function run(files: string[]): Promise<number> {
       const tests = spawn(process.execPath, [...settings, ...files], {
         cwd: ROOT,
         stdio: 'inherit',
-        env: { ...process.env, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
+        env: { ...process.env, TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
       })
       interrupted.signal.addEventListener('abort', () => tests.kill(interrupted.signal.reason as NodeJS.Signals))
       return await new Promise<number>((done, fail) => {
@@ -72,7 +82,7 @@ async function run(files: string[]): Promise<number> {
       await server.stop()
     }
   } finally {
-    await rm(directory, { recursive: true, force: true })
+    await rm(directory, REMOVAL)
   }
 }
 

@@ -84,6 +84,7 @@ async function gateway(
     const log = []
     try {
       const embedded = await startEmbedded({ ...${JSON.stringify({ dataDirectory })}, log: (line) => log.push(line) })
+      process.stdin.resume().once('end', () => process.exit()) // When a test run is interrupted.
       process.on('SIGTERM', async () => { await embedded.stop(); process.exit() })
       console.log(JSON.stringify({ connection: embedded.connection, pid: embedded.pid, log }))
       ${afterwards}
@@ -91,7 +92,7 @@ async function gateway(
       console.log(JSON.stringify({ refused: error.message, log }))
       process.exitCode = 1
     }`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
   children.add(child)
   child.once('exit', () => children.delete(child))
   if (!child.stdout) throw new Error('The child has no output.')
