@@ -17,6 +17,7 @@ import { createSecrets } from './kernel/secret.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { tendUsage } from './ledger/retention.ts'
+import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
 import { createMonitor, type Monitor } from './pipeline/monitor.ts'
 import { createOverload, type Overload } from './pipeline/overload.ts'
@@ -114,7 +115,13 @@ export async function createGateway(options: GatewayOptions) {
   )
   mountApi(app, {
     keys,
-    handlers: publicHandlers({ catalog, path, database, strictErrors: config.TOLLGATE_STRICT_ERRORS }),
+    handlers: publicHandlers({
+      catalog,
+      path,
+      database,
+      strictErrors: config.TOLLGATE_STRICT_ERRORS,
+      cache: createDataCache(world),
+    }),
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
     shed: overload.check,
     unparsed: new Set(['images']),

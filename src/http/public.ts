@@ -2,17 +2,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
+import type { DataEndpoint } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, type CatalogStore, findProduct, type Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { chargeOf } from '../meter/charge.ts'
+import { type DataCache, serveThroughCache } from '../pipeline/data-cache.ts'
 import type { Out } from '../pipeline/out.ts'
 import { type Arrived, type PathDeps, serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
-import { readAnalyticsAsk } from '../protocols/site-analytics.ts'
+import { type DataAsk, readAnalyticsAsk } from '../protocols/site-analytics.ts'
 import { readSocialAsk } from '../protocols/social-v2.ts'
 import { estimateTokens } from '../protocols/tokens.ts'
 import { createModelLists } from './models.ts'
@@ -25,6 +28,7 @@ export interface PublicDeps {
   readonly path: PathDeps
   readonly database: Database
   readonly strictErrors: boolean
+  readonly cache: DataCache
 }
 
 /** The caller's headers that a format may forward. */
@@ -83,12 +87,16 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     const { models } = request.principal!
     if (models !== null && !models.has(spec.restriction))
       throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
-    onPath(request, reply, deps, (out) =>
-      serve(arrive(request, out, ask, product, { door: spec.id, catalog: now }), path),
-    )
+    const cached = 'cache' in product ? (product as DataEndpoint).cache : undefined
+    onPath(request, reply, deps, (out) => {
+      const arrived = arrive(request, out, ask, product, { door: spec.id, catalog: now })
+      if (!cached) return serve(arrived, path)
+      const rule = { key: cacheKey(spec, ask.query), ttlSeconds: cached.ttlSeconds, pricing: cached.pricing }
+      return serveThroughCache(arrived, rule, deps.cache, path)
+    })
   }
 
-  function dataAsk(spec: DataEndpointSpec, request: FastifyRequest, product: Product | undefined): Ask {
+  function dataAsk(spec: DataEndpointSpec, request: FastifyRequest, product: Product | undefined): DataAsk {
     if (spec.restriction === 'socialapi')
       return readSocialAsk(spec, request.params as Record<string, string>, rawQuery(request))
     const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false

@@ -1,10 +1,9 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
-import { formatCredits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { type Answered, answerHeaders, GONE, type PathDeps } from './serve.ts'
-import { estimatedUsage, type Receipt, receiptComment, type Settled, settle } from './settle.ts'
+import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -33,9 +32,16 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       },
       deps,
     )
+    answered.onAnswer?.(answer)
     answered.out.send(
       status,
-      { 'content-type': answer.contentType, ...answer.headers, ...receiptHeaders(receipt), ...answerHeaders(answered) },
+      {
+        'content-type': answer.contentType,
+        ...answer.headers,
+        ...answered.extraHeaders,
+        ...receiptHeaders(receipt),
+        ...answerHeaders(answered),
+      },
       answer.body,
     )
     return receipt
@@ -213,8 +219,4 @@ function keepOf(answered: Answered, status: number, contentType: string, body: (
   if (!answered.idempotency) return {}
   const bytes = body()
   return bytes.length > KEPT_BYTES_MAX ? {} : { keep: { status, contentType, body: bytes } }
-}
-
-function receiptHeaders(receipt: Receipt): Record<string, string> {
-  return { 'x-tollgate-charge': formatCredits(receipt.charged), 'x-tollgate-balance': formatCredits(receipt.balance) }
 }

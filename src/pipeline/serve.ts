@@ -7,6 +7,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Answer } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
 import { type RouteSources, routeAsk } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
@@ -36,6 +37,10 @@ export interface Arrived extends Application {
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>
+  /** Sent with a whole answer. */
+  readonly extraHeaders?: Readonly<Record<string, string>>
+  /** Sees a whole answer before it is sent. */
+  readonly onAnswer?: (answer: Answer) => void
 }
 
 /** A call that holds its credits. */

@@ -54,7 +54,11 @@ export function saneUsage(held: Held, usage: Usage, deps: PathDeps): Usage {
   return input <= inputMost ? sane : { ...sane, input: likelyInput(held), cachedInput: 0, cacheWrite: 0 }
 }
 
-export async function settle(answered: Answered, ending: Ending, deps: PathDeps): Promise<Receipt> {
+export async function settle(
+  answered: Held & Partial<Pick<Answered, 'attempted'>>,
+  ending: Ending,
+  deps: PathDeps,
+): Promise<Receipt> {
   const usage = ending.estimated ? ending.usage : saneUsage(answered, ending.usage, deps)
   const charge = chargeOf(answered.product.pricing, usage, { ...answered.ask.price, ...ending.price })
   // An estimate is never above the hold.
@@ -65,8 +69,8 @@ export async function settle(answered: Answered, ending: Ending, deps: PathDeps)
     charge: amount,
     lines: charge.lines,
     estimated: ending.estimated,
-    route: answered.attempted.candidate.number,
-    firstByteMs: answered.attempted.firstByteMs,
+    route: answered.attempted?.candidate.number ?? 0,
+    firstByteMs: answered.attempted?.firstByteMs ?? 0,
     inputTokens: (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0),
     outputTokens: usage.output ?? 0,
     ...(ending.keep ? { keep: ending.keep } : {}),
@@ -111,4 +115,8 @@ function resolutionOf(held: Held, status: number, deps: PathDeps): Omit<Resoluti
 /** An SSE comment with the cost, for the end of a stream. */
 export function receiptComment(receipt: Receipt): string {
   return `: tollgate charge=${formatCredits(receipt.charged)} balance=${formatCredits(receipt.balance)}\n`
+}
+
+export function receiptHeaders(receipt: Receipt): Record<string, string> {
+  return { 'x-tollgate-charge': formatCredits(receipt.charged), 'x-tollgate-balance': formatCredits(receipt.balance) }
 }
