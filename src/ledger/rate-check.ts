@@ -17,26 +17,30 @@ export interface ChargedCall {
 
 export interface RateCheck {
   /** What is wrong, in a sentence; undefined when nothing is. */
-  check(call: ChargedCall): Promise<string | undefined>
+  check(call: ChargedCall): string | undefined | Promise<string | undefined>
 }
 
 type Rates = ReadonlyMap<string, string>
+/** The tiers that could have applied, or what is wrong. */
+type Found = readonly Rates[] | string
 
 export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }): RateCheck {
-  /** By version and product: one map of rates for each tier that could have applied. */
-  const known = new Map<string, readonly Rates[] | string>()
+  /** By version and product. */
+  const known = new Map<string, Found>()
 
-  async function ratesOf(version: number, product: string): Promise<readonly Rates[] | string> {
+  /** At once for what is known: millions of calls share a few prices. */
+  function ratesOf(version: number, product: string): Found | Promise<Found> {
     const name = `${version} ${product}`
-    let rates = known.get(name)
-    if (rates === undefined) {
-      rates = await readRates(version, product)
-      known.set(name, rates)
-    }
-    return rates
+    return (
+      known.get(name) ??
+      readRates(version, product).then((rates) => {
+        known.set(name, rates)
+        return rates
+      })
+    )
   }
 
-  async function readRates(version: number, product: string): Promise<readonly Rates[] | string> {
+  async function readRates(version: number, product: string): Promise<Found> {
     try {
       const found = findProduct(await catalogs.at(version), product)
       return found
@@ -50,7 +54,8 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
   }
 
   return {
-    async check({ product, catalog_version, lines, charge, held, estimated }) {
+    check(call) {
+      const { product, catalog_version, lines, charge, held, estimated } = call
       let sum: Credits
       try {
         sum = sumOf(lines)
@@ -62,14 +67,17 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       if (charge !== due)
         return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
       if (lines.length === 0) return undefined
-      const rates = await ratesOf(catalog_version, product)
-      if (typeof rates === 'string') return rates
-      const fits = rates.some((tier) => lines.every(([unit, , rate]) => tier.get(unit) === rate))
-      return fits
-        ? undefined
-        : `no price of "${product}" in catalogue version ${catalog_version} has the rates ${lines.map(([unit, , rate]) => `${unit} ${rate}`).join(', ')}.`
+      const rates = ratesOf(catalog_version, product)
+      return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
     },
   }
+}
+
+function compare({ product, catalog_version, lines }: ChargedCall, rates: Found): string | undefined {
+  if (typeof rates === 'string') return rates
+  if (rates.some((tier) => lines.every(([unit, , rate]) => tier.get(unit) === rate))) return undefined
+  const named = lines.map(([unit, , rate]) => `${unit} ${rate}`).join(', ')
+  return `no price of "${product}" in catalogue version ${catalog_version} has the rates ${named}.`
 }
 
 function pricingsOf(product: Product & { cache?: { pricing?: Pricing | undefined } | undefined }): Pricing[] {

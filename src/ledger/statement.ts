@@ -297,7 +297,7 @@ const USAGE_ONE = statement('statement_usage_one', `${USAGE_COLUMNS} where u.id 
 // The balance after the newest row of the page is today's, less everything that moved since.
 const LEDGER = statement(
   'statement_ledger',
-  `with signed as (
+  `with signed as not materialized (
      select *, case kind when 'grant' then amount when 'takeback' then -amount when 'settled' then -amount else 0 end as moved
      from transfer where account_id = $1
    ), page as (

@@ -18,7 +18,8 @@ export interface VerifyOptions {
   readonly usageSinceMs?: number
 }
 
-const PAGE_ROWS = 5_000
+const PAGE_ROWS = 1_000
+const ENTRY_ROWS = 50_000
 const PROBLEMS_MAX = 200
 const LATE = '+late'
 
@@ -66,18 +67,16 @@ function sumsOf(sums: Map<string, Sums>, account: string): Sums {
   return entry
 }
 
-interface TransferRow {
-  id: string
-  account_id: string
+/** A transfer, the usage row of the same id, or both. */
+interface MovementRow {
+  transfer_id: string | null
+  transfer_account: string
   kind: string
   amount: bigint
-  loss: bigint
-  held: bigint
-}
-
-interface UsageRow {
-  id: string
-  account_id: string
+  transfer_loss: bigint
+  transfer_held: bigint
+  usage_id: string | null
+  usage_account: string
   product: string
   outcome: string
   charged: bigint
@@ -88,7 +87,6 @@ interface UsageRow {
   estimated: boolean
 }
 
-/** Transfers and usage rows side by side, both in the order of their ids. */
 async function checkMovements(
   tx: Queryable,
   sums: Map<string, Sums>,
@@ -97,105 +95,100 @@ async function checkMovements(
   report: Report,
 ): Promise<{ transfers: number; usage: number }> {
   const usageSince = options.usageSinceMs === undefined ? '' : idAtTime(options.usageSinceMs)
-  const usage = await readAlong<UsageRow>(
-    tx,
-    'usage_rows',
-    `select id, account_id, product, outcome, charged, loss, held, catalog_version, lines, estimated from usage order by id`,
-  )
   const counts = { transfers: 0, usage: 0 }
-  let total = 0n
-  let previous: TransferRow | undefined
-
-  async function orphansBefore(id: string): Promise<UsageRow | undefined> {
-    for (;;) {
-      const row = await usage.peek()
-      if (row === undefined || row.id > id) return undefined
-      usage.take()
-      counts.usage += 1
-      if (row.id === id) return row
-      report(`Usage row ${row.id} of account ${row.account_id} has no transfer.`)
-    }
-  }
-
-  for await (const page of pages<TransferRow>(
+  for await (const page of pages<MovementRow>(
     tx,
-    'transfer_rows',
-    'select id, account_id, kind, amount, loss, held from transfer order by id',
-  )) {
-    counts.transfers += page.length
-    total += await checkEntries(tx, page, sums, report)
+    'movements',
+    `select t.id as transfer_id, t.account_id as transfer_account, t.kind, t.amount, t.loss as transfer_loss, t.held as transfer_held,
+       u.id as usage_id, u.account_id as usage_account, u.product, u.outcome, u.charged, u.loss, u.held, u.catalog_version, u.lines,
+       u.estimated
+     from transfer t full join usage u on u.id = t.id`,
+  ))
     for (const row of page) {
-      if (row.amount < 0n || row.loss < 0n || row.held < 0n) report(`Transfer ${row.id} has a negative amount.`)
-      if (row.kind === 'settled') sumsOf(sums, row.account_id).settled += row.amount
-      if (row.id.endsWith(LATE) && !(previous && previous.kind === 'expired' && row.id === previous.id + LATE))
-        report(`Transfer ${row.id} is a late settlement of a hold that did not expire.`)
-      previous = row
-      const found = await orphansBefore(row.id)
+      if (row.usage_id !== null) counts.usage += 1
+      if (row.transfer_id === null) {
+        report(`Usage row ${row.usage_id} of account ${row.usage_account} has no transfer.`)
+        continue
+      }
+      counts.transfers += 1
+      if (row.kind === 'settled') sumsOf(sums, row.transfer_account).settled += row.amount
+      if (row.amount < 0n || row.transfer_loss < 0n || row.transfer_held < 0n)
+        report(`Transfer ${row.transfer_id} has a negative amount.`)
       const ofCall = row.kind !== 'grant' && row.kind !== 'takeback'
-      if (found && !ofCall) report(`Transfer ${row.id} is a ${row.kind} but has a usage row.`)
-      else if (found) await checkPair(row, found, rates, report)
-      else if (ofCall && row.id >= usageSince) report(`Transfer ${row.id} (${row.kind}) has no usage row.`)
+      if (row.usage_id === null) {
+        if (ofCall && row.transfer_id >= usageSince)
+          report(`Transfer ${row.transfer_id} (${row.kind}) has no usage row.`)
+      } else if (!ofCall) report(`Transfer ${row.transfer_id} is a ${row.kind} but has a usage row.`)
+      else {
+        checkPair(row, report)
+        if (row.kind === 'settled') {
+          const checking = rates.check({ ...row, charge: row.charged + row.loss })
+          const wrong = checking instanceof Promise ? await checking : checking
+          if (wrong) report(`Call ${row.transfer_id}: ${wrong}`)
+        }
+      }
     }
-  }
-  await orphansBefore('\u{10ffff}')
-  if (total !== 0n) report(`The entries of all transfers sum to ${formatCredits(total)} instead of zero.`)
+  await checkLate(tx, report)
+  await checkEntries(tx, sums, report)
   return counts
 }
 
-/** The double entry: each transfer's legs sum to zero, and the accounts' legs are their balances. Answers the page's total. */
-async function checkEntries(
-  tx: Queryable,
-  page: readonly TransferRow[],
-  sums: Map<string, Sums>,
-  report: Report,
-): Promise<bigint> {
-  const range = [page[0]!.id, page.at(-1)!.id]
-  const unbalanced = await tx.query<{ transfer_id: string; sum: bigint }>(
-    {
-      text: `select transfer_id, sum(amount)::bigint as sum from entry where transfer_id between $1 and $2
-        group by transfer_id having sum(amount) <> 0 limit 100`,
-    },
-    range,
-  )
-  for (const { transfer_id, sum } of unbalanced)
-    report(`The entries of transfer ${transfer_id} sum to ${formatCredits(sum)} instead of zero.`)
-  const legs = await tx.query<{ account: string; sum: bigint }>(
-    {
-      text: `select account, sum(amount)::bigint as sum from entry where transfer_id between $1 and $2 group by account`,
-    },
-    range,
-  )
-  let total = 0n
-  for (const { account, sum } of legs) {
-    total += sum
-    if (account.startsWith('account:')) sumsOf(sums, account.slice('account:'.length)).posted += sum
-  }
-  return total
-}
-
-/** A resolution and the usage row that its statement wrote say the same, and the charge can be computed again. */
-async function checkPair(transfer: TransferRow, usage: UsageRow, rates: RateCheck, report: Report): Promise<void> {
-  const { id } = transfer
-  if (transfer.account_id !== usage.account_id) report(`Transfer ${id} and its usage row name different accounts.`)
-  if (transfer.kind !== usage.outcome)
-    report(`Transfer ${id} is ${transfer.kind}, but its usage row says ${usage.outcome}.`)
-  const pairs = [
-    ['charge', transfer.amount, usage.charged],
-    ['loss', transfer.loss, usage.loss],
-    ['hold', transfer.held, usage.held],
-  ] as const
-  for (const [what, moved, used] of pairs)
+/** A resolution and the usage row that its statement wrote say the same. */
+function checkPair(row: MovementRow, report: Report): void {
+  const id = row.transfer_id
+  if (row.transfer_account !== row.usage_account) report(`Transfer ${id} and its usage row name different accounts.`)
+  if (row.kind !== row.outcome) report(`Transfer ${id} is ${row.kind}, but its usage row says ${row.outcome}.`)
+  const differs = (what: string, moved: bigint, used: bigint) => {
     if (moved !== used)
       report(
         `The ${what} of call ${id} is ${formatCredits(moved)} in the ledger and ${formatCredits(used)} in its usage row.`,
       )
-  const charge = usage.charged + usage.loss
-  if (transfer.kind !== 'settled') {
-    if (charge !== 0n) report(`Call ${id} was ${transfer.kind}, but something was charged.`)
-    return
   }
-  const wrong = await rates.check({ ...usage, charge })
-  if (wrong) report(`Call ${id}: ${wrong}`)
+  differs('charge', row.amount, row.charged)
+  differs('loss', row.transfer_loss, row.loss)
+  differs('hold', row.transfer_held, row.held)
+  if (row.kind !== 'settled' && row.charged + row.loss !== 0n)
+    report(`Call ${id} was ${row.kind}, but something was charged.`)
+}
+
+/** A settlement that came after its hold had expired is a second transfer, and only then. */
+async function checkLate(tx: Queryable, report: Report): Promise<void> {
+  const wrong = await tx.query<{ id: string }>({
+    text: `select t.id from transfer t left join transfer e on e.id = left(t.id, ${-LATE.length}) and e.kind = 'expired'
+      where t.id like '%${LATE}' and e.id is null limit 100`,
+  })
+  for (const { id } of wrong) report(`Transfer ${id} is a late settlement of a hold that did not expire.`)
+}
+
+/** The double entry: each transfer's legs sum to zero, so does the whole, and the accounts' legs are their balances. */
+async function checkEntries(tx: Queryable, sums: Map<string, Sums>, report: Report): Promise<void> {
+  let total = 0n
+  let from = ''
+  for (;;) {
+    const [last] = await tx.query<{ id: string }>(
+      { text: `select id from transfer where id > $1 order by id offset ${ENTRY_ROWS - 1} limit 1` },
+      [from],
+    )
+    const legs = await tx.query<{ transfer_id: string | null; account: string; sum: bigint }>(
+      {
+        text: `select transfer_id, account, sum(amount)::bigint as sum from entry
+          where transfer_id > $1 and ($2::text is null or transfer_id <= $2)
+          group by grouping sets ((transfer_id), (account)) having transfer_id is null or sum(amount) <> 0`,
+      },
+      [from, last?.id ?? null],
+    )
+    for (const { transfer_id, account, sum } of legs) {
+      if (transfer_id !== null)
+        report(`The entries of transfer ${transfer_id} sum to ${formatCredits(sum)} instead of zero.`)
+      else {
+        total += sum
+        if (account.startsWith('account:')) sumsOf(sums, account.slice('account:'.length)).posted += sum
+      }
+    }
+    if (!last) break
+    from = last.id
+  }
+  if (total !== 0n) report(`The entries of all transfers sum to ${formatCredits(total)} instead of zero.`)
 }
 
 async function checkHolds(tx: Queryable, sums: Map<string, Sums>, report: Report): Promise<number> {
@@ -264,26 +257,4 @@ async function* pages<R>(tx: Queryable, cursor: string, text: string): AsyncGene
     if (rows.length < PAGE_ROWS) break
   }
   await tx.query({ text: `close ${cursor}` })
-}
-
-/** The same, one row at a time, for reading beside another cursor. */
-async function readAlong<R>(tx: Queryable, cursor: string, text: string) {
-  const source = pages<R>(tx, cursor, text)
-  let page: R[] = []
-  let at = 0
-  let ended = false
-  return {
-    async peek(): Promise<R | undefined> {
-      if (at >= page.length && !ended) {
-        const next = await source.next()
-        ended = next.done === true
-        page = next.done ? [] : next.value
-        at = 0
-      }
-      return page[at]
-    },
-    take(): void {
-      at += 1
-    },
-  }
 }
