@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
+import { createDrain } from './http/drain.ts'
 import { publicHandlers } from './http/public.ts'
 import { mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
@@ -99,6 +100,7 @@ export async function createGateway(options: GatewayOptions) {
   }
 
   const app = createServer({ world, log, strictErrors: config.TOLLGATE_STRICT_ERRORS })
+  const drain = createDrain(app, world)
   let ready = true
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async (_request, reply) => {
@@ -145,7 +147,7 @@ export async function createGateway(options: GatewayOptions) {
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       ready = false
-      await drain(app, () => monitor.running, config.TOLLGATE_DRAIN_SECONDS * 1000, world)
+      await drain.close({ running: () => monitor.running, forMs: config.TOLLGATE_DRAIN_SECONDS * 1000 })
       for (const stop of timers) stop()
       changes.stop()
       watch.stop()
@@ -156,20 +158,6 @@ export async function createGateway(options: GatewayOptions) {
       await database.close()
     },
   }
-}
-
-async function drain(
-  app: { close(): Promise<unknown>; server: import('node:http').Server },
-  running: () => number,
-  forMs: number,
-  world: World,
-): Promise<void> {
-  const closed = app.close()
-  const startedMs = world.elapsedMs()
-  while (running() > 0 && world.elapsedMs() - startedMs < forMs)
-    await new Promise<void>((resolve) => world.after(50, resolve))
-  app.server.closeAllConnections()
-  await closed
 }
 
 /** Repeats until stopped; a failure is logged and does not end the repetition. */

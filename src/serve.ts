@@ -1,5 +1,6 @@
 // The `serve` verb: the store, the simulated vendors, the gateway, and what a new user sees in the first minute.
 
+import cluster from 'node:cluster'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import type pg from 'pg'
@@ -13,47 +14,46 @@ import { Fault } from './kernel/fault.ts'
 import { createLog, type Log } from './kernel/log.ts'
 import { newId, realWorld } from './kernel/world.ts'
 import { type Sandbox, startSandbox } from './sandbox/server.ts'
+import { createWorkers, type Shared, sharedByParent, untilDismissed } from './workers.ts'
 
 const RETRY_MS = 1_000
 
 export async function serve(config: Config): Promise<void> {
+  if (cluster.isWorker) return serveAsWorker(config)
   const world = realWorld
   const startedMs = world.elapsedMs()
   const log = createLog({ level: config.TOLLGATE_LOG_LEVEL })
   const say = (line: string) => process.stdout.write(`${line}\n`)
+  const stop = untilSignal()
   const kept = await openDataDirectory(config, world)
   const embedded = config.DATABASE_URL
     ? undefined
     : await startEmbedded({ dataDirectory: config.dataDirectory, log: (line) => say(`  ${line}`) })
   let sandbox: Sandbox | undefined
   let stopping = false
+  void stop.then(() => {
+    stopping = true
+  })
 
   try {
-    const waiting = createWaitingRoom(config)
-    const gateway = await untilStoreAnswers(
-      () =>
-        createGateway({
-          config,
-          world,
-          log,
-          connection: connectionOf(config, embedded),
-          secret: kept.secret,
-          operatorToken: kept.operatorToken,
-          sandboxUrl: () => sandbox?.url,
-        }),
-      { log, onWait: waiting.open, stopped: () => stopping },
-    )
-    await applyGivenCatalog(config, gateway, say)
     sandbox = await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED })
+    const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
+    const waiting = createWaitingRoom(config)
+    const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
+      log,
+      onWait: waiting.open,
+      stopped: () => stopping,
+    })
+    await applyGivenCatalog(config, gateway, say)
     await waiting.close()
-    const address = await gateway.app.listen({ port: config.PORT, host: config.HOST })
-    const url = config.PUBLIC_URL?.replace(/\/+$/, '') ?? address
+    const workers = config.TOLLGATE_WORKERS > 1 ? createWorkers(config.TOLLGATE_WORKERS, shared, log) : undefined
+    const address = workers ? await workers.start() : await gateway.app.listen({ port: config.PORT, host: config.HOST })
     const forget = await writeServerFile(config.dataDirectory, { url: address, pid: process.pid })
     await firstMinute({
       gateway,
       config,
       kept,
-      url,
+      url: config.PUBLIC_URL?.replace(/\/+$/, '') ?? address,
       say,
       seconds: (world.elapsedMs() - startedMs) / 1000,
       store: embedded
@@ -61,9 +61,9 @@ export async function serve(config: Config): Promise<void> {
         : 'Postgres at DATABASE_URL',
     })
 
-    const signal = await untilSignal()
-    stopping = true
+    const signal = await stop
     say(`\n${signal}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
+    await workers?.stop()
     await gateway.close()
     await forget()
   } finally {
@@ -71,6 +71,29 @@ export async function serve(config: Config): Promise<void> {
     await embedded?.stop()
   }
   say('Stopped.')
+}
+
+function openGateway(config: Config, shared: Shared, log: Log): Promise<Gateway> {
+  return createGateway({
+    config,
+    world: realWorld,
+    log,
+    connection: shared.connection,
+    secret: shared.secret,
+    operatorToken: shared.operatorToken,
+    sandboxUrl: () => shared.sandboxUrl,
+  })
+}
+
+/** One of several processes on one port: the parent keeps the store and the simulated vendors. */
+async function serveAsWorker(config: Config): Promise<void> {
+  const shared = await sharedByParent()
+  const log = createLog({ level: config.TOLLGATE_LOG_LEVEL })
+  const gateway = await openGateway(config, shared, log)
+  await gateway.app.listen({ port: config.PORT, host: config.HOST })
+  await untilDismissed()
+  await gateway.close()
+  process.disconnect?.()
 }
 
 export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {

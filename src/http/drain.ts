@@ -1,0 +1,45 @@
+// Leaving without breaking anything: no new connections, every answer says that it is the connection's last, and only then
+// are the connections that nobody uses closed.
+import { Server as NetServer } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { World } from '../kernel/world.ts'
+
+export interface Drain {
+  /** Resolves when everything has ended, or the time is up. */
+  close(options: { running: () => number; forMs: number }): Promise<void>
+}
+
+/** How long an idle connection may still bring a last request, instead of being closed under its feet. */
+const IDLE_MS = 1_500
+const LOOK_MS = 20
+
+export function createDrain(app: FastifyInstance, world: World): Drain {
+  let draining = false
+  app.addHook('onRequest', (_request, reply, done) => {
+    // Streams and path answers are written on the raw response, so it is told as well.
+    if (draining) reply.header('connection', 'close').raw.shouldKeepAlive = false
+    done()
+  })
+  const pause = () => new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+  return {
+    async close({ running, forMs }) {
+      draining = true
+      const { server } = app
+      if (server.listening) {
+        // Node's own close would also cut idle connections at once.
+        NetServer.prototype.close.call(server)
+        const startedMs = world.elapsedMs()
+        const open = () =>
+          new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count ?? 0)))
+        for (;;) {
+          const waitedMs = world.elapsedMs() - startedMs
+          if (waitedMs > forMs || (await open()) === 0) break
+          if (running() === 0 && waitedMs > Math.min(IDLE_MS, forMs)) server.closeIdleConnections()
+          await pause()
+        }
+        server.closeAllConnections()
+      }
+      await app.close()
+    },
+  }
+}
