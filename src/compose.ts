@@ -24,6 +24,7 @@ import { createMonitor, type Monitor } from './pipeline/monitor.ts'
 import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { PathDeps } from './pipeline/serve.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
+import { createTracer } from './pipeline/trace.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createUpstream } from './upstream/exchange.ts'
 
@@ -39,6 +40,7 @@ export interface GatewayOptions {
 }
 
 const SWEEP_EVERY_MS = 5_000
+const TRACE_EVERY_MS = 2_000
 const TIDY_EVERY_MS = 60_000
 const TEND_EVERY_MS = 6 * 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
@@ -77,7 +79,17 @@ export async function createGateway(options: GatewayOptions) {
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
   })
-  const monitor: Monitor = createMonitor({ world, log, meters: metrics })
+  const upstream = createUpstream({ world })
+  const tracer = config.OTEL_EXPORTER_OTLP_ENDPOINT
+    ? createTracer({
+        world,
+        upstream,
+        endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+        serviceName: config.OTEL_SERVICE_NAME,
+        log,
+      })
+    : undefined
+  const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
   const ledger: Ledger = createLedger({ database, world, processId: newId(world), observeBatch: metrics.batch })
   const overload: Overload = createOverload({
     world,
@@ -86,7 +98,6 @@ export async function createGateway(options: GatewayOptions) {
   })
   await ledger.sweep()
   await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
-  const upstream = createUpstream({ world })
   const path: PathDeps = {
     database,
     ledger,
@@ -130,6 +141,7 @@ export async function createGateway(options: GatewayOptions) {
   })
 
   const timers = [
+    ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
     every(world, TIDY_EVERY_MS, () => Promise.all([forgetOldAnswers(database), keys.flushLastUsed()]), log),
@@ -154,6 +166,7 @@ export async function createGateway(options: GatewayOptions) {
       overload.stop()
       await ledger.idle()
       await keys.flushLastUsed().catch(() => undefined)
+      await tracer?.flush()
       await upstream.close()
       await database.close()
     },

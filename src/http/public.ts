@@ -32,7 +32,7 @@ export interface PublicDeps {
 }
 
 /** The caller's headers that a format may forward. */
-const FORWARDED = ['anthropic-version', 'anthropic-beta'] as const
+const FORWARDED = ['anthropic-version', 'anthropic-beta', 'traceparent'] as const
 
 export function publicHandlers(deps: PublicDeps): Handlers {
   const { catalog, path } = deps

@@ -3,6 +3,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Usage } from '../meter/usage.ts'
+import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
   held(amount: Credits): void
@@ -40,6 +41,7 @@ export interface Monitor {
     readonly ask: { readonly product: string; readonly stream: boolean }
     readonly door: string
     readonly startedMs: number
+    readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
   live(): LiveCall[]
   readonly running: number
@@ -47,13 +49,13 @@ export interface Monitor {
 
 const KEPT = 200
 
-export function createMonitor(options: { world: World; log: Log; meters?: Meters }): Monitor {
-  const { world, log, meters } = options
+export function createMonitor(options: { world: World; log: Log; meters?: Meters; tracer?: Tracer }): Monitor {
+  const { world, log, meters, tracer } = options
   const ring: LiveCall[] = []
   let next = 0
   let running = 0
   return {
-    begin({ requestId, principal, ask, door, startedMs }) {
+    begin({ requestId, principal, ask, door, startedMs, callerHeaders }) {
       const call: LiveCall = {
         id: requestId,
         atMs: world.nowMs(),
@@ -71,11 +73,14 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
       next = (next + 1) % KEPT
       running += 1
       let stageMs = startedMs
+      const stages: TracedStage[] = []
+      const sinceStartMs = (ms: number) => call.atMs + (ms - startedMs)
       return {
         held: (amount) => meters?.held(amount),
         stage(name) {
           const nowMs = world.elapsedMs()
           meters?.stage(name, (nowMs - stageMs) / 1000)
+          if (tracer) stages.push({ name, startMs: sinceStartMs(stageMs), endMs: sinceStartMs(nowMs) })
           stageMs = nowMs
         },
         end({ status, outcome, charged, usage }) {
@@ -87,6 +92,19 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
           call.charged = charged
           call.durationMs = Math.round(world.elapsedMs() - startedMs)
           meters?.call(call, usage)
+          tracer?.record({
+            name: door,
+            traceparent: callerHeaders.traceparent,
+            startMs: call.atMs,
+            endMs: call.atMs + call.durationMs,
+            status,
+            attributes: {
+              'tollgate.request_id': requestId,
+              'tollgate.product': call.product,
+              'tollgate.outcome': outcome,
+            },
+            stages,
+          })
           log.info(
             {
               requestId,
