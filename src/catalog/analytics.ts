@@ -42,6 +42,9 @@ const SIX_MONTHS: Window = { unit: 'months', count: 6, monthsBackMax: 6 }
 
 const COMPARISON: Pair = { from: 'compareFrom', to: 'compareTo', together: true }
 
+/** `field,min,max`, where a bound may be left out. */
+const RANGE = '[A-Za-z][\\w.]*,(-?\\d+(\\.\\d+)?)?,(-?\\d+(\\.\\d+)?)?'
+
 const monthly = { latest: ROLLING_OR_MONTHS, timeGranularity: granularity('Monthly') }
 const history = {
   country: onlyWorldwide,
@@ -85,8 +88,8 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
       isWindow,
       rangeFilter: {
         kind: 'text',
-        pattern: '^[^,|]+,[^,|]*,[^,|]*(\\|[^,|]+,[^,|]*,[^,|]*)*$',
-        form: 'filters of the form field,min,max, joined with | between filters',
+        pattern: `^${RANGE}(\\|${RANGE})*$`,
+        form: 'filters of the form field,min,max with numbers as bounds, joined with | between filters',
         description: 'Bounds of columns.',
         example: 'windowVolume,100,5000|cpc,0.5,3',
       },

@@ -1,0 +1,289 @@
+// Made from the table of analytics endpoints: every parameter of every endpoint, with every kind of good and bad value.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { ANALYTICS } from '../src/catalog/analytics.ts'
+import { analyticsEndpoint } from '../src/catalog/analytics-entry.ts'
+import { site, text } from '../src/catalog/analytics-params.ts'
+import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
+import { Fault } from '../src/kernel/fault.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import type { Target } from '../src/protocols/protocol.ts'
+import { readAnalyticsAsk } from '../src/protocols/site-analytics.ts'
+import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { casesOf } from './field-cases.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 15, 12)
+const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
+
+let sandbox: Sandbox
+let cases = 0
+before(async () => {
+  sandbox = await startSandbox({ world: { ...realWorld, nowMs: () => NOW_MS } })
+})
+after(async () => {
+  await sandbox.close()
+})
+
+function targetAt(baseUrl: string): Target {
+  return {
+    protocol: 'site-analytics',
+    baseUrl,
+    secret: 'vendor-secret',
+    headers: { 'x-source': 'tollgate' },
+    model: 'any',
+    traits: {},
+  }
+}
+
+type Given = Record<string, string>
+
+/** What else a query needs so that one parameter can be looked at alone. */
+function around(spec: DataEndpointSpec, name: string, value: string): Given {
+  const given: Given = {}
+  for (const [other, field] of Object.entries(spec.params)) if (field.required) given[other] = field.example
+  for (const { from, to, together } of spec.pairs) {
+    const partner = name === from ? to : name === to ? from : undefined
+    if (!together || partner === undefined) continue
+    // The partner must not be the reason of a refusal; histories take whole months.
+    given[partner] = '2026-10-01'
+    if (spec.window?.monthsBackMax !== undefined) given[partner] = partner === 'to' ? '2026-10-31' : '2026-05-01'
+  }
+  return { ...given, [name]: value }
+}
+
+const encode = (given: Given) =>
+  Object.entries(given)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join('&')
+
+function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
+  cases++
+  try {
+    readAnalyticsAsk(spec, rawQuery, NOW_MS)
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'request_invalid' && error.code === 10000 && error.status === 400)
+      return error
+    throw error
+  }
+  assert.fail(`${spec.id} took ${rawQuery.slice(0, 200)}`)
+}
+
+/** Asks through the real sandbox, and gives what reached it. */
+async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearchParams> {
+  cases++
+  const ask = readAnalyticsAsk(spec, encode(given), NOW_MS)
+  const { call } = await ask.open(targetAt(`${sandbox.url}/analytics`), OPEN)
+  const response = await fetch(call.url, { headers: call.headers })
+  await response.arrayBuffer()
+  const seen = sandbox.seen.calls.at(-1)
+  assert.equal(seen?.headers.authorization, 'Bearer vendor-secret')
+  assert.equal(seen?.headers['x-source'], 'tollgate')
+  assert.ok(!/[\r\n\0 ]/.test(seen.url), 'nothing raw reaches the vendor')
+  assert.equal(response.status, 200, `${spec.id} ${decodeURIComponent(seen.url)}`)
+  const url = new URL(seen.url, sandbox.url)
+  assert.equal(url.pathname, `/analytics/${spec.vendorPath}`)
+  const reached = [...url.searchParams]
+  assert.deepEqual(reached, ask.query, 'what was checked is what was sent')
+  return url.searchParams
+}
+
+for (const spec of ANALYTICS) {
+  for (const [name, field] of Object.entries(spec.params)) {
+    test(`${spec.id} takes every good ${name}, forwards it, and refuses every bad one by name`, async () => {
+      const { good, bad } = casesOf(field)
+      for (const [value, expected] of good) {
+        const whole = spec.window?.monthsBackMax !== undefined && name === 'to'
+        const given = around(spec, name, whole ? value.replace(/01$/, '31') : value)
+        assert.equal((await forwarded(spec, given)).get(name), whole ? expected.replace(/01$/, '31') : expected)
+      }
+      for (const value of bad) {
+        const fault = refusal(spec, encode(around(spec, name, value)))
+        assert.match(fault.message, new RegExp(`\\b${name}\\b`), `${JSON.stringify(value)}: ${fault.message}`)
+      }
+      const fine = encode(around(spec, name, field.example))
+      assert.match(refusal(spec, `${fine}&${name}=${encodeURIComponent(field.example)}`).message, /more than once/)
+      assert.match(refusal(spec, `${fine}&%${hex(name)}=1`).message, /more than once/)
+      assert.match(refusal(spec, `${fine}&${name}[]=1`).message, /is not a parameter/)
+      assert.match(refusal(spec, `${fine}&x=%zz`).message, /"x" is not valid percent-encoded/)
+      const cut = `${fine}&${name}=%E4%BD`
+      assert.match(refusal(spec, cut).message, /percent-encoded UTF-8|more than once/)
+      const otherCase = name.toLowerCase() === name ? name.toUpperCase() : name.toLowerCase()
+      if (!(otherCase in spec.params)) assert.match(refusal(spec, `${fine}&${otherCase}=1`).message, /case-sensitive/)
+      if (field.required) {
+        const { [name]: _, ...rest } = around(spec, name, field.example)
+        assert.match(refusal(spec, encode(rest)).message, new RegExp(`^${name} (is required|and|must)|together`))
+      }
+    })
+  }
+}
+
+/** The first letter percent-encoded: names are compared after decoding. */
+const hex = (name: string) => name.charCodeAt(0).toString(16) + name.slice(1)
+
+test('each endpoint fills in its stated defaults and nothing else', async () => {
+  const stated: Record<string, Given> = {
+    'keywords/suggestions': {
+      country: '999',
+      latest: '28d',
+      rowsPerPage: '100',
+      type: 'Broad',
+      websource: 'Total',
+      sort: 'windowVolume',
+      asc: 'false',
+    },
+    'websites/backlinks': {
+      Page: '1',
+      PageSize: '100',
+      Status: 'All',
+      FollowType: 'All',
+      sort: 'DomainScore',
+      asc: 'false',
+    },
+    'websites/keywords': {
+      page: '1',
+      pageSize: '100',
+      sourceType: 'all',
+      IncludeBranded: 'false',
+      IncludeNoneBranded: 'false',
+    },
+    'keywords/websites': { selectedPageTab: 'Organic', sourceType: 'organic', Device: 'Total', graphDuration: '28d' },
+    'websites/traffic-sources': { sourceType: 'Referral', page: '1', orderBy: 'Share desc', timeGranularity: 'Daily' },
+    'websites/outgoing-traffic': {
+      country: '999',
+      isWWW: 'false',
+      isWindow: 'false',
+      webSource: 'Total',
+      page: '1',
+      orderby: 'Share desc',
+      orderBy: 'Share desc',
+      sort: 'Share',
+      asc: 'false',
+    },
+    'websites/incoming-referrals': {
+      country: '999',
+      latest: '28d',
+      isWWW: 'false',
+      isWindow: 'true',
+      isDaily: 'false',
+      webSource: 'Total',
+      selectedTab: 'incomingTraffic',
+      orderBy: 'TotalShare desc',
+      ignoreFilterConsistency: 'false',
+      page: '1',
+    },
+    'websites/branded-keywords': { from: '2026|10|01', to: '2026|10|31' },
+    'websites/geography': { from: '2026|08|01', to: '2026|10|31', pageSize: '5', orderBy: 'TotalShare desc' },
+    'websites/devices': { from: '2026|08|01', to: '2026|10|31', ShouldGetVerifiedData: 'false' },
+    'websites/search-performance': {
+      from: '2026|10|01',
+      to: '2026|10|31',
+      pageSize: '5',
+      duration: '1m',
+      SourceType: 'Organic',
+    },
+    'websites/social-traffic': { from: '2026|08|01', to: '2026|10|31' },
+    'websites/engagement': {
+      ShouldGetVerifiedData: 'false',
+      includeLeaders: 'true',
+      unBounced: 'false',
+      from: '2026|10|16',
+      to: '2026|11|12',
+    },
+    'websites/visits': { timeGranularity: 'Monthly', from: '2026|10|16', to: '2026|11|12', isWindow: 'true' },
+    'websites/visits/table': { timeGranularity: 'Monthly', from: '2026|10|16', to: '2026|11|12' },
+    'websites/visits/trend': { timeGranularity: 'Daily', from: '2026|10|16', to: '2026|11|12' },
+    'websites/ranks': { timeGranularity: 'Monthly' },
+    'websites/ranks/country': { timeGranularity: 'Monthly' },
+    'websites/ranks/global': { timeGranularity: 'Monthly' },
+    'websites/ranks/category': { timeGranularity: 'Monthly' },
+    'websites/channels': { timeGranularity: 'Daily', from: '2026|10|16', to: '2026|11|12' },
+    'websites/similar-sites': {
+      from: '2026|08|01',
+      to: '2026|10|31',
+      isWindow: 'false',
+      timeGranularity: 'Monthly',
+      orderBy: 'Affinity desc',
+    },
+    'websites/similar-sites/suggestions': { limit: '20', country: '999', webSource: 'Total' },
+    'websites/history/visits': {
+      country: '999',
+      isWindow: 'false',
+      timeGranularity: 'Monthly',
+      from: '2026|05|01',
+      to: '2026|10|31',
+    },
+    'websites/history/bounce-rate': {
+      country: '999',
+      isWindow: 'false',
+      timeGranularity: 'Monthly',
+      from: '2026|05|01',
+      to: '2026|10|31',
+    },
+    'websites/history/visit-duration': {
+      country: '999',
+      isWindow: 'false',
+      timeGranularity: 'Monthly',
+      from: '2026|05|01',
+      to: '2026|10|31',
+    },
+    'websites/history/pages-per-visit': {
+      country: '999',
+      isWindow: 'false',
+      timeGranularity: 'Monthly',
+      from: '2026|05|01',
+      to: '2026|10|31',
+    },
+  }
+  assert.deepEqual(ANALYTICS.map((spec) => spec.vendorPath).toSorted(), Object.keys(stated).toSorted())
+  assert.equal(ANALYTICS.length, 27)
+  for (const spec of ANALYTICS) {
+    const required = Object.entries(spec.params).filter(([, field]) => field.required)
+    const reached = await forwarded(spec, Object.fromEntries(required.map(([name, field]) => [name, field.example])))
+    for (const [name, value] of Object.entries(stated[spec.vendorPath] ?? {}))
+      assert.equal(reached.get(name), value, `${spec.id} ${name}`)
+    for (const name of reached.keys()) assert.ok(name in spec.params, `${spec.id} sends ${name}`)
+  }
+})
+
+test('a 28th endpoint is one entry of the table', async () => {
+  const spec = analyticsEndpoint('websites/weather', {
+    title: 'Weather over a website',
+    description: 'Whether it rains there.',
+    returns: 'Rows in `Data`.',
+    window: { unit: 'months', count: 2 },
+    params: {
+      keys: site,
+      from: { kind: 'date', description: 'First day.', example: '2026-10-01' },
+      to: { kind: 'date', description: 'Last day.', example: '2026-10-31' },
+      sky: text('The sky.', 'grey', 'grey'),
+    },
+  })
+  const server = createServer((req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ Data: [req.url] }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const ask = readAnalyticsAsk(spec, 'keys=example.com', NOW_MS)
+    const exchange = await ask.open(targetAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), OPEN)
+    const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
+    const body = Buffer.from(await response.arrayBuffer())
+    const answer = await exchange.answer(body, Object.fromEntries(response.headers))
+    assert.equal(answer.body, body, 'the same bytes')
+    assert.deepEqual(JSON.parse(body.toString()), {
+      Data: ['/websites/weather?keys=example.com&from=2026%7C09%7C01&to=2026%7C10%7C31&sky=grey'],
+    })
+    for (const [name, field] of Object.entries(spec.params))
+      for (const value of casesOf(field).bad) refusal(spec, encode(around(spec, name, value)))
+    assert.equal(spec.path, '/v1/siteanalytics/websites/weather')
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
+test('at least 1,500 generated cases were run', (t) => {
+  assert.ok(cases >= 1500, `${cases} cases`)
+  t.diagnostic(`${cases} generated cases`)
+})
