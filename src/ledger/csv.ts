@@ -1,56 +1,61 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
-import type { LedgerFilter, Page, Statements, UsageFilter } from './statement.ts'
+import type { LedgerFilter, LedgerView, Page, Paging, Statements, UsageFilter, UsageView } from './statement.ts'
 
 const PAGE_ROWS = 2_000
 
+const USAGE =
+  'id,at,product,door,key,keyName,outcome,status,charged,held,loss,units,estimated,stream,durationMs,firstByteMs,route,job'
+const LEDGER = 'id,at,kind,amount,loss,requestId,product,note,actor'
+
+/** Whole lines, a page at a time. */
 export async function* usageCsv(statements: Statements, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<string> {
-  yield line(
-    'id,at,product,door,key,keyName,outcome,status,charged,held,loss,units,estimated,stream,durationMs,firstByteMs,route,job'.split(
-      ',',
-    ),
-  )
-  for await (const row of rows((paging) => statements.usage({ ...filter, ...paging }), filter.cursor))
-    yield line([
-      row.id,
-      row.at,
-      row.product,
-      row.door,
-      row.keyId,
-      row.keyName,
-      row.outcome,
-      row.status,
-      row.charged,
-      row.held,
-      row.loss,
-      Object.entries(row.units)
-        .map(([unit, quantity]) => `${unit}=${quantity}`)
-        .join(' '),
-      row.estimated,
-      row.stream,
-      row.durationMs,
-      row.firstByteMs,
-      row.route,
-      row.job,
-    ])
+  yield `${USAGE}\r\n`
+  for await (const items of pages((paging) => statements.usage({ ...filter, ...paging }), filter.cursor))
+    yield items.map(usageLine).join('')
 }
 
 export async function* ledgerCsv(
   statements: Statements,
   filter: Omit<LedgerFilter, 'limit' | 'balances'>,
 ): AsyncGenerator<string> {
-  yield line(['id', 'at', 'kind', 'amount', 'loss', 'requestId', 'product', 'note', 'actor'])
-  for await (const row of rows((paging) => statements.ledger({ ...filter, ...paging, balances: false }), filter.cursor))
-    yield line([row.id, row.at, row.kind, row.amount, row.loss, row.requestId, row.product, row.note, row.actor])
+  yield `${LEDGER}\r\n`
+  const read = (paging: Paging) => statements.ledger({ ...filter, ...paging, balances: false })
+  for await (const items of pages(read, filter.cursor)) yield items.map(ledgerLine).join('')
 }
 
-async function* rows<T>(
-  read: (paging: { cursor: string | undefined; limit: number }) => Promise<Page<T>>,
-  from: string | undefined,
-): AsyncGenerator<T> {
-  let cursor: string | undefined = from
+function usageLine(row: UsageView): string {
+  const units = Object.entries(row.units).map(([unit, quantity]) => `${unit}=${quantity}`)
+  return line([
+    row.id,
+    row.at,
+    row.product,
+    row.door,
+    row.keyId,
+    row.keyName,
+    row.outcome,
+    row.status,
+    row.charged,
+    row.held,
+    row.loss,
+    units.join(' '),
+    row.estimated,
+    row.stream,
+    row.durationMs,
+    row.firstByteMs,
+    row.route,
+    row.job,
+  ])
+}
+
+function ledgerLine(row: LedgerView): string {
+  return line([row.id, row.at, row.kind, row.amount, row.loss, row.requestId, row.product, row.note, row.actor])
+}
+
+async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {
+  let cursor = from
   for (;;) {
     const page = await read({ cursor, limit: PAGE_ROWS })
-    yield* page.items
+    yield page.items
     if (page.next === null) return
     cursor = page.next
   }

@@ -279,7 +279,7 @@ const ACCOUNT = statement(
 const ACCOUNTS = statement(
   'statement_accounts',
   `select id, name, posted, held, limits, created_at from account
-   where id < $1 and ($2::text = '' or id = $2 or strpos(lower(name), lower($2)) > 0)
+   where id < $1 and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,
 )

@@ -14,7 +14,7 @@ export interface Verification {
 }
 
 export interface VerifyOptions {
-  /** Usage of calls that began before this moment may have been trimmed. Absent: none was. */
+  /** Usage from before this moment, the start of an hour, may have been trimmed. Absent: none was. */
   readonly usageSinceMs?: number
 }
 
@@ -42,7 +42,7 @@ export async function verifyLedger(
     const sums = new Map<string, Sums>()
     const { transfers, usage } = await checkMovements(tx, sums, rates, options, report)
     const holds = await checkHolds(tx, sums, report)
-    const accounts = await checkAccounts(tx, sums, report)
+    const accounts = await checkAccounts(tx, sums, options, report)
     await checkLimited(tx, report)
     return { accounts, transfers, holds, usage }
   })
@@ -54,7 +54,7 @@ export async function verifyLedger(
 interface Sums {
   posted: bigint
   held: bigint
-  /** By settlements, for the hourly sums. */
+  /** By settlements since usage is kept, for the hourly sums. */
   settled: bigint
 }
 
@@ -75,6 +75,7 @@ interface MovementRow {
   amount: bigint
   transfer_loss: bigint
   transfer_held: bigint
+  recent: boolean
   usage_id: string | null
   usage_account: string
   product: string
@@ -100,9 +101,10 @@ async function checkMovements(
     tx,
     'movements',
     `select t.id as transfer_id, t.account_id as transfer_account, t.kind, t.amount, t.loss as transfer_loss, t.held as transfer_held,
-       u.id as usage_id, u.account_id as usage_account, u.product, u.outcome, u.charged, u.loss, u.held, u.catalog_version, u.lines,
+       t.at >= to_timestamp($1::double precision / 1000) as recent, u.id as usage_id, u.account_id as usage_account, u.product, u.outcome, u.charged, u.loss, u.held, u.catalog_version, u.lines,
        u.estimated
      from transfer t full join usage u on u.id = t.id`,
+    [options.usageSinceMs ?? 0],
   ))
     for (const row of page) {
       if (row.usage_id !== null) counts.usage += 1
@@ -111,7 +113,7 @@ async function checkMovements(
         continue
       }
       counts.transfers += 1
-      if (row.kind === 'settled') sumsOf(sums, row.transfer_account).settled += row.amount
+      if (row.kind === 'settled' && row.recent) sumsOf(sums, row.transfer_account).settled += row.amount
       if (row.amount < 0n || row.transfer_loss < 0n || row.transfer_held < 0n)
         report(`Transfer ${row.transfer_id} has a negative amount.`)
       const ofCall = row.kind !== 'grant' && row.kind !== 'takeback'
@@ -196,7 +198,7 @@ async function checkHolds(tx: Queryable, sums: Map<string, Sums>, report: Report
   for await (const page of pages<{ id: string; account_id: string; amount: bigint; resolved: boolean }>(
     tx,
     'hold_rows',
-    `select id, account_id, amount, exists (select 1 from transfer t where t.id = h.id) as resolved from hold h order by id`,
+    `select id, account_id, amount, exists (select 1 from transfer t where t.id = h.id) as resolved from hold h`,
   )) {
     count += page.length
     for (const hold of page) {
@@ -208,14 +210,21 @@ async function checkHolds(tx: Queryable, sums: Map<string, Sums>, report: Report
   return count
 }
 
-async function checkAccounts(tx: Queryable, sums: Map<string, Sums>, report: Report): Promise<number> {
+async function checkAccounts(
+  tx: Queryable,
+  sums: Map<string, Sums>,
+  options: VerifyOptions,
+  report: Report,
+): Promise<number> {
   let count = 0
   for await (const page of pages<{ id: string; posted: bigint; held: bigint; hourly: bigint }>(
     tx,
     'account_rows',
     `select a.id, a.posted, a.held,
-       (select coalesce(sum(charged), 0)::bigint from usage_hour u where u.account_id = a.id) as hourly
-     from account a order by a.id`,
+       (select coalesce(sum(charged), 0)::bigint from usage_hour u
+        where u.account_id = a.id and u.hour >= to_timestamp($1::double precision / 1000)) as hourly
+     from account a`,
+    [options.usageSinceMs ?? 0],
   )) {
     count += page.length
     for (const { id, posted, held, hourly } of page) {
@@ -249,8 +258,13 @@ async function checkLimited(tx: Queryable, report: Report): Promise<void> {
 }
 
 /** All rows of a query through a cursor of the transaction. */
-async function* pages<R>(tx: Queryable, cursor: string, text: string): AsyncGenerator<R[]> {
-  await tx.query({ text: `declare ${cursor} no scroll cursor for ${text}` })
+async function* pages<R>(
+  tx: Queryable,
+  cursor: string,
+  text: string,
+  values: readonly number[] = [],
+): AsyncGenerator<R[]> {
+  await tx.query({ text: `declare ${cursor} no scroll cursor for ${text}` }, values)
   for (;;) {
     const rows = await tx.query<R>({ text: `fetch ${PAGE_ROWS} from ${cursor}` })
     if (rows.length > 0) yield rows

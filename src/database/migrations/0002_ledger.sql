@@ -221,7 +221,7 @@ begin
         x.stream, x.route, x.ms, x.first from x
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select x.account, date_trunc('hour', now()), x.product, x.key, count(*), count(*) filter (where x.status >= 400), sum(x.paid),
+    select x.account, date_trunc('hour', now(), 'UTC'), x.product, x.key, count(*), count(*) filter (where x.status >= 400), sum(x.paid),
       sum(x."in"), sum(x."out"), sum(x.ms)
     from x group by x.account, x.product, x.key order by x.account, x.product, x.key
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,

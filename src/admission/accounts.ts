@@ -1,0 +1,122 @@
+// Accounts as an operator sees them: made, named, given credits, limited. Every change is one transaction with its audit row.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import {
+  keepLimits,
+  type Limits,
+  type LimitsPatch,
+  mergeLimits,
+  readSystemLimits,
+  type ShownLimits,
+  showLimits,
+} from '../ledger/limits.ts'
+import type { Audit, By } from './audit.ts'
+
+export interface Accounts {
+  /** Answers the new account's id. */
+  create(
+    input: { name: string; credits?: Credits | undefined; limits?: LimitsPatch | null | undefined },
+    by: By,
+  ): Promise<string>
+  change(
+    id: string,
+    input: { name?: string | undefined; limits?: LimitsPatch | null | undefined },
+    by: By,
+  ): Promise<void>
+  /** A negative amount takes back what is available, and no more. */
+  credit(id: string, input: { amount: Credits; note: string }, by: By): Promise<void>
+  systemLimits(): Promise<ShownLimits>
+  changeSystemLimits(patch: LimitsPatch, by: By): Promise<ShownLimits>
+}
+
+const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
+const FIND = statement('account_lock', 'select name, limits, posted, held from account where id = $1 for update')
+const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1')
+
+interface FoundRow {
+  name: string
+  limits: Limits
+  posted: bigint
+  held: bigint
+}
+
+export function createAccounts(options: { database: Database; world: World; ledger: Ledger; audit: Audit }): Accounts {
+  const { database, world, ledger, audit } = options
+
+  async function find(tx: Queryable, id: string): Promise<FoundRow> {
+    const [row] = await tx.query<FoundRow>(FIND, [id])
+    if (!row) throw accountUnknown()
+    return row
+  }
+
+  return {
+    async create({ name, credits = 0n, limits: given }, by) {
+      const id = `acc_${newId(world)}`
+      const limits = mergeLimits({}, given)
+      await database.transaction(async (tx) => {
+        await tx.query(INSERT, [id, name, JSON.stringify(limits)])
+        if (credits > 0n)
+          await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
+        if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
+        const detail = { name, credits: formatCredits(credits), limits: showLimits(limits) }
+        await audit.write(tx, by, { action: 'account.create', object: id, detail })
+      })
+      return id
+    },
+
+    async change(id, input, by) {
+      await database.transaction(async (tx) => {
+        const row = await find(tx, id)
+        const name = input.name ?? row.name
+        const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
+        await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
+        if (input.limits !== undefined) await keepLimits(tx, { kind: 'account', account: id }, limits)
+        const detail = {
+          ...(input.name === undefined ? {} : { name }),
+          ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),
+        }
+        await audit.write(tx, by, { action: 'account.change', object: id, detail })
+      })
+    },
+
+    async credit(id, { amount, note }, by) {
+      await database.transaction(async (tx) => {
+        const row = await find(tx, id)
+        if (row.posted + amount > CREDITS_MAX)
+          throw new Fault('request_invalid', {
+            message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
+            param: 'amount',
+          })
+        if (amount < 0n && row.posted === row.held)
+          throw new Fault('conflict', { message: 'The account has nothing available that could be taken back.' })
+        const after = await ledger.grant({ account: id, amount, note, actor: by.actor }, tx)
+        const moved = (after?.posted ?? row.posted) - row.posted
+        await audit.write(tx, by, {
+          action: 'account.credit',
+          object: id,
+          detail: { amount: formatCredits(moved), note },
+        })
+      })
+    },
+
+    async systemLimits() {
+      return showLimits(await readSystemLimits(database))
+    },
+
+    async changeSystemLimits(patch, by) {
+      return database.transaction(async (tx) => {
+        const limits = mergeLimits(await readSystemLimits(tx), patch)
+        await keepLimits(tx, { kind: 'system' }, limits)
+        await audit.write(tx, by, { action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } })
+        return showLimits(limits)
+      })
+    },
+  }
+}
+
+export function accountUnknown(): Fault {
+  return new Fault('not_found', { message: 'There is no account with this id.' })
+}

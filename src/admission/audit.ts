@@ -1,0 +1,153 @@
+// What was done, by whom, from where: rows that are only ever added, each with a hash over the one before it.
+import { createHash } from 'node:crypto'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
+
+/** Who does something, for the audit. */
+export interface By {
+  readonly actor: string
+  readonly ip: string | null
+  readonly requestId: string | null
+}
+
+export interface Deed {
+  /** A noun and what happened to it: `key.create`. */
+  readonly action: string
+  /** The id of what it was done to: never a secret. */
+  readonly object: string
+  /** What an operator may read later. Secrets never go in here. */
+  readonly detail?: Readonly<Record<string, unknown>>
+}
+
+export interface AuditRow {
+  readonly id: string
+  readonly at: string
+  readonly actor: string
+  readonly action: string
+  readonly object: string
+  readonly ip: string | null
+  readonly requestId: string | null
+  readonly detail: unknown
+}
+
+export interface Audit {
+  /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
+  write(tx: Queryable, by: By, deed: Deed): Promise<void>
+  list(paging: { cursor?: string | undefined; limit: number }): Promise<{ items: AuditRow[]; next: string | null }>
+  /** Walks the whole chain. */
+  verify(): Promise<{ ok: boolean; checked: number; problems: string[] }>
+}
+
+const LOCK = statement('audit_lock', 'select pg_advisory_xact_lock(7046029258)')
+const LAST = statement('audit_last', 'select id, hash from audit order by id desc limit 1')
+const INSERT = statement(
+  'audit_insert',
+  `insert into audit (id, at, actor, action, object, ip, request_id, detail, hash)
+   values ($1, to_timestamp($2::double precision / 1000), $3, $4, $5, $6, $7, $8, $9)`,
+)
+const COLUMNS = 'id, at, actor, action, object, ip, request_id, detail, hash'
+const LIST = statement('audit_list', `select ${COLUMNS} from audit where id < $1 order by id desc limit $2`)
+const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1 order by id limit 1000`)
+
+interface StoredRow {
+  id: string
+  at: Date
+  actor: string
+  action: string
+  object: string
+  ip: string | null
+  request_id: string | null
+  detail: unknown
+  hash: Buffer
+}
+
+const START = Buffer.alloc(32)
+
+export function createAudit(options: { database: Database; world: World }): Audit {
+  const { database, world } = options
+  return {
+    async write(tx, by, deed) {
+      await tx.query(LOCK)
+      const [last] = await tx.query<{ id: string; hash: Buffer }>(LAST)
+      const row = {
+        id: laterThan(last?.id, world),
+        actor: by.actor,
+        action: deed.action,
+        object: deed.object,
+        ip: by.ip,
+        request_id: by.requestId,
+        detail: deed.detail ?? {},
+      }
+      const hash = hashOf(last?.hash ?? START, row)
+      await tx.query(INSERT, [
+        row.id,
+        timeOfId(row.id),
+        row.actor,
+        row.action,
+        row.object,
+        row.ip,
+        row.request_id,
+        JSON.stringify(row.detail),
+        hash,
+      ])
+    },
+    async list({ cursor, limit }) {
+      const rows = await database.query<StoredRow>(LIST, [cursor ?? '~', limit + 1])
+      const items = rows.slice(0, limit).map(
+        (row): AuditRow => ({
+          id: row.id,
+          at: row.at.toISOString(),
+          actor: row.actor,
+          action: row.action,
+          object: row.object,
+          ip: row.ip,
+          requestId: row.request_id,
+          detail: row.detail,
+        }),
+      )
+      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+    },
+    async verify() {
+      const problems: string[] = []
+      let checked = 0
+      let previous: Buffer = START
+      let cursor = ''
+      for (;;) {
+        const rows = await database.query<StoredRow>(WALK, [cursor])
+        for (const row of rows) {
+          if (!hashOf(previous, row).equals(row.hash))
+            problems.push(`Audit row ${row.id} was changed, or one before it was changed or removed.`)
+          previous = row.hash
+        }
+        checked += rows.length
+        const last = rows.at(-1)
+        if (!last || problems.length > 0) break
+        cursor = last.id
+      }
+      return { ok: problems.length === 0, checked, problems }
+    },
+  }
+}
+
+/** The chain is walked by id, and two processes' clocks may differ. */
+function laterThan(last: string | undefined, world: World): string {
+  const id = newId(world)
+  return last === undefined || id > last ? id : idAtTime(timeOfId(last) + 1) + id.slice(10)
+}
+
+function hashOf(previous: Buffer, row: Omit<StoredRow, 'hash' | 'at'>): Buffer {
+  // The time is in the id.
+  const text = canonical([row.id, row.actor, row.action, row.object, row.ip, row.request_id, row.detail])
+  return createHash('sha256').update(previous).update(text).digest()
+}
+
+/** The database keeps an object's members in an order of its own. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return `{${members
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`)
+    .join(',')}}`
+}

@@ -1,0 +1,85 @@
+// Vendors' credentials: from the environment by the name that the catalogue gives, else from the database, where they lie
+// sealed. Kept in memory, so that a call does not wait for them; read anew whenever one changes.
+import type { Changes } from '../database/changes.ts'
+import { type Database, statement } from '../database/database.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+import type { Audit, By } from './audit.ts'
+
+export type CredentialSource = 'env' | 'stored' | 'none'
+
+export interface Credentials {
+  get(name: string): string | undefined
+  source(name: string): CredentialSource
+  /** Stored, but sealed under another TOLLGATE_SECRET: as good as none. */
+  readonly unreadable: readonly string[]
+  store(name: string, value: string, by: By): Promise<void>
+  /** False when none was stored. */
+  remove(name: string, by: By): Promise<boolean>
+}
+
+const LIST = statement('credential_list', 'select name, sealed from credential')
+const STORE = statement(
+  'credential_store',
+  `insert into credential (name, sealed) values ($1, $2)
+   on conflict (name) do update set sealed = excluded.sealed, updated_at = now()`,
+)
+const REMOVE = statement('credential_remove', 'delete from credential where name = $1 returning name')
+
+export async function openCredentials(options: {
+  database: Database
+  changes: Changes
+  world: World
+  audit: Audit
+  secrets: Secrets
+  environment: (name: string) => string | undefined
+}): Promise<Credentials> {
+  const { database, changes, world, audit, environment } = options
+  const key = options.secrets.key('credential')
+  let stored = new Map<string, string>()
+  let unreadable: string[] = []
+
+  async function read(): Promise<void> {
+    const rows = await database.query<{ name: string; sealed: Buffer }>(LIST)
+    const opened = rows.map(({ name, sealed }) => [name, unseal(key, placeOf(name), sealed)] as const)
+    stored = new Map(opened.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
+    unreadable = opened.filter(([, value]) => value === undefined).map(([name]) => name)
+  }
+  await read()
+  changes.watch('credentials', read)
+
+  return {
+    get: (name) => environment(name) ?? stored.get(name),
+    source(name) {
+      if (environment(name) !== undefined) return 'env'
+      return stored.has(name) ? 'stored' : 'none'
+    },
+    get unreadable() {
+      return unreadable
+    },
+    async store(name, value, by) {
+      await database.transaction(async (tx) => {
+        await tx.query(STORE, [name, seal(key, placeOf(name), value, world)])
+        await changes.bump(tx, 'credentials')
+        await audit.write(tx, by, { action: 'credential.store', object: name })
+      })
+      await changes.notice('credentials')
+    },
+    async remove(name, by) {
+      const removed = await database.transaction(async (tx) => {
+        const [row] = await tx.query(REMOVE, [name])
+        if (!row) return false
+        await changes.bump(tx, 'credentials')
+        await audit.write(tx, by, { action: 'credential.remove', object: name })
+        return true
+      })
+      await changes.notice('credentials')
+      return removed
+    },
+  }
+}
+
+/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
+function placeOf(name: string): string {
+  return `credential|${name}|sealed|1`
+}

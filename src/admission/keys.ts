@@ -1,0 +1,297 @@
+// Keys as their owners see them: made once, restricted, exchanged for another, revoked. The value leaves only in the
+// answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Changes } from '../database/changes.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import {
+  keepLimits,
+  type Limits,
+  type LimitsPatch,
+  mergeLimits,
+  type ShownLimits,
+  showLimits,
+} from '../ledger/limits.ts'
+import { accountUnknown } from './accounts.ts'
+import { digestOf, makeKey, readIpRanges } from './api-key.ts'
+import type { Audit, By } from './audit.ts'
+
+export interface KeyView {
+  readonly id: string
+  readonly name: string
+  readonly prefix: string
+  readonly last4: string
+  readonly models: string[] | null
+  readonly expiresAt: string | null
+  readonly limits: ShownLimits
+  readonly ipRanges: string[] | null
+  /** In the future while a replaced key still works. */
+  readonly revokedAt: string | null
+  readonly lastUsedAt: string | null
+  readonly createdAt: string
+  readonly replacedBy: string | null
+}
+
+/** With the full value: shown once. */
+export interface NewKey extends KeyView {
+  readonly key: string
+}
+
+export interface KeyInput {
+  readonly name: string
+  readonly models?: readonly string[] | null | undefined
+  readonly expiresAtMs?: number | null | undefined
+  readonly limits?: LimitsPatch | null | undefined
+  readonly ipRanges?: readonly string[] | null | undefined
+}
+
+export interface Keys {
+  list(
+    account: string,
+    paging: { cursor?: string | undefined; limit: number },
+  ): Promise<{ items: KeyView[]; next: string | null }>
+  get(id: string): Promise<{ account: string; key: KeyView } | undefined>
+  create(account: string, input: KeyInput, by: By): Promise<NewKey>
+  change(id: string, input: Partial<KeyInput>, by: By): Promise<KeyView>
+  revoke(id: string, by: By): Promise<KeyView>
+  /** A new key like the old one, which goes on working for the overlap. */
+  rotate(id: string, overlapSeconds: number, by: By): Promise<NewKey>
+}
+
+/** What a key may be restricted to besides the models. */
+const DATA_NAMES: readonly string[] = ['socialapi', 'siteanalytics']
+
+interface KeyRow {
+  id: string
+  account_id: string
+  name: string
+  prefix: string
+  last4: string
+  models: string[] | null
+  ip_ranges: string[] | null
+  limits: Limits
+  expires_at: Date | null
+  revoked_at: Date | null
+  replaced_by: string | null
+  last_used_at: Date | null
+  created_at: Date
+}
+
+export function createKeys(options: {
+  database: Database
+  changes: Changes
+  catalog: CatalogStore
+  world: World
+  audit: Audit
+  pepper: Buffer
+}): Keys {
+  const { database, changes, catalog, world, audit, pepper } = options
+
+  /** The transaction of a change: other processes will see the counter, and this one forgets what it knew at once. */
+  async function changing<T>(run: (tx: Queryable) => Promise<T>): Promise<T> {
+    const result = await database.transaction(async (tx) => {
+      await changes.bump(tx, 'keys')
+      return run(tx)
+    })
+    await changes.notice('keys')
+    return result
+  }
+
+  function check(input: Partial<KeyInput>): void {
+    const { models } = catalog.current.document
+    for (const name of input.models ?? [])
+      if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name))
+        throw invalid(`models: there is no model "${name}". GET /catalog lists them.`, 'models')
+    if (input.ipRanges) readIpRanges(input.ipRanges)
+    if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= world.nowMs())
+      throw invalid('expiresAt: must lie in the future.', 'expiresAt')
+  }
+
+  async function insert(tx: Queryable, account: string, row: KeyRowInput): Promise<NewKey> {
+    const key = makeKey(world)
+    const [inserted] = await tx.query<KeyRow>(INSERT, [
+      `key_${newId(world)}`,
+      account,
+      row.name,
+      digestOf(pepper, key),
+      key.slice(0, 12),
+      key.slice(-4),
+      row.models,
+      row.ipRanges,
+      JSON.stringify(row.limits),
+      row.expiresAtMs,
+    ])
+    return { ...keyView(inserted!), key }
+  }
+
+  async function locked(tx: Queryable, id: string): Promise<KeyRow> {
+    const [row] = await tx.query<KeyRow>(LOCK, [id])
+    if (!row) throw keyUnknown()
+    return row
+  }
+
+  function mustLive(row: KeyRow): void {
+    if (row.revoked_at) throw new Fault('conflict', { message: 'This key is revoked or replaced. Create a new one.' })
+  }
+
+  return {
+    async list(account, { cursor, limit }) {
+      const rows = await database.query<KeyRow>(LIST, [account, cursor ?? '~', limit + 1])
+      const items = rows.slice(0, limit).map(keyView)
+      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+    },
+
+    async get(id) {
+      const [row] = await database.query<KeyRow>(GET, [id])
+      return row && { account: row.account_id, key: keyView(row) }
+    },
+
+    async create(account, input, by) {
+      check(input)
+      return changing(async (tx) => {
+        const [found] = await tx.query(ACCOUNT, [account])
+        if (!found) throw accountUnknown()
+        const limits = mergeLimits({}, input.limits)
+        const made = await insert(tx, account, {
+          name: input.name,
+          models: input.models ?? null,
+          ipRanges: input.ipRanges ?? null,
+          expiresAtMs: input.expiresAtMs ?? null,
+          limits,
+        })
+        await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
+        await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
+        return made
+      })
+    },
+
+    async change(id, input, by) {
+      check(input)
+      return changing(async (tx) => {
+        const row = await locked(tx, id)
+        mustLive(row)
+        const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
+        const [changed] = await tx.query<KeyRow>(CHANGE, [
+          id,
+          input.name ?? row.name,
+          input.models === undefined ? row.models : input.models,
+          input.ipRanges === undefined ? row.ip_ranges : input.ipRanges,
+          JSON.stringify(limits),
+          input.expiresAtMs === undefined ? (row.expires_at?.getTime() ?? null) : input.expiresAtMs,
+        ])
+        if (input.limits !== undefined) await keep(tx, changed!, limits)
+        const view = keyView(changed!)
+        await audit.write(tx, by, { action: 'key.change', object: id, detail: told(view) })
+        return view
+      })
+    },
+
+    async revoke(id, by) {
+      return changing(async (tx) => {
+        await locked(tx, id)
+        const [row] = await tx.query<KeyRow>(REVOKE, [id, world.nowMs()])
+        await audit.write(tx, by, { action: 'key.revoke', object: id })
+        return keyView(row!)
+      })
+    },
+
+    async rotate(id, overlapSeconds, by) {
+      return changing(async (tx) => {
+        const row = await locked(tx, id)
+        mustLive(row)
+        await tx.query(ACCOUNT, [row.account_id])
+        const made = await insert(tx, row.account_id, {
+          name: row.name,
+          models: row.models,
+          ipRanges: row.ip_ranges,
+          expiresAtMs: row.expires_at?.getTime() ?? null,
+          limits: row.limits,
+        })
+        await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
+        await keep(tx, { id: made.id, account_id: row.account_id }, row.limits)
+        await audit.write(tx, by, { action: 'key.rotate', object: id, detail: { replacedBy: made.id, overlapSeconds } })
+        return made
+      })
+    },
+  }
+}
+
+/** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
+async function keep(tx: Queryable, row: { id: string; account_id: string }, limits: Limits): Promise<void> {
+  const earlier = await tx.query<{ id: string }>(EARLIER, [row.id])
+  const scope = { kind: 'key', account: row.account_id, key: row.id, earlier: earlier.map(({ id }) => id) } as const
+  await keepLimits(tx, scope, limits)
+}
+
+export function keyUnknown(): Fault {
+  return new Fault('not_found', { message: 'There is no key with this id.' })
+}
+
+interface KeyRowInput {
+  name: string
+  models: readonly string[] | null
+  ipRanges: readonly string[] | null
+  expiresAtMs: number | null
+  limits: Limits
+}
+
+/** What the audit may keep of a key. */
+function told(view: KeyView): Record<string, unknown> {
+  const { name, last4, models, expiresAt, limits, ipRanges } = view
+  return { name, last4, models, expiresAt, limits, ipRanges }
+}
+
+function keyView(row: KeyRow): KeyView {
+  return {
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    last4: row.last4,
+    models: row.models,
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    limits: showLimits(row.limits),
+    ipRanges: row.ip_ranges,
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    replacedBy: row.replaced_by,
+  }
+}
+
+const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, last_used_at, created_at`
+// Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
+const ACCOUNT = statement('key_account', 'select 1 from account where id = $1 for update')
+const LIST = statement(
+  'key_list',
+  `select ${COLUMNS} from api_key where account_id = $1 and id < $2 order by id desc limit $3`,
+)
+const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
+const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
+const INSERT = statement(
+  'key_insert',
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000)) returning ${COLUMNS}`,
+)
+const CHANGE = statement(
+  'key_change',
+  `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000)
+   where id = $1 returning ${COLUMNS}`,
+)
+// The earlier of the two clocks, so that the key is dead to whoever looks at either.
+const REVOKE = statement(
+  'key_revoke',
+  `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000)) where id = $1
+   returning ${COLUMNS}`,
+)
+const REPLACE = statement(
+  'key_replace',
+  'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
+)
+const EARLIER = statement(
+  'key_earlier',
+  `with recursive earlier as (
+     select id from api_key where replaced_by = $1
+     union select k.id from api_key k join earlier e on k.replaced_by = e.id
+   ) select id from earlier`,
+)
