@@ -1,0 +1,93 @@
+// The documentation that the gateway serves: guides written in docs/guides, the API reference drawn from the OpenAPI
+// document. Pages are made on the server and need no script, so they work everywhere and offline.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { marked } from 'marked'
+import { Fault } from '../kernel/fault.ts'
+import { escapeHtml, page, referenceBody } from './docs-page.ts'
+import { openapiDocument } from './openapi.ts'
+
+const DOCS = join(import.meta.dirname, '..', '..', 'docs')
+const GUIDES = join(DOCS, 'guides')
+const REFERENCE = join(DOCS, 'reference')
+
+const CSP =
+  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+interface Guide {
+  readonly name: string
+  readonly title: string
+  readonly html: string
+}
+
+/** Files are named `01-quick-start.md`, so that they stand in order. */
+function readGuides(folder: string): Guide[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.md'))
+    .sort()
+    .map((file) => {
+      const text = readFileSync(join(folder, file), 'utf8')
+      const title = /^# (.+)$/m.exec(text)?.[1] ?? file
+      return {
+        name: file.replace(/^\d+-/, '').replace(/\.md$/, ''),
+        title,
+        html: marked.parse(text, { async: false, gfm: true }),
+      }
+    })
+}
+
+export function mountDocs(app: FastifyInstance, options: { version: string; serverUrl: string }): void {
+  const document = openapiDocument(options)
+  const json = JSON.stringify(document)
+  const guides = readGuides(GUIDES)
+  const reference = readGuides(REFERENCE)
+  const menu = [
+    { href: '/docs', title: 'Start' },
+    ...guides.map(({ name, title }) => ({ href: `/docs/guides/${name}`, title })),
+    { href: '/docs/api', title: 'API reference' },
+    ...reference.map(({ name, title }) => ({ href: `/docs/reference/${name}`, title })),
+  ]
+  const style = readFileSync(join(import.meta.dirname, 'docs.css'))
+
+  const send = (reply: FastifyReply, html: string) =>
+    reply
+      .headers({
+        'content-security-policy': CSP,
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'public, max-age=300',
+      })
+      .type('text/html; charset=utf-8')
+      .send(html)
+  const show = (list: readonly Guide[], at: string) => {
+    app.get(`${at}/:name`, (request, reply) => {
+      const found = list.find(({ name }) => name === (request.params as { name: string }).name)
+      if (!found) throw new Fault('not_found')
+      return send(reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html }))
+    })
+  }
+
+  app.get('/openapi.json', (_request, reply) =>
+    reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8').send(json),
+  )
+  app.get('/docs/style.css', (_request, reply) =>
+    reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=300').send(style),
+  )
+  app.get('/docs', (_request, reply) => {
+    const list = menu.slice(1).map(({ href, title }) => `<li><a href="${href}">${escapeHtml(title)}</a></li>`)
+    return send(
+      reply,
+      page({
+        title: 'Documentation',
+        menu,
+        here: '/docs',
+        body: `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p><ul class="index">${list.join('')}</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`,
+      }),
+    )
+  })
+  const api = page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(document) })
+  app.get('/docs/api', (_request, reply) => send(reply, api))
+  show(guides, '/docs/guides')
+  show(reference, '/docs/reference')
+}

@@ -1,0 +1,303 @@
+// The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalogue's list and the table of
+// faults. Nothing here is written twice.
+import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
+import { allowedText, type Field } from '../catalog/field.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { FAULTS } from '../kernel/fault.ts'
+import type { Surface } from '../protocols/protocol.ts'
+
+const integer = { type: 'integer' } as const
+const string = { type: 'string' } as const
+
+function object(properties: Record<string, unknown>, required = Object.keys(properties)): JsonSchema {
+  return { type: 'object', properties, required }
+}
+
+const nestedError = object({ message: string, type: string, param: { type: ['string', 'null'] }, code: string }, [
+  'message',
+  'type',
+])
+
+/** The error body of each surface. */
+const ERROR_SCHEMAS: Record<Surface, JsonSchema> = {
+  native: object({ success: { const: false }, error: object({ code: integer, message: string }), requestId: string }),
+  chat: object(
+    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
+    ['code', 'message', 'type'],
+  ),
+  images: object({ code: integer, message: string, type: { const: 'api_error' }, error: nestedError }, [
+    'code',
+    'message',
+    'type',
+  ]),
+  responses: object(
+    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
+    ['code', 'message', 'error'],
+  ),
+  messages: object(
+    {
+      type: { const: 'error' },
+      error: object({ type: string, message: string }),
+      request_id: string,
+      code: integer,
+      message: string,
+    },
+    ['type', 'error'],
+  ),
+}
+
+/** What a successful answer looks like where the contract fixes it; the protocols' own answers are open objects. */
+const ANSWERS: Record<string, JsonSchema> = {
+  chat: object(
+    {
+      id: string,
+      object: { const: 'chat.completion' },
+      created: integer,
+      model: string,
+      choices: {
+        type: 'array',
+        items: object({
+          index: integer,
+          message: object({ role: string, content: { type: ['string', 'null'] } }),
+          finish_reason: { type: ['string', 'null'] },
+        }),
+      },
+      usage: object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
+    },
+    ['id', 'object', 'created', 'model', 'choices'],
+  ),
+  images: object(
+    {
+      created: integer,
+      data: { type: 'array', items: object({ url: { type: 'string', format: 'uri' } }) },
+      usage: object({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
+    },
+    ['created', 'data'],
+  ),
+  models: envelope({ type: 'array', items: { $ref: '#/components/schemas/Model' } }),
+  'models/{id}': envelope({ $ref: '#/components/schemas/Model' }),
+  video: envelope(
+    object({ jobId: { type: 'string', pattern: '^[0-9]+$' }, status: { $ref: '#/components/schemas/JobStatus' } }),
+  ),
+  jobs: envelope(
+    object({
+      items: { type: 'array', items: { $ref: '#/components/schemas/Job' } },
+      next: { type: ['string', 'null'] },
+    }),
+  ),
+  'jobs/{id}': envelope({ $ref: '#/components/schemas/Job' }),
+  'jobs/{id}/cancel': envelope({ $ref: '#/components/schemas/Job' }),
+  count_tokens: object({ input_tokens: integer }),
+}
+
+function envelope(data: unknown): JsonSchema {
+  return object({ success: { const: true }, data, requestId: { type: 'string', pattern: '^req_' } })
+}
+
+const SCHEMAS: Record<string, JsonSchema> = {
+  Model: object({
+    uid: string,
+    name: string,
+    version: { type: ['string', 'null'] },
+    type: { type: 'string', examples: ['text', 'image', 'video', 'data'] },
+    pricing: {
+      type: ['object', 'null'],
+      properties: {
+        unit: { const: 'credits' },
+        tokenTierBasis: string,
+        tiers: { type: 'array', items: { type: 'object' } },
+      },
+    },
+  }),
+  JobStatus: { type: 'string', enum: ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] },
+  Job: object(
+    {
+      id: { type: 'string', pattern: '^[0-9]+$' },
+      status: { $ref: '#/components/schemas/JobStatus' },
+      inputParams: { type: 'object' },
+      outputResult: {
+        type: ['array', 'null'],
+        items: object({ url: { type: 'array', items: { type: 'string', format: 'uri' } } }),
+      },
+      createdAt: { type: 'string', format: 'date-time' },
+      startedAt: { type: ['string', 'null'], format: 'date-time' },
+      completedAt: { type: ['string', 'null'], format: 'date-time' },
+      error: object({ code: string, message: string }),
+    },
+    ['id', 'status', 'inputParams', 'outputResult', 'createdAt', 'startedAt', 'completedAt'],
+  ),
+  ...Object.fromEntries(
+    Object.entries(ERROR_SCHEMAS).map(([surface, schema]) => [errorName(surface as Surface), schema]),
+  ),
+}
+
+function errorName(surface: Surface): string {
+  return `${surface[0]!.toUpperCase()}${surface.slice(1)}Error`
+}
+
+/** The faults that an endpoint can answer with, by status. */
+function faultsOf(spec: EndpointSpec): Map<number, string[]> {
+  const byStatus = new Map<number, string[]>()
+  const free = [
+    'models',
+    'models/{id}',
+    'account',
+    'quote',
+    'count_tokens',
+    'jobs',
+    'jobs/{id}',
+    'jobs/{id}/events',
+    'jobs/{id}/cancel',
+  ].includes(spec.id)
+  for (const fault of Object.values(FAULTS)) {
+    if (fault.status === 405) continue
+    if (free && (fault.blame === 'upstream' || [402, 422].includes(fault.status))) continue
+    if (spec.method === 'GET' && fault.status === 413) continue
+    const line = `\`${fault.code}\` ${fault.text}`
+    byStatus.set(fault.status, [...(byStatus.get(fault.status) ?? []), line])
+  }
+  return byStatus
+}
+
+export function parameterSchema(field: Field): JsonSchema {
+  const preset = field.default === undefined ? {} : { default: field.default }
+  switch (field.kind) {
+    case 'boolean':
+    case 'choice':
+      return { type: 'string', enum: field.allowed, ...preset }
+    case 'integer':
+      return {
+        type: 'integer',
+        minimum: field.min,
+        ...(field.max === undefined ? {} : { maximum: field.max }),
+        ...(field.default === undefined ? {} : { default: Number(field.default) }),
+      }
+    case 'date':
+      return { type: 'string', pattern: '^\\d{4}[-|]\\d{2}[-|]\\d{2}$', ...preset }
+    case 'text':
+      return {
+        type: 'string',
+        minLength: 1,
+        maxLength: 2048,
+        ...(field.pattern ? { pattern: field.pattern } : {}),
+        ...preset,
+      }
+    default:
+      return { type: 'string', ...preset }
+  }
+}
+
+function parametersOf(spec: EndpointSpec): unknown[] {
+  return Object.entries(spec.params ?? {}).map(([name, field]) => ({
+    name,
+    in: field.in ?? 'query',
+    required: field.required === true || field.in === 'path',
+    description: `${field.description} Allowed: ${allowedText(field)}.`,
+    schema: parameterSchema(field),
+    ...(field.example ? { example: field.example } : {}),
+  }))
+}
+
+function tagOf(spec: EndpointSpec): string {
+  if (spec.id.startsWith('siteanalytics/')) return 'Site analytics'
+  if (spec.id.startsWith('social/')) return 'Social data'
+  if (['chat', 'responses', 'messages', 'count_tokens'].includes(spec.id)) return 'Text'
+  if (spec.id === 'images') return 'Images'
+  if (spec.id === 'video' || spec.id.startsWith('jobs')) return 'Video and jobs'
+  return 'Account and models'
+}
+
+const PATH_PARAMETER = /\{(\w+)\}/g
+
+function operationOf(spec: EndpointSpec): unknown {
+  const streams = ['chat', 'responses', 'messages', 'images', 'jobs/{id}/events'].includes(spec.id)
+  const declared = parametersOf(spec)
+  const named = new Set(Object.keys(spec.params ?? {}))
+  const inPath = [...spec.path.matchAll(PATH_PARAMETER)]
+    .filter(([, name]) => !named.has(name!))
+    .map(([, name]) => ({ name, in: 'path', required: true, schema: string }))
+  const paid = spec.method === 'POST' && ['chat', 'responses', 'messages', 'images', 'video'].includes(spec.id)
+  return {
+    operationId: spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, ''),
+    tags: [tagOf(spec)],
+    summary: spec.title,
+    description: [
+      spec.description,
+      spec.aliases.length > 0 ? `Also at ${spec.aliases.map((path) => `\`${path}\``).join(', ')}.` : '',
+    ]
+      .filter(Boolean)
+      .join('\n\n'),
+    parameters: [
+      ...inPath,
+      ...declared,
+      ...(paid
+        ? [
+            {
+              name: 'Idempotency-Key',
+              in: 'header',
+              required: false,
+              description: 'The same key and body within 24 hours replay the stored answer.',
+              schema: { type: 'string', maxLength: 255 },
+            },
+          ]
+        : []),
+    ],
+    ...(spec.body ? { requestBody: { required: true, content: { 'application/json': { schema: spec.body } } } } : {}),
+    responses: {
+      200: {
+        description: spec.returns ?? 'The answer.',
+        headers: { 'x-request-id': { schema: string } },
+        content: {
+          'application/json': { schema: ANSWERS[spec.id] ?? {} },
+          ...(streams ? { 'text/event-stream': { schema: string } } : {}),
+        },
+      },
+      ...Object.fromEntries(
+        [...faultsOf(spec)].map(([status, lines]) => [
+          status,
+          {
+            description: lines.join('\n\n'),
+            content: { 'application/json': { schema: { $ref: `#/components/schemas/${errorName(spec.surface)}` } } },
+          },
+        ]),
+      ),
+    },
+  }
+}
+
+export function openapiDocument(options: { version: string; serverUrl: string }): JsonSchema {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const spec of ENDPOINTS) {
+    const entry = paths[spec.path] ?? {}
+    entry[spec.method.toLowerCase()] = operationOf(spec)
+    paths[spec.path] = entry
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate',
+      version: options.version,
+      description:
+        'One key and one balance of credits in front of text, image and video models, social data and site analytics.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: options.serverUrl }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: ['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'].map((name) => ({
+      name,
+    })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `tg_live_…`.' },
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'The same key, for SDKs that send it so.',
+        },
+      },
+      schemas: SCHEMAS,
+    },
+  }
+}
