@@ -30,7 +30,7 @@ export function newCanvas(width: number, height: number, seed: number): Canvas {
   const hue = hash(String(seed)) % 360
   const palette = Array.from({ length: 256 }, (_, i): Rgb => {
     const share = Math.min(i, GRADIENT_STEPS - 1) / (GRADIENT_STEPS - 1)
-    return fromHsl(hue + share * 70, 0.55, 0.34 + share * 0.3)
+    return fromHsl(hue + share * 60, 0.45, 0.26 + share * 0.26)
   })
   palette[INK] = [255, 255, 255]
   palette[SHADE] = fromHsl(hue, 0.6, 0.16)

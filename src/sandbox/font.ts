@@ -53,7 +53,8 @@ export function drawable(text: string): string {
 }
 
 /** Lines of at most so many letters, broken between words; a word that is too long is broken itself. */
-export function wrap(text: string, columns: number): string[] {
+export function wrap(text: string, columnsWanted: number): string[] {
+  const columns = Math.max(1, columnsWanted)
   const lines: string[] = []
   let line = ''
   for (const word of [...drawable(text).matchAll(/\S+/g)].map((match) => match[0])) {

@@ -5,6 +5,7 @@ import type { World } from '../kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, messagesRoom } from './anthropic-messages.ts'
 import { ExchangeContext } from './context.ts'
+import { openImagesRoom } from './images.ts'
 import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
 import { chatRoom } from './openai-chat.ts'
@@ -34,6 +35,7 @@ function openRooms(): Room[] {
     openResponsesRoom(),
     messagesRoom,
     countTokensRoom,
+    openImagesRoom(),
     openVideoRoom(),
     analyticsRoom,
     openSocialRoom(),
@@ -108,11 +110,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     url,
     seen: log,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await Promise.all([closed, ...rooms.map((room) => room.close?.())])
+    },
   }
 }
 
