@@ -1,0 +1,113 @@
+// The reference pages of the data endpoints, written from their table.
+import type { DataEndpointSpec } from './endpoint.ts'
+import { allowedText, type Field } from './field.ts'
+
+const ERRORS = [
+  '| Status | Code | When |',
+  '|---|---|---|',
+  '| 400 | 10000 | a parameter is unknown, repeated, missing or invalid; the message names it and what is allowed |',
+  '| 401 | 20000 | the key is missing or not valid |',
+  '| 402 | 40000 | the credits do not cover the call |',
+  '| 403 | 20001 | the key may not use this data, or the user is protected or suspended |',
+  '| 404 | 30000 | there is no such user, or no such path |',
+  '| 429 | 40001 | a limit is reached; `retry-after` says when to try again |',
+  '| 502 | 50000 | the data source failed or sent something unreadable |',
+  '| 503 | 50001 | the data source is not available |',
+  '| 504 | 50002 | the data source was too slow |',
+].join('\n')
+
+export function analyticsReference(specs: readonly DataEndpointSpec[]): string {
+  return page(
+    'Site analytics',
+    [
+      `${specs.length} GET endpoints with statistics of websites and search keywords. A successful answer is the native JSON of the data source, byte for byte: there is no common schema, and a listed field may be absent. Errors use the native envelope.`,
+      'Query names are case-sensitive. Unknown and repeated names, CR, LF, NUL, malformed percent-encoding and invalid values are refused. Text is trimmed and takes 1 to 2048 UTF-8 bytes; domains are taken exactly as written.',
+      'Days are UTC days. `28d` means 28 days that end three days ago; `3m` means the three complete months before the present one. `from` and `to` go together, and not with `latest`. The days are always sent to the source as `from` and `to`. `isWindow` is true for rolling days and false otherwise unless it is given; `timeGranularity` is Daily for rolling days and Monthly for months where the endpoint allows it.',
+    ],
+    specs,
+  )
+}
+
+export function socialReference(specs: readonly DataEndpointSpec[]): string {
+  return page(
+    'Social data',
+    [
+      'Profiles and timelines in a v2-style `data` / `includes` / `meta` structure. Success has no envelope, errors have the native one; the request id of a success is in the header `x-request-id`.',
+      'Lists are comma-separated. `max_results` may be smaller than the source allows: `meta.next_token` then continues after the last tweet you got, so that none is skipped or repeated. Send it back as `pagination_token` with the other parameters unchanged.',
+    ],
+    specs,
+  )
+}
+
+function page(title: string, paragraphs: readonly string[], specs: readonly DataEndpointSpec[]): string {
+  const contents = specs.map((spec) => `- [\`${spec.path}\`](#${anchor(spec)}) ${spec.title}`).join('\n')
+  const parts = [
+    `# ${title}`,
+    '<!-- Generated from the catalogue. Change the catalogue, not this page. -->',
+    ...paragraphs,
+    contents,
+    '## Errors',
+    ERRORS,
+    ...specs.map(section),
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+const anchor = (spec: DataEndpointSpec) =>
+  spec.id
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/-$/, '')
+
+function section(spec: DataEndpointSpec): string {
+  const rows = Object.entries(spec.params).map(([name, field]) => row(name, field))
+  return [
+    `<a id="${anchor(spec)}"></a>`,
+    `## ${spec.title}`,
+    `\`GET ${spec.path}\``,
+    spec.description,
+    ...daysText(spec),
+    ['| Parameter | Required | Default | Takes | Meaning |', '|---|---|---|---|---|', ...rows].join('\n'),
+    `Answer: ${spec.returns}`,
+    `\`\`\`sh\ncurl -H "Authorization: Bearer $TOLLGATE_KEY" '${exampleAddress(spec)}'\n\`\`\``,
+  ].join('\n\n')
+}
+
+function daysText({ window, modes }: DataEndpointSpec): string[] {
+  const lines: string[] = []
+  if (window)
+    lines.push(
+      window.unit === 'days'
+        ? `Without dates: ${window.count} rolling days that end three UTC days ago.`
+        : `Without dates: the previous ${window.count === 1 ? 'complete UTC month' : `${window.count} complete UTC months`}.`,
+    )
+  if (window?.monthsBackMax !== undefined)
+    lines.push(`Explicit dates must be complete months inside the last ${window.monthsBackMax}.`)
+  for (const { param, value, defaults } of modes) {
+    const others = Object.entries(defaults).map(([name, fallback]) => `${name} is ${fallback}`)
+    lines.push(`With \`${param}=${value}\`, ${others.join(' and ')} unless given.`)
+  }
+  return lines.length === 0 ? [] : [lines.join(' ')]
+}
+
+function row(name: string, field: Field): string {
+  const place = field.in === 'path' ? ' (in the path)' : ''
+  const cells = [
+    `\`${name}\`${place}`,
+    field.required ? 'yes' : '',
+    field.default === undefined ? '' : `\`${field.default}\``,
+    allowedText(field),
+    field.description,
+  ]
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+function exampleAddress(spec: DataEndpointSpec): string {
+  const required = Object.entries(spec.params).filter(([, field]) => field.required)
+  const path = required.reduce((text, [name, field]) => text.replace(`{${name}}`, field.example), spec.path)
+  const query = required
+    .filter(([, field]) => field.in !== 'path')
+    .map(([name, field]) => `${name}=${encodeURIComponent(field.example)}`)
+    .join('&')
+  return `http://127.0.0.1:8080${path}${query ? `?${query}` : ''}`
+}
