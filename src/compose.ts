@@ -2,8 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
+import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
+import { createAudit } from './admission/audit.ts'
+import { openCredentials } from './admission/credentials.ts'
 import { forgetOldAnswers } from './admission/idempotency.ts'
+import { createKeys } from './admission/keys.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
@@ -63,7 +67,16 @@ export async function createGateway(options: GatewayOptions) {
   const secrets = createSecrets(options.secret)
   const changes = createChanges(database, world)
   const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog() })
-  const keys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
+  const audit = createAudit({ database, world })
+  const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
+  const credentials = await openCredentials({
+    database,
+    changes,
+    world,
+    audit,
+    secrets,
+    environment: config.credential,
+  })
   await changes.start()
 
   const vendors = createVendors(world)
@@ -96,6 +109,8 @@ export async function createGateway(options: GatewayOptions) {
     waiting: () => ledger.pending + database.waiting(),
     running: () => monitor.running,
   })
+  const accounts = createAccounts({ database, world, ledger, audit })
+  const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
   await ledger.sweep()
   await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
   const path: PathDeps = {
@@ -103,7 +118,7 @@ export async function createGateway(options: GatewayOptions) {
     ledger,
     upstream,
     vendors,
-    routes: { world, sandboxUrl: options.sandboxUrl, credential: config.credential },
+    routes: { world, sandboxUrl: options.sandboxUrl, credential: credentials.get },
     world,
     log,
     monitor,
@@ -127,7 +142,7 @@ export async function createGateway(options: GatewayOptions) {
     reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
   )
   mountApi(app, {
-    keys,
+    keys: apiKeys,
     handlers: publicHandlers({
       catalog,
       path,
@@ -144,7 +159,7 @@ export async function createGateway(options: GatewayOptions) {
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
-    every(world, TIDY_EVERY_MS, () => Promise.all([forgetOldAnswers(database), keys.flushLastUsed()]), log),
+    every(world, TIDY_EVERY_MS, () => Promise.all([forgetOldAnswers(database), apiKeys.flushLastUsed()]), log),
   ]
 
   return {
@@ -152,6 +167,8 @@ export async function createGateway(options: GatewayOptions) {
     database,
     ledger,
     catalog,
+    accounts,
+    keys,
     monitor,
     vendors,
     storeVersion,
@@ -165,7 +182,7 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle()
-      await keys.flushLastUsed().catch(() => undefined)
+      await apiKeys.flushLastUsed().catch(() => undefined)
       await tracer?.flush()
       await upstream.close()
       await database.close()

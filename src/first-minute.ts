@@ -1,10 +1,7 @@
 // What `npm start` prints: an address, an account with credits, a key that is shown once, and a call that succeeds.
-import { digestOf, makeKey } from './admission/api-key.ts'
 import type { Gateway } from './compose.ts'
 import type { Config } from './config.ts'
 import type { Kept } from './data-directory.ts'
-import { createSecrets } from './kernel/secret.ts'
-import { newId, realWorld as world } from './kernel/world.ts'
 
 const FIRST_CREDITS = 1_000_000_000n
 
@@ -24,7 +21,7 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
     ([, vendor]) => vendor.baseUrl === 'sandbox',
   )
   const [row] = await database.query<{ count: bigint }>({ text: 'select count(*) as count from account' })
-  const first = row?.count === 0n ? await createFirstAccount(gateway, kept.secret) : undefined
+  const first = row?.count === 0n ? await createFirstAccount(gateway) : undefined
 
   say('')
   say(`  Tollgate is ready after ${seconds.toFixed(1)} s.`)
@@ -62,22 +59,8 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
   say('')
 }
 
-async function createFirstAccount(gateway: Gateway, secret: string): Promise<{ key: string }> {
-  const { database, ledger } = gateway
-  const account = `acc_${newId(world)}`
-  const key = makeKey(world)
-  await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [account, 'First account'])
-  await ledger.grant({ account, amount: FIRST_CREDITS, note: 'A present for the first start', actor: 'system' })
-  await database.query(
-    { text: 'insert into api_key (id, account_id, name, digest, prefix, last4) values ($1, $2, $3, $4, $5, $6)' },
-    [
-      `key_${newId(world)}`,
-      account,
-      'First key',
-      digestOf(createSecrets(secret).key('api-key'), key),
-      key.slice(0, 12),
-      key.slice(-4),
-    ],
-  )
-  return { key }
+async function createFirstAccount({ accounts, keys }: Gateway): Promise<{ key: string }> {
+  const by = { actor: 'system', ip: null, requestId: null }
+  const account = await accounts.create({ name: 'First account', credits: FIRST_CREDITS }, by)
+  return keys.create(account, { name: 'First key' }, by)
 }
