@@ -1,4 +1,5 @@
 // Keys: `tg_live_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
+import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { Changes } from '../database/changes.ts'
@@ -117,7 +118,7 @@ export function createApiKeys(options: {
   pepper: Buffer
 }): ApiKeys {
   const { database, changes, world, pepper } = options
-  /** By the whole digest, never by a part of the key. */
+  /** By a hash of the whole key, never by a part of it. */
   const known = new Map<string, Known>()
   const unknown = new Map<string, number>()
   const underWay = new Map<string, Promise<Known | undefined>>()
@@ -151,8 +152,8 @@ export function createApiKeys(options: {
   }
 
   function find(key: string): Known | undefined | Promise<Known | undefined> {
-    const digest = digestOf(pepper, key)
-    const name = digest.toString('latin1')
+    // A plain hash names the entry in memory; the peppered digest, four times dearer, is made only to ask the database.
+    const name = hash('sha256', key, 'base64')
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
     const behind = changes.ageMs() > BEHIND_MS
@@ -162,7 +163,7 @@ export function createApiKeys(options: {
     // Many calls with the same key that nobody knows yet ask once.
     let asking = underWay.get(name)
     if (!asking) {
-      asking = lookUp(digest, name)
+      asking = lookUp(digestOf(pepper, key), name)
         .catch((error: unknown) => {
           // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
