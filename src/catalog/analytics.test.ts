@@ -5,21 +5,19 @@ import { ANALYTICS } from './analytics.ts'
 import { checkDocument } from './document.ts'
 import { isDataEndpoint } from './endpoint.ts'
 import { ENDPOINTS } from './index.ts'
+import { SOCIAL } from './social.ts'
 import { readValue } from './value.ts'
 
-interface DataPrices {
-  endpoints: Record<string, unknown>
-  models: Record<string, unknown>
-}
+const shipped: unknown = JSON.parse(readFileSync(new URL('default.json', import.meta.url), 'utf8'))
 
-const prices = JSON.parse(readFileSync(new URL('default.data.json', import.meta.url), 'utf8')) as DataPrices
-const vendors = { 'sandbox-analytics': { baseUrl: 'sandbox' }, 'sandbox-social': { baseUrl: 'sandbox' } }
-
-test('every analytics endpoint has a route and a price, and nothing else does', () => {
-  const checked = checkDocument({ vendors, ...prices })
-  assert.deepEqual(checked.ok ? [] : checked.problems, [])
-  assert.deepEqual(Object.keys(prices.endpoints).toSorted(), ANALYTICS.map(({ id }) => id).toSorted())
-  assert.deepEqual(Object.keys(prices.models), ['socialapi'])
+test('every analytics endpoint and social data have a route and a price in the shipped catalogue', () => {
+  const checked = checkDocument(shipped)
+  assert.ok(checked.ok, checked.ok ? '' : checked.problems.join('\n'))
+  const { endpoints, models } = checked.document
+  assert.deepEqual(Object.keys(endpoints).toSorted(), ANALYTICS.map(({ id }) => id).toSorted())
+  for (const { id } of ANALYTICS) assert.equal(endpoints[id]?.routes[0]?.protocol, 'site-analytics', id)
+  for (const { product } of SOCIAL) assert.equal(models[product]?.type, 'data')
+  assert.equal(models.socialapi?.routes[0]?.protocol, 'social-v2')
 })
 
 test('every address is one endpoint', () => {
