@@ -1,16 +1,17 @@
 // One task of the simulated video vendor. Its state is not kept by timers but read off the clock, so that ten thousand
 // waiting tasks cost nothing.
-import type { ClipOrder } from './clip.ts'
-import { FRAMES_PER_SECOND } from './clip.ts'
-import type { Json } from './json.ts'
-import type { Triggers } from './trigger.ts'
+
+import type { World } from '../kernel/world.ts'
+import { type ClipOrder, FRAMES_PER_SECOND } from './clip.ts'
+import { type Json, list, number, parseJson, string } from './json.ts'
+import { Triggers } from './trigger.ts'
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
 
 export interface VideoTask {
   readonly id: string
   readonly model: string
-  /** The credential that created it: the vendor shows a task to nobody else. */
+  /** A hash of the credential that created it: the vendor shows a task to nobody else. */
   readonly owner: string
   readonly order: ClipOrder
   readonly body: Json
@@ -21,8 +22,9 @@ export interface VideoTask {
   readonly createdMs: number
   readonly queuedMs: number
   readonly runningMs: number
-  /** When a caller cancelled it. */
-  cancelledMs?: number
+  /** What callers did to it. */
+  cancelled: boolean
+  deleted: boolean
   /** How often it was looked at. */
   polls: number
 }
@@ -30,7 +32,7 @@ export interface VideoTask {
 export function statusOf(task: VideoTask, nowMs: number): TaskStatus {
   const { triggers } = task
   const age = nowMs - task.createdMs
-  if (task.cancelledMs !== undefined) return 'cancelled'
+  if (task.cancelled) return 'cancelled'
   if (age < task.queuedMs) return 'queued'
   if (triggers.has('cancelled')) return 'cancelled'
   if (age < task.queuedMs + task.runningMs || triggers.has('stuck')) return 'running'
@@ -99,4 +101,73 @@ function clipTokens({ ratio, resolution, seconds }: ClipOrder): number {
   const [across = 16, down = 9] = ratio.split(':').map(Number)
   const long = Math.round((short * Math.max(across, down)) / Math.min(across, down))
   return Math.floor((short * long * (seconds * FRAMES_PER_SECOND + 1)) / 1024)
+}
+
+/** What of a prompt the name of a task keeps. */
+const PROMPT_CHARS_MAX = 120
+const SECONDS_MAX = 30
+
+/**
+ * The last part of a task's id holds the task itself: a vendor does not forget its tasks when it restarts, and the sandbox,
+ * which keeps nothing on disk, must not either.
+ */
+export function packTask(task: Omit<VideoTask, 'id'>, nonce: string): string {
+  const { model, owner, order, createdSeconds, queuedMs, runningMs } = task
+  const triggers = task.triggers.all.map(({ name, value, rest }) => [name, value, rest])
+  const { prompt, ratio, resolution, seconds, seed } = order
+  const last = task.body.return_last_frame === true
+  const fields = [
+    nonce,
+    owner,
+    model,
+    createdSeconds,
+    queuedMs,
+    runningMs,
+    prompt.slice(0, PROMPT_CHARS_MAX),
+    ratio,
+    resolution,
+    seconds,
+    seed,
+    last,
+    triggers,
+  ]
+  return Buffer.from(JSON.stringify(fields)).toString('base64url')
+}
+
+/** The task of an id that another sandbox gave out; undefined when it is not one. */
+export function unpackTask(id: string, world: World): VideoTask | undefined {
+  const fields = list(parseJson(Buffer.from(id.split('-').slice(2).join('-'), 'base64url').toString('utf8')))
+  if (fields.length !== 13) return undefined
+  const [, owner, model, createdSeconds, queuedMs, runningMs, prompt, ratio, resolution, seconds, seed, last, packed] =
+    fields
+  const created = number(createdSeconds) ?? 0
+  // An id can be made up, so nothing in it may cost more than a real order.
+  const length = Math.min(SECONDS_MAX, Math.max(1, Math.round(number(seconds) ?? 5)))
+  return {
+    id,
+    model: string(model),
+    owner: string(owner),
+    order: {
+      prompt: string(prompt),
+      ratio: /^\d{1,2}:\d{1,2}$/.test(string(ratio)) ? string(ratio) : '16:9',
+      resolution: string(resolution),
+      seconds: length,
+      seed: number(seed) ?? 0,
+    },
+    body: { return_last_frame: last === true },
+    triggers: new Triggers(
+      list(packed).map((own) => ({
+        name: string(list(own)[0]),
+        value: string(list(own)[1]),
+        rest: string(list(own)[2]),
+      })),
+    ),
+    createdSeconds: created,
+    createdMs: world.elapsedMs() - (world.nowMs() - created * 1000),
+    queuedMs: number(queuedMs) ?? 0,
+    runningMs: number(runningMs) ?? 0,
+    cancelled: false,
+    deleted: false,
+    polls: 0,
+  }
 }

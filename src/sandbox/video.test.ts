@@ -206,3 +206,23 @@ test('at speed Infinity a task is done at once', async () => {
     await fast.close()
   }
 })
+
+test('a task outlives the sandbox that took it', async () => {
+  const id = await create('A fox [[queued-ms=0]] [[running-ms=0]]', { duration: 4 })
+  const next = await startSandbox({ world: realWorld })
+  try {
+    const headers = { authorization: 'Bearer sk-video' }
+    const task = (await (await fetch(`${next.url}${TASKS}/${id}`, { headers })).json()) as Task
+    assert.equal(task.status, 'succeeded')
+    const film = await fetch(task.content?.video_url ?? '')
+    assert.equal(
+      boxes(Buffer.from(await film.arrayBuffer()))
+        .get('stsz')
+        ?.readUInt32BE(8),
+      4 * 24,
+    )
+    assert.equal((await fetch(`${next.url}${TASKS}/cgt-20260101000000-nonsense`, { headers })).status, 404)
+  } finally {
+    await next.close()
+  }
+})

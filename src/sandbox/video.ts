@@ -6,9 +6,10 @@ import { misbehave } from './misbehave.ts'
 import { encodePng } from './png.ts'
 import { Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
+import { hash } from './seed.ts'
 import { readTriggers } from './trigger.ts'
 import { promptOf, readOrder } from './video-order.ts'
-import { statusOf, taskObject, type VideoTask } from './video-task.ts'
+import { packTask, statusOf, taskObject, unpackTask, type VideoTask } from './video-task.ts'
 
 /** Lifelike waiting, at speed 1. A real vendor takes minutes; nobody wants to watch a simulation for that long. */
 const QUEUED_MS = 2_000
@@ -69,20 +70,23 @@ async function create(res: ServerResponse, ctx: RoomContext, tasks: Map<string, 
   }
   try {
     const order = readOrder(body)
-    const task: VideoTask = {
-      id: `cgt-${stamp(ctx.world.nowMs())}-${ctx.world.bytes(5).toString('hex')}`,
+    const nowMs = ctx.world.nowMs()
+    const made: Omit<VideoTask, 'id'> = {
       model: string(body.model),
-      owner: string(headers.authorization),
+      owner: ownerOf(ctx),
       order,
-      // References may be large; the file shows none of them.
+      // References may be large; the film shows none of them.
       body: { ...body, content: [] },
       triggers,
-      createdSeconds: Math.floor(ctx.world.nowMs() / 1000),
+      createdSeconds: Math.floor(nowMs / 1000),
       createdMs: ctx.world.elapsedMs(),
       queuedMs: triggers.number('queued-ms') ?? QUEUED_MS / ctx.speed,
       runningMs: triggers.number('running-ms') ?? RUNNING_MS / ctx.speed,
+      cancelled: false,
+      deleted: false,
       polls: 0,
     }
+    const task: VideoTask = { ...made, id: `cgt-${stamp(nowMs)}-${packTask(made, ctx.world.bytes(4).toString('hex'))}` }
     tasks.set(task.id, task)
     const oldest = tasks.keys().next().value
     if (tasks.size > TASKS_MAX && oldest !== undefined) tasks.delete(oldest)
@@ -104,10 +108,21 @@ function stamp(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/\D/g, '').slice(0, 14)
 }
 
+function ownerOf(ctx: RoomContext): string {
+  return hash(string(ctx.call.headers.authorization)).toString(36)
+}
+
+/** A task that this sandbox took, or that one before it did. */
+function recall(ctx: RoomContext, tasks: Map<string, VideoTask>, id: string): VideoTask | undefined {
+  const task = tasks.get(id) ?? unpackTask(id, ctx.world)
+  if (task) tasks.set(id, task)
+  return task?.deleted ? undefined : task
+}
+
 /** A task is lost to those who did not create it, and when a trigger loses it after its time in the queue. */
-function findTask(ctx: RoomContext, tasks: ReadonlyMap<string, VideoTask>, id: string): VideoTask | undefined {
-  const task = tasks.get(id)
-  if (!task || task.owner !== string(ctx.call.headers.authorization)) return undefined
+function findTask(ctx: RoomContext, tasks: Map<string, VideoTask>, id: string): VideoTask | undefined {
+  const task = recall(ctx, tasks, id)
+  if (!task || task.owner !== ownerOf(ctx)) return undefined
   return task.triggers.has('lost') && ctx.world.elapsedMs() - task.createdMs >= task.queuedMs ? undefined : task
 }
 
@@ -115,12 +130,7 @@ function unknown(ctx: RoomContext, id: string): void {
   ctx.json(404, arkError(404, `The specified resource ${id} is not found.`, 'id'))
 }
 
-async function show(
-  res: ServerResponse,
-  ctx: RoomContext,
-  tasks: ReadonlyMap<string, VideoTask>,
-  id: string,
-): Promise<void> {
+async function show(res: ServerResponse, ctx: RoomContext, tasks: Map<string, VideoTask>, id: string): Promise<void> {
   const { headers } = ctx.call
   const own = readTriggers({ texts: [], headers, query: ctx.query, memory: ctx.memory })
   if (await misbehave(res, ctx, own, arkError)) return
@@ -135,16 +145,17 @@ async function show(
   ctx.json(200, taskObject(task, ctx.world.elapsedMs(), ctx.baseUrl))
 }
 
-function listTasks(ctx: RoomContext, tasks: ReadonlyMap<string, VideoTask>): void {
+function listTasks(ctx: RoomContext, tasks: Map<string, VideoTask>): void {
   const { query } = ctx
   const nowMs = ctx.world.elapsedMs()
   const ids = query.getAll('filter.task_ids').flatMap((value) => value.split(','))
   const status = query.get('filter.status')
   const model = query.get('filter.model')
-  const owner = string(ctx.call.headers.authorization)
+  const owner = ownerOf(ctx)
   const found = [...tasks.values()].filter(
     (task) =>
       task.owner === owner &&
+      !task.deleted &&
       (ids.length === 0 || ids.includes(task.id)) &&
       (status === null || statusOf(task, nowMs) === status) &&
       (model === null || task.model === model),
@@ -168,8 +179,8 @@ async function remove(res: ServerResponse, ctx: RoomContext, tasks: Map<string, 
       arkError(409, 'A running task cannot be cancelled or deleted.', 'id', 'InvalidAction.RunningTaskDeletion'),
     )
   }
-  if (status === 'queued') task.cancelledMs = ctx.world.elapsedMs()
-  else tasks.delete(id)
+  if (status === 'queued') task.cancelled = true
+  else task.deleted = true
   ctx.json(200, {})
 }
 
@@ -178,10 +189,10 @@ async function sendFile(
   req: IncomingMessage,
   res: ServerResponse,
   ctx: RoomContext,
-  tasks: ReadonlyMap<string, VideoTask>,
+  tasks: Map<string, VideoTask>,
 ): Promise<void> {
   const [, id = '', extension] = ctx.path.match(/^\/ark\/files\/(.+)\.(mp4|png)$/) ?? []
-  const task = tasks.get(id)
+  const task = recall(ctx, tasks, id)
   if (!task || task.triggers.has('no-file') || statusOf(task, ctx.world.elapsedMs()) !== 'succeeded') {
     return ctx.json(404, arkError(404, 'There is no such file, or it has expired.'))
   }
