@@ -1,0 +1,39 @@
+// Builds the console into console/dist. `--if-stale` does nothing when the sources and the locked dependencies are those
+// of the last build, so that every start and every test run may call it.
+import { createHash } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const home = import.meta.dirname
+const record = join(home, 'dist', '.sources')
+
+export async function buildConsole(options: { ifStale: boolean; say: (line: string) => void }): Promise<void> {
+  const sources = await digestOfSources()
+  if (options.ifStale && (await readFile(record, 'utf8').catch(() => '')) === sources) return
+  const started = performance.now()
+  const { build } = await import('vite')
+  await build({ configFile: join(home, 'vite.config.ts'), logLevel: 'error' })
+  await writeFile(record, sources)
+  options.say(`console: built in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+}
+
+/** Tests and development tools do not end up in the page, so they do not make it stale. */
+async function digestOfSources(): Promise<string> {
+  const hash = createHash('sha256')
+  const files = ['src', 'public'].map((folder) => readdir(join(home, folder), { recursive: true, withFileTypes: true }))
+  const found = (await Promise.all(files))
+    .flat()
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+  const others = ['index.html', 'vite.config.ts', '../package-lock.json'].map((name) => join(home, name))
+  for (const path of [...found, ...others].sort()) {
+    hash.update(`${relative(home, path)}\0`)
+    hash.update(await readFile(path))
+  }
+  return hash.digest('hex')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await buildConsole({ ifStale: process.argv.includes('--if-stale'), say: (line) => process.stdout.write(`${line}\n`) })
+}

@@ -1,0 +1,201 @@
+// The one client of the console API: same origin, session cookie, native envelope. A refusal becomes an ApiError.
+import type * as wire from './wire.ts'
+
+const ROOT = '/console/api'
+
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: number | undefined
+  readonly requestId: string | undefined
+
+  constructor(status: number, message: string, code?: number, requestId?: string) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+  }
+}
+
+type Query = Record<string, string | number | undefined | null>
+
+interface Options {
+  query?: Query | undefined
+  body?: unknown
+  signal?: AbortSignal | undefined
+  headers?: Record<string, string>
+}
+
+let onSignedOut: () => void = () => undefined
+
+/** Called when the server no longer knows our session, whichever call found out. */
+export function whenSignedOut(run: () => void): void {
+  onSignedOut = run
+}
+
+export function apiUrl(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return `${ROOT}${path}${search ? `?${search}` : ''}`
+}
+
+/** The bare answer, for what is not the native envelope: streams, CSV and the public API. */
+export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json', ...options.headers }
+  const init: RequestInit = { method, headers, credentials: 'same-origin' }
+  if (method !== 'GET') headers['content-type'] = 'application/json'
+  if (method !== 'GET') init.body = JSON.stringify(options.body ?? {})
+  if (options.signal) init.signal = options.signal
+  let response: Response
+  try {
+    response = await fetch(apiUrl(path, options.query), init)
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    throw new ApiError(0, 'The gateway cannot be reached. Check that it is running and that you are online.')
+  }
+  if (response.ok) return response
+  const refusal = await readRefusal(response)
+  if (response.status === 401 && !path.startsWith('/login') && !path.includes('/play/')) onSignedOut()
+  throw refusal
+}
+
+/** Reads all the error bodies there are: native envelope, the flat bodies, and what a proxy may have put in between. */
+async function readRefusal(response: Response): Promise<ApiError> {
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  const fallback = `The gateway answered ${response.status}.`
+  try {
+    const body = (await response.json()) as Record<string, unknown>
+    const error = (typeof body.error === 'object' && body.error !== null ? body.error : body) as Record<string, unknown>
+    const message = typeof error.message === 'string' && error.message ? error.message : fallback
+    const code = [error.code, body.code].find((value) => typeof value === 'number') as number | undefined
+    return new ApiError(response.status, message, code, typeof body.requestId === 'string' ? body.requestId : requestId)
+  } catch {
+    return new ApiError(response.status, fallback, undefined, requestId)
+  }
+}
+
+async function call<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  const response = await send(method, path, options)
+  if (response.status === 204) return undefined as T
+  const body = (await response.json()) as { data?: T }
+  return body.data as T
+}
+
+const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, { query, signal })
+const post = <T>(path: string, body?: unknown) => call<T>('POST', path, { body })
+const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body })
+const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
+const remove = <T>(path: string) => call<T>('DELETE', path)
+
+const at = encodeURIComponent
+const account = (id: string, rest = '') => `/accounts/${at(id)}${rest}`
+
+interface Paging {
+  cursor?: string | undefined
+  limit?: number
+}
+
+export interface UsageFilter {
+  from?: string | undefined
+  to?: string | undefined
+  product?: string | undefined
+  key?: string | undefined
+  outcome?: string | undefined
+}
+
+export const api = {
+  session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
+  setupOpen: () => get<{ open: boolean }>('/setup'),
+  setUp: (input: { token: string; email: string; password: string }) => post<unknown>('/setup', input),
+  logIn: (input: { email: string; password: string }) => post<unknown>('/login', input),
+  logOut: () => post<unknown>('/logout'),
+  changePassword: (input: { current: string; next: string }) => post<unknown>('/password', input),
+  sessions: (signal?: AbortSignal) =>
+    get<wire.Page<wire.SessionRow> | wire.SessionRow[]>('/sessions', undefined, signal).then((answer) =>
+      Array.isArray(answer) ? answer : answer.items,
+    ),
+  endSession: (id: string) => remove<unknown>(`/sessions/${at(id)}`),
+  invite: (token: string, signal?: AbortSignal) =>
+    get<{ account: string | { name: string }; email: string; role: wire.Role }>(
+      `/invites/${at(token)}`,
+      undefined,
+      signal,
+    ),
+  acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${at(token)}`, { password }),
+
+  accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
+  account: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id), undefined, signal),
+  createAccount: (input: { name: string; credits?: string; limits?: wire.Limits }) =>
+    post<wire.Account>('/accounts', input),
+  changeAccount: (id: string, input: { name?: string; limits?: wire.Limits }) =>
+    patch<wire.Account>(account(id), input),
+  addCredits: (id: string, input: { amount: string; note: string }) =>
+    post<wire.Account>(account(id, '/credits'), input),
+  systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
+  changeSystemLimits: (limits: wire.Limits) => patch<wire.Limits>('/limits', limits),
+
+  members: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
+  inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
+    post<{ link: string }>(account(id, '/invites'), input),
+  removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${at(userId)}`)),
+
+  keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
+    get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
+  createKey: (id: string, input: wire.KeyInput) => post<wire.NewKey>(account(id, '/keys'), input),
+  changeKey: (keyId: string, input: Partial<wire.KeyInput>) => patch<wire.Key>(`/keys/${at(keyId)}`, input),
+  revokeKey: (keyId: string) => remove<unknown>(`/keys/${at(keyId)}`),
+  rotateKey: (keyId: string, overlapSeconds: number) =>
+    post<wire.NewKey>(`/keys/${at(keyId)}/rotate`, { overlapSeconds }),
+
+  overview: (id: string, days: number, signal?: AbortSignal) =>
+    get<wire.Overview>(account(id, '/overview'), { days }, signal),
+  usage: (id: string, query: UsageFilter & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.UsageRow>>(account(id, '/usage'), { ...query }, signal),
+  usageOf: (requestId: string, signal?: AbortSignal) =>
+    get<wire.UsageDetail>(`/usage/${at(requestId)}`, undefined, signal),
+  ledger: (id: string, paging: Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...paging }, signal),
+  jobs: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.Job>>(account(id, '/jobs'), { ...query }, signal),
+  job: (id: string, jobId: string, signal?: AbortSignal) =>
+    get<wire.Job>(account(id, `/play/v1/jobs/${at(jobId)}`), undefined, signal),
+  cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${at(jobId)}`)),
+  csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter = {}) => {
+    const response = await send('GET', account(id, `/${table}`), {
+      query: { ...query },
+      headers: { accept: 'text/csv' },
+    })
+    return response.blob()
+  },
+
+  publicCatalog: (signal?: AbortSignal) => get<wire.PublicCatalog>('/catalog/public', undefined, signal),
+  catalog: (signal?: AbortSignal) => get<wire.Catalog>('/catalog', undefined, signal),
+  checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),
+  applyCatalog: (document: unknown, note: string) =>
+    put<{ version: number; changes: wire.CatalogChange[] }>('/catalog', note ? { document, note } : { document }),
+  catalogVersions: (paging: Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
+  rollBackCatalog: (version: number) => post<{ version: number }>('/catalog/rollback', { version }),
+  changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing }) =>
+    patch<unknown>(`/models/${at(uid)}`, input),
+
+  vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
+  testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${at(name)}/test`),
+  storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${at(name)}/credential`, { value }),
+  removeCredential: (name: string) => remove<unknown>(`/vendors/${at(name)}/credential`),
+
+  verifyLedger: (signal?: AbortSignal) => get<wire.LedgerCheck>('/ledger/verify', undefined, signal),
+  audit: (paging: Paging, signal?: AbortSignal) => get<wire.Page<wire.AuditRow>>('/audit', { ...paging }, signal),
+  liveCalls: (signal?: AbortSignal) => get<wire.Page<wire.LiveCall>>('/requests/live', undefined, signal),
+  system: (signal?: AbortSignal) => get<wire.System>('/system', undefined, signal),
+
+  /** The public API, called on behalf of an account: same body, same answer. */
+  play: (
+    id: string,
+    method: string,
+    path: string,
+    options: { query?: Query; body?: unknown; signal?: AbortSignal } = {},
+  ) => send(method, account(id, `/play${path}`), options),
+}

@@ -1,0 +1,169 @@
+// Which page an address shows. Each page is a file of its own that is loaded when it is first visited.
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'react'
+import { ApiError, api, whenSignedOut } from './api.ts'
+import { Login } from './pages/login.tsx'
+import { useQuery } from './query.ts'
+import { BASE, match, navigate, usePlace } from './router.tsx'
+import { lastAccount, SessionProvider, useSession } from './session.tsx'
+import { Shell } from './shell.tsx'
+import { LinkButton } from './ui/button.tsx'
+import { Page } from './ui/page.tsx'
+import { Empty, Fault, Net, Skeleton } from './ui/state.tsx'
+import { Toasts } from './ui/toast.tsx'
+
+type Params = Record<string, string>
+
+function page<Name extends string>(load: () => Promise<Record<Name, ComponentType<never>>>, name: Name) {
+  return lazy(async () => ({ default: (await load())[name] as ComponentType<Params> }))
+}
+
+const Setup = page(() => import('./pages/setup.tsx'), 'Setup')
+const Invite = page(() => import('./pages/invite.tsx'), 'Invite')
+
+const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
+  ['/a/:account', page(() => import('./pages/overview.tsx'), 'OverviewPage')],
+  ['/a/:account/playground', page(() => import('./pages/playground/playground.tsx'), 'Playground')],
+  ['/a/:account/playground/:tab', page(() => import('./pages/playground/playground.tsx'), 'Playground')],
+  ['/a/:account/models', page(() => import('./pages/models.tsx'), 'ModelsPage')],
+  ['/a/:account/models/:uid', page(() => import('./pages/model.tsx'), 'ModelPage')],
+  ['/a/:account/keys', page(() => import('./pages/keys.tsx'), 'KeysPage')],
+  ['/a/:account/usage', page(() => import('./pages/usage.tsx'), 'UsagePage')],
+  ['/a/:account/usage/:request', page(() => import('./pages/call.tsx'), 'CallPage')],
+  ['/a/:account/jobs', page(() => import('./pages/jobs.tsx'), 'JobsPage')],
+  ['/a/:account/jobs/:job', page(() => import('./pages/job.tsx'), 'JobPage')],
+  ['/a/:account/statement', page(() => import('./pages/statement.tsx'), 'StatementPage')],
+  ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],
+  ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
+]
+
+const operatorRoutes: typeof routes = [
+  ['/operator/accounts', page(() => import('./pages/operator/accounts.tsx'), 'AccountsPage')],
+  ['/operator/accounts/:account', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
+  ['/operator/accounts/:account/:tab', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
+  ['/operator/catalogue', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
+  ['/operator/catalogue/:tab', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
+  ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],
+  ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
+  ['/operator/ledger', page(() => import('./pages/operator/ledger.tsx'), 'LedgerPage')],
+  ['/operator/audit', page(() => import('./pages/operator/audit.tsx'), 'AuditPage')],
+  ['/operator/system', page(() => import('./pages/operator/system.tsx'), 'SystemPage')],
+]
+
+const loginFrom = (path: string) => navigate(`/login?next=${encodeURIComponent(path)}`, { replace: true })
+
+export function App() {
+  const { path } = usePlace()
+  const outside = path === '/login' || path === '/setup' || path === '/invite'
+  return (
+    <>
+      <Net key={outside ? path : 'inside'}>
+        <Suspense fallback={<Waiting />}>
+          {path === '/login' ? (
+            <Login />
+          ) : path === '/setup' ? (
+            <Setup />
+          ) : path === '/invite' ? (
+            <Invite />
+          ) : (
+            <SignedIn />
+          )}
+        </Suspense>
+      </Net>
+      <Toasts />
+    </>
+  )
+}
+
+function SignedIn() {
+  const session = useQuery('session', api.session)
+  useEffect(
+    () => whenSignedOut(() => loginFrom(window.location.pathname.slice(BASE.length) + window.location.search)),
+    [],
+  )
+  if (session.data)
+    return (
+      <SessionProvider session={session.data}>
+        <Inside />
+      </SessionProvider>
+    )
+  if (session.error && !(session.error instanceof ApiError && session.error.status === 401))
+    return (
+      <main className="gate">
+        <Fault error={session.error} retry={session.reload} />
+      </main>
+    )
+  return <Waiting />
+}
+
+function Inside() {
+  const { path } = usePlace()
+  const { user } = useSession()
+  const all = user.role === 'operator' ? [...routes, ...operatorRoutes] : routes
+  let found: ReactNode
+  for (const [pattern, View] of all) {
+    const params = match(pattern, path)
+    // A change of account starts the page afresh: nothing of one account is shown under another's name.
+    if (params) found = <View key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}`} {...params} />
+    if (found) break
+  }
+  return (
+    <Shell>
+      <Net key={path}>
+        <Suspense
+          fallback={
+            <div className="page">
+              <Skeleton lines={6} />
+            </div>
+          }
+        >
+          {found ?? (path === '/' ? <Home /> : <Lost />)}
+        </Suspense>
+      </Net>
+    </Shell>
+  )
+}
+
+/** The console's door leads to the account that was open last, or to the operator's list. */
+function Home() {
+  const { user, accounts } = useSession()
+  const last = lastAccount()
+  const known = accounts.find((account) => account.id === last) ?? accounts[0]
+  const target = known
+    ? `/a/${encodeURIComponent(known.id)}`
+    : user.role === 'operator'
+      ? '/operator/accounts'
+      : undefined
+  useEffect(() => {
+    if (target) navigate(target, { replace: true })
+  }, [target])
+  if (target) return null
+  return (
+    <Page title="Welcome">
+      <Empty icon="members" title="You are not a member of any account">
+        <p>Ask the owner of an account for an invitation link.</p>
+      </Empty>
+    </Page>
+  )
+}
+
+function Lost() {
+  return (
+    <Page title="Not found">
+      <Empty
+        icon="search"
+        title="There is no page at this address"
+        action={<LinkButton to="/">To the start</LinkButton>}
+      >
+        <p>It may have moved, or your login may not see it.</p>
+      </Empty>
+    </Page>
+  )
+}
+
+function Waiting() {
+  return (
+    <div className="waiting" role="status" aria-label="Loading">
+      <span className="spinner" aria-hidden="true" />
+    </div>
+  )
+}

@@ -1,0 +1,112 @@
+import { api } from '../api.ts'
+import { formatCredits, sumCredits } from '../credits.ts'
+import { formatMs, formatWhole } from '../format.ts'
+import { UNIT_NAMES } from '../pricing.ts'
+import { useQuery } from '../query.ts'
+import { Link } from '../router.tsx'
+import { CopyButton } from '../ui/code.tsx'
+import { Amount, Badge, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
+import { Loaded } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import type { UsageDetail } from '../wire.ts'
+import { OutcomeBadge } from './usage.tsx'
+
+export function CallPage({ account, request }: { account: string; request: string }) {
+  const base = `/a/${encodeURIComponent(account)}`
+  const call = useQuery(`usage-of/${request}`, (signal) => api.usageOf(request, signal))
+  return (
+    <Page
+      title={call.data?.product ?? 'Call'}
+      lead={<code>{request}</code>}
+      back={{ to: `${base}/usage`, label: 'Usage' }}
+      actions={<CopyButton text={request} label="Copy request id" small={false} />}
+    >
+      <Loaded query={call}>{(data) => <CallBody base={base} call={data} />}</Loaded>
+    </Page>
+  )
+}
+
+function CallBody({ base, call }: { base: string; call: UsageDetail }) {
+  const exact = sumCredits(call.lines.map((line) => line.amount))
+  const loss = sumCredits([call.loss ?? '0'])
+  return (
+    <>
+      <Stats>
+        <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
+        <Stat label="Held meanwhile" value={<Amount value={call.held} decimals={4} />} note="the worst case" />
+        <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
+        <Stat label="First byte" value={formatMs(call.firstByteMs)} note={call.stream ? 'streamed' : 'not streamed'} />
+      </Stats>
+      <Card flush title="How the charge came about" lead="Quantity × rate, summed and rounded up once.">
+        {call.lines.length === 0 ? (
+          <div className="card-note">
+            <p className="muted">
+              {call.outcome === 'settled'
+                ? 'The call consumed nothing that has a price.'
+                : 'The call was not charged; the whole hold went back to the balance.'}
+            </p>
+          </div>
+        ) : (
+          <>
+            <Table
+              label="Arithmetic"
+              rows={call.lines}
+              rowKey={(line) => line.unit}
+              columns={[
+                { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit]?.many ?? line.unit },
+                { head: 'Quantity', right: true, cell: (line) => formatWhole(line.quantity) },
+                {
+                  head: 'Rate',
+                  right: true,
+                  cell: (line) => (
+                    <>
+                      {formatCredits(line.rate)}
+                      {line.per > 1 ? <span className="muted"> per {formatWhole(line.per)}</span> : null}
+                    </>
+                  ),
+                },
+                { head: 'Credits', right: true, cell: (line) => <Amount value={line.amount} /> },
+              ]}
+            />
+            <p className="sum">
+              <span>Sum</span>
+              <b>{formatCredits(exact)}</b>
+            </p>
+          </>
+        )}
+      </Card>
+      {call.estimated ? (
+        <Note>
+          The vendor reported no usage for this call, so the quantities were counted by the gateway and marked as
+          estimated. An estimate is never charged above the hold.
+        </Note>
+      ) : null}
+      {loss > 0n ? (
+        <Note>
+          This call consumed {formatCredits(loss)} credits more than could be charged. The platform bears that part.
+        </Note>
+      ) : null}
+      <Card title="Details">
+        <Facts
+          items={[
+            ['Time', <When key="t" at={call.at} />],
+            ['Outcome', <OutcomeBadge key="o" row={call} />],
+            ['HTTP status', call.status ?? '–'],
+            ['Endpoint', call.door ?? '–'],
+            ['Key', call.keyName ?? 'console'],
+            ['Route', call.route ?? '–'],
+            ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],
+            call.job
+              ? [
+                  'Job',
+                  <Link key="j" to={`${base}/jobs/${encodeURIComponent(call.job)}`}>
+                    {call.job}
+                  </Link>,
+                ]
+              : false,
+          ]}
+        />
+      </Card>
+    </>
+  )
+}

@@ -1,0 +1,174 @@
+// How far a job is: its steps, its clock, and at the end its result or its reason.
+import { useEffect, useEffectEvent, useState } from 'react'
+import { api } from '../api.ts'
+import { formatDuration } from '../format.ts'
+import { Button } from '../ui/button.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Badge, Note, type Tone } from '../ui/page.tsx'
+import { toast, toastError } from '../ui/toast.tsx'
+import type { Job, JobStatus } from '../wire.ts'
+import { assetSource } from './asset.ts'
+
+const OVER: ReadonlySet<JobStatus> = new Set(['COMPLETED', 'FAILED', 'CANCELLED'])
+export const isOver = (status: JobStatus) => OVER.has(status)
+
+const TONES: Record<JobStatus, Tone> = {
+  PENDING: 'calm',
+  CONNECT: 'busy',
+  PROCESSING: 'busy',
+  COMPLETED: 'good',
+  FAILED: 'bad',
+  CANCELLED: 'warn',
+}
+
+const WORDS: Record<JobStatus, string> = {
+  PENDING: 'Waiting',
+  CONNECT: 'Handed over',
+  PROCESSING: 'In the making',
+  COMPLETED: 'Done',
+  FAILED: 'Failed',
+  CANCELLED: 'Cancelled',
+}
+
+export function JobBadge({ status }: { status: JobStatus }) {
+  return <Badge tone={TONES[status] ?? 'calm'}>{WORDS[status] ?? status}</Badge>
+}
+
+const REFRESH_MS = 3000
+
+/** Reads again while something is under way and the page is visible. */
+export function useJobRefresh(running: boolean, reload: () => void): void {
+  const again = useEffectEvent(reload)
+  useEffect(() => {
+    if (!running) return
+    const timer = window.setInterval(() => {
+      if (document.visibilityState === 'visible') again()
+    }, REFRESH_MS)
+    return () => window.clearInterval(timer)
+  }, [running])
+}
+
+export function JobDuration({ job }: { job: Job }) {
+  const running = !isOver(job.status)
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    if (!running) return
+    const timer = window.setInterval(() => setNow(Date.now()), 1000)
+    return () => window.clearInterval(timer)
+  }, [running])
+  const end = job.completedAt ? Date.parse(job.completedAt) : running ? now : undefined
+  return <>{end === undefined ? '–' : formatDuration((end - Date.parse(job.createdAt)) / 1000)}</>
+}
+
+const STEPS = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED'] as const
+
+export function JobProgress({ job }: { job: Job }) {
+  const failed = job.status === 'FAILED' || job.status === 'CANCELLED'
+  const reached = failed ? (job.startedAt ? 2 : 1) : STEPS.indexOf(job.status as (typeof STEPS)[number])
+  return (
+    <div className="progress">
+      <ol className="progress-steps">
+        {STEPS.map((step, index) => {
+          const state = index < reached || job.status === 'COMPLETED' ? 'done' : index === reached ? 'now' : 'next'
+          return (
+            <li
+              key={step}
+              className={`progress-${failed && index === reached ? 'failed' : state}`}
+              aria-current={state === 'now' && !failed ? 'step' : undefined}
+            >
+              <span className="progress-dot">
+                {state === 'done' ? (
+                  <Icon name="check" size={12} />
+                ) : failed && index === reached ? (
+                  <Icon name="close" size={12} />
+                ) : null}
+              </span>
+              {failed && index === reached ? WORDS[job.status] : WORDS[step]}
+            </li>
+          )
+        })}
+      </ol>
+      <p className="sr-only" role="status">
+        {WORDS[job.status]}
+      </p>
+    </div>
+  )
+}
+
+export function JobResult({ job }: { job: Job }) {
+  if (job.status === 'FAILED' || job.status === 'CANCELLED')
+    return (
+      <Note tone="warn">
+        {job.error?.message ?? (job.status === 'FAILED' ? 'The job failed.' : 'The job was cancelled.')} Its credits
+        were given back.
+      </Note>
+    )
+  if (job.status !== 'COMPLETED') return null
+  const urls = resultUrls(job.outputResult)
+  if (urls.length === 0) return <Note>The job ended without a file.</Note>
+  return (
+    <div className="stack">
+      {urls.map((url) => (
+        <VideoPlayer key={url} url={url} />
+      ))}
+    </div>
+  )
+}
+
+function VideoPlayer({ url }: { url: string }) {
+  const [broken, setBroken] = useState(false)
+  const source = assetSource(url)
+  return (
+    <div className="stack-tight">
+      {source.inline && !broken ? (
+        <video
+          className="player"
+          controls
+          playsInline
+          preload="metadata"
+          src={source.href}
+          onError={() => setBroken(true)}
+        />
+      ) : (
+        <Note>The video cannot be shown inside this page; open it in its own tab.</Note>
+      )}
+      {source.href ? (
+        <p>
+          <a href={source.href} target="_blank" rel="noopener noreferrer">
+            Open the file
+          </a>{' '}
+          <span className="muted">Links expire; save what you want to keep.</span>
+        </p>
+      ) : null}
+    </div>
+  )
+}
+
+/** `[{url: [string]}]` for videos, and whatever else a vendor may have put there. */
+export function resultUrls(output: unknown): string[] {
+  if (typeof output === 'string') return /^https?:\/\//.test(output) ? [output] : []
+  if (Array.isArray(output)) return output.flatMap(resultUrls)
+  if (output && typeof output === 'object') return resultUrls((output as { url?: unknown }).url)
+  return []
+}
+
+export function CancelJob({ account, job, onDone }: { account: string; job: Job; onDone: () => void }) {
+  const [busy, setBusy] = useState(false)
+  if (isOver(job.status)) return null
+  const cancel = async () => {
+    setBusy(true)
+    try {
+      await api.cancelJob(account, job.id)
+      toast('The job is cancelled.')
+      onDone()
+    } catch (error) {
+      toastError(error)
+    }
+    setBusy(false)
+  }
+  return (
+    <Button icon="stop" busy={busy} onClick={cancel}>
+      Cancel
+    </Button>
+  )
+}

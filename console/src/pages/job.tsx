@@ -1,0 +1,46 @@
+import { api } from '../api.ts'
+import { useQuery } from '../query.ts'
+import { Code } from '../ui/code.tsx'
+import { Amount, Card, Facts, Page, When } from '../ui/page.tsx'
+import { Loaded } from '../ui/state.tsx'
+import { CancelJob, isOver, JobBadge, JobDuration, JobProgress, JobResult, useJobRefresh } from './job-progress.tsx'
+
+export function JobPage({ account, job: id }: { account: string; job: string }) {
+  const base = `/a/${encodeURIComponent(account)}`
+  const job = useQuery(`job/${account}/${id}`, (signal) => api.job(account, id, signal))
+  useJobRefresh(job.data !== undefined && !isOver(job.data.status), job.reload)
+  return (
+    <Page
+      title="Job"
+      lead={<code>{id}</code>}
+      back={{ to: `${base}/jobs`, label: 'Jobs' }}
+      actions={job.data ? <CancelJob account={account} job={job.data} onDone={job.reload} /> : null}
+    >
+      <Loaded query={job}>
+        {(data) => (
+          <>
+            <Card>
+              <JobProgress job={data} />
+              <JobResult job={data} />
+            </Card>
+            <Card title="Details">
+              <Facts
+                items={[
+                  ['Status', <JobBadge key="s" status={data.status} />],
+                  ['Took', <JobDuration key="d" job={data} />],
+                  ['Created', <When key="c" at={data.createdAt} />],
+                  ['Started', data.startedAt ? <When key="b" at={data.startedAt} /> : '–'],
+                  ['Ended', data.completedAt ? <When key="e" at={data.completedAt} /> : '–'],
+                  data.charged != null ? ['Charged', <Amount key="m" value={data.charged} unit />] : false,
+                ]}
+              />
+            </Card>
+            <Card title="What was asked">
+              <Code label="Input" text={JSON.stringify(data.inputParams, null, 2)} />
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}

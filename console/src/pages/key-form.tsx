@@ -1,0 +1,176 @@
+import { type FormEvent, useState } from 'react'
+import { api } from '../api.ts'
+import { useQuery } from '../query.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog, DialogBody, DialogFoot } from '../ui/dialog.tsx'
+import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
+import { Fault, Loaded } from '../ui/state.tsx'
+import type { Key, KeyInput, NewKey, PublicCatalog } from '../wire.ts'
+import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
+
+const ENDS = [
+  ['', 'Never'],
+  ['7', 'In 7 days'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+  ['date', 'On a date…'],
+] as const
+
+interface Props {
+  account: string
+  edit?: Key
+  onClose: () => void
+  onMade?: (made: NewKey) => void
+  onSaved?: () => void
+}
+
+export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
+  const [name, setName] = useState(edit?.name ?? '')
+  const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? null)
+  const [ends, setEnds] = useState(edit?.expiresAt ? 'date' : '')
+  const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
+  const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
+  const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? null))
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    const ipRanges = ranges.split(/[\s,]+/).filter(Boolean)
+    const input: KeyInput = {
+      name: name.trim(),
+      models: models ? [...models] : null,
+      expiresAt: endOf(ends, date),
+      ipRanges: ipRanges.length ? ipRanges : null,
+      limits: textsAsLimits(limits, edit?.limits ?? null),
+    }
+    setBusy(true)
+    setError(undefined)
+    try {
+      if (edit) {
+        await api.changeKey(edit.id, input)
+        onSaved?.()
+      } else onMade?.(await api.createKey(account, onlyGiven(input)))
+    } catch (problem) {
+      setError(problem as Error)
+      setBusy(false)
+    }
+  }
+
+  const open = Boolean(models || ranges || Object.keys(limits).length)
+  return (
+    <Dialog title={edit ? 'Edit key' : 'Create a key'} wide onClose={onClose}>
+      <form onSubmit={submit}>
+        <DialogBody>
+          <div className="grid-2">
+            <TextField
+              label="Name"
+              value={name}
+              onText={setName}
+              maxLength={100}
+              placeholder="Where it is used, e.g. website"
+              required
+              autoFocus
+            />
+            <div className="stack-tight">
+              <SelectField label="Ends" value={ends} onText={setEnds}>
+                {ENDS.map(([value, label]) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </SelectField>
+              {ends === 'date' ? (
+                <TextField label="Last day" quiet type="date" value={date} onText={setDate} required />
+              ) : null}
+            </div>
+          </div>
+          <details className="fold" open={open}>
+            <summary>Restrictions and limits</summary>
+            <div className="stack">
+              <ModelChoice chosen={models} onChoose={setModels} />
+              <LimitFields texts={limits} onTexts={setLimits} />
+              <TextArea
+                label="Allowed IP ranges"
+                hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
+                value={ranges}
+                onText={setRanges}
+                mono
+                rows={2}
+              />
+            </div>
+          </details>
+          {error ? <Fault error={error} /> : null}
+        </DialogBody>
+        <DialogFoot>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            look="primary"
+            busy={busy}
+            disabled={!name.trim() || models?.length === 0 || !limitsAreValid(limits)}
+          >
+            {edit ? 'Save' : 'Create key'}
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  )
+}
+
+/** The day's last moment where the reader is. */
+function endOf(ends: string, date: string): string | null {
+  if (ends === '') return null
+  if (ends === 'date') return date ? new Date(`${date}T23:59:59`).toISOString() : null
+  return new Date(Date.now() + Number(ends) * 86_400_000).toISOString()
+}
+
+function onlyGiven(input: KeyInput): KeyInput {
+  const kept = Object.entries(input).filter(
+    ([name, value]) => value !== null && (name !== 'limits' || Object.keys(value).length),
+  )
+  return Object.fromEntries(kept) as unknown as KeyInput
+}
+
+function ModelChoice({
+  chosen,
+  onChoose,
+}: {
+  chosen: readonly string[] | null
+  onChoose: (models: readonly string[] | null) => void
+}) {
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  return (
+    <fieldset className="stack-tight">
+      <legend className="field-label">Models</legend>
+      <Checkbox
+        label="All models and data endpoints, also those added later"
+        checked={chosen === null}
+        onCheck={(all) => onChoose(all ? null : [])}
+      />
+      {chosen === null ? null : (
+        <Loaded query={catalog}>
+          {(data) => (
+            <div className="choice-list">
+              {choices(data).map(({ uid, label }) => (
+                <Checkbox
+                  key={uid}
+                  label={label}
+                  checked={chosen.includes(uid)}
+                  onCheck={(on) => onChoose(on ? [...chosen, uid] : chosen.filter((other) => other !== uid))}
+                />
+              ))}
+            </div>
+          )}
+        </Loaded>
+      )}
+    </fieldset>
+  )
+}
+
+function choices(catalog: PublicCatalog): { uid: string; label: string }[] {
+  const models = catalog.models.map((model) => ({ uid: model.uid, label: model.uid }))
+  const analytics = { uid: 'siteanalytics', label: 'siteanalytics (all site analytics)' }
+  return models.some((model) => model.uid === analytics.uid) ? models : [...models, analytics]
+}

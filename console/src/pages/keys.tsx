@@ -1,0 +1,225 @@
+import { useState } from 'react'
+import { api } from '../api.ts'
+import { refresh, useList } from '../query.ts'
+import { setQuery, usePlace } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { SelectField } from '../ui/field.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { Ago, Badge, Card, Page, useNow } from '../ui/page.tsx'
+import { Empty, Loaded, More } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import type { Key, NewKey } from '../wire.ts'
+import { KeyForm } from './key-form.tsx'
+import { KeyOnce } from './key-once.tsx'
+import { describeLimits } from './limits.tsx'
+
+export function KeysPage({ account }: { account: string }) {
+  const { query } = usePlace()
+  const creating = query.get('new') === '1'
+  return (
+    <Page
+      title="Keys"
+      lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
+          Create key
+        </Button>
+      }
+    >
+      <KeysPanel account={account} creating={creating} onCreating={(on) => setQuery({ new: on ? '1' : undefined })} />
+    </Page>
+  )
+}
+
+type Ask = { about: 'revoke' | 'rotate'; key: Key } | { about: 'edit'; key: Key }
+
+export function KeysPanel({
+  account,
+  creating,
+  onCreating,
+}: {
+  account: string
+  creating: boolean
+  onCreating: (on: boolean) => void
+}) {
+  const keys = useList(`keys/${account}`, (cursor, signal) => api.keys(account, { cursor }, signal))
+  const [made, setMade] = useState<NewKey>()
+  const [ask, setAsk] = useState<Ask>()
+  const reload = () => refresh(`keys/${account}`)
+  const onMade = (key: NewKey) => {
+    setMade(key)
+    onCreating(false)
+    setAsk(undefined)
+    reload()
+  }
+  return (
+    <>
+      <Card flush>
+        <Loaded query={keys}>
+          {(rows) =>
+            rows.length === 0 ? (
+              <Empty
+                icon="key"
+                title="No keys yet"
+                action={
+                  <Button look="primary" icon="plus" onClick={() => onCreating(true)}>
+                    Create the first key
+                  </Button>
+                }
+              >
+                <p>
+                  Programs send a key with every request. One key per program makes it easy to revoke just that one.
+                </p>
+              </Empty>
+            ) : (
+              <KeyTable rows={rows} onAsk={setAsk} />
+            )
+          }
+        </Loaded>
+        <More list={keys} />
+      </Card>
+      {creating ? <KeyForm account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
+      {made ? <KeyOnce made={made} onClose={() => setMade(undefined)} /> : null}
+      {ask?.about === 'edit' ? (
+        <KeyForm
+          account={account}
+          edit={ask.key}
+          onClose={() => setAsk(undefined)}
+          onSaved={() => {
+            setAsk(undefined)
+            toast('The key was changed.')
+            reload()
+          }}
+        />
+      ) : null}
+      {ask?.about === 'revoke' ? (
+        <Confirm
+          title="Revoke this key?"
+          action="Revoke"
+          danger
+          run={async () => {
+            await api.revokeKey(ask.key.id)
+            toast(`“${ask.key.name}” is revoked.`)
+            reload()
+          }}
+          onClose={() => setAsk(undefined)}
+        >
+          <p>
+            Programs that use <b>{ask.key.name}</b> are refused at once. This cannot be undone.
+          </p>
+        </Confirm>
+      ) : null}
+      {ask?.about === 'rotate' ? <Rotate keyRow={ask.key} onClose={() => setAsk(undefined)} onMade={onMade} /> : null}
+    </>
+  )
+}
+
+function KeyTable({ rows, onAsk }: { rows: readonly Key[]; onAsk: (ask: Ask) => void }) {
+  const now = useNow()
+  const over = (key: Key) => key.revokedAt !== null || (key.expiresAt !== null && Date.parse(key.expiresAt) < now)
+  return (
+    <Table
+      label="Keys"
+      rows={rows}
+      rowKey={(key) => key.id}
+      dim={over}
+      columns={[
+        {
+          head: 'Name',
+          main: true,
+          cell: (key) => (
+            <>
+              <b>{key.name}</b>
+              <code className="cell-sub">
+                {key.prefix}…{key.last4}
+              </code>
+            </>
+          ),
+        },
+        { head: 'State', cell: (key) => <KeyState row={key} now={now} />, tight: true },
+        { head: 'Restrictions', cell: (key) => <Restrictions row={key} /> },
+        { head: 'Last used', cell: (key) => <Ago at={key.lastUsedAt} none="Never" />, tight: true },
+        { head: 'Created', cell: (key) => <Ago at={key.createdAt} />, tight: true, wideOnly: true },
+        {
+          head: 'Actions',
+          cell: (key) =>
+            key.revokedAt ? null : (
+              <Menu
+                label={`Actions for ${key.name}`}
+                items={[
+                  { label: 'Edit', icon: 'edit', run: () => onAsk({ about: 'edit', key }) },
+                  { label: 'Rotate', icon: 'refresh', run: () => onAsk({ about: 'rotate', key }) },
+                  { label: 'Revoke', icon: 'trash', danger: true, run: () => onAsk({ about: 'revoke', key }) },
+                ]}
+              />
+            ),
+        },
+      ]}
+    />
+  )
+}
+
+function KeyState({ row, now }: { row: Key; now: number }) {
+  if (row.revokedAt) return <Badge tone="bad">Revoked</Badge>
+  if (row.expiresAt && Date.parse(row.expiresAt) < now) return <Badge tone="warn">Expired</Badge>
+  if (row.replacedBy) return <Badge tone="warn">Being replaced</Badge>
+  if (row.expiresAt)
+    return (
+      <span className="badges">
+        <Badge tone="good">Active</Badge>
+        <Badge>
+          ends <Ago at={row.expiresAt} />
+        </Badge>
+      </span>
+    )
+  return <Badge tone="good">Active</Badge>
+}
+
+function Restrictions({ row }: { row: Key }) {
+  const parts = [
+    row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
+    row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
+    ...describeLimits(row.limits),
+  ].filter(Boolean)
+  if (parts.length === 0) return <span className="muted">None</span>
+  return (
+    <span className="badges" title={row.models?.join(', ')}>
+      {parts.map((part) => (
+        <Badge key={part}>{part}</Badge>
+      ))}
+    </span>
+  )
+}
+
+const OVERLAPS = [
+  ['0', 'at once'],
+  ['3600', 'in one hour'],
+  ['86400', 'in one day'],
+  ['604800', 'in one week'],
+] as const
+
+function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void; onMade: (made: NewKey) => void }) {
+  const [overlap, setOverlap] = useState('86400')
+  return (
+    <Confirm
+      title="Rotate this key"
+      action="Make the new key"
+      run={async () => onMade(await api.rotateKey(keyRow.id, Number(overlap)))}
+      onClose={onClose}
+    >
+      <p>
+        A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>. The old one goes on
+        working until it ends, so that programs can be moved over.
+      </p>
+      <SelectField label="The old key ends" value={overlap} onText={setOverlap}>
+        {OVERLAPS.map(([seconds, label]) => (
+          <option key={seconds} value={seconds}>
+            {label}
+          </option>
+        ))}
+      </SelectField>
+    </Confirm>
+  )
+}

@@ -1,0 +1,73 @@
+// Limits on requests, tokens and spend, for keys, accounts and the whole system alike.
+import { formatCredits, parseCredits } from '../credits.ts'
+import { formatWhole } from '../format.ts'
+import { TextField } from '../ui/field.tsx'
+import { LIMIT_NAMES, type LimitName, type Limits } from '../wire.ts'
+
+const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
+  requestsPerMinute: { label: 'Requests per minute', short: (value) => `${value} req/min`, money: false },
+  tokensPerMinute: { label: 'Tokens per minute', short: (value) => `${value} tokens/min`, money: false },
+  concurrency: { label: 'Requests at once', short: (value) => `${value} at once`, money: false },
+  spendPerDay: { label: 'Credits per day', short: (value) => `${value} credits/day`, money: true },
+  spendPerMonth: { label: 'Credits per month', short: (value) => `${value} credits/month`, money: true },
+  spendTotal: { label: 'Credits in total', short: (value) => `${value} credits in all`, money: true },
+}
+
+export type LimitTexts = Partial<Record<LimitName, string>>
+
+const given = (value: unknown) => value !== null && value !== undefined && value !== ''
+
+export function describeLimits(limits: Limits | null): string[] {
+  if (!limits) return []
+  return LIMIT_NAMES.filter((name) => given(limits[name])).map((name) => {
+    const value = limits[name] ?? 0
+    return WORDS[name].short(WORDS[name].money ? formatCredits(String(value)) : formatWhole(Number(value)))
+  })
+}
+
+export function limitsAsTexts(limits: Limits | null): LimitTexts {
+  const texts: LimitTexts = {}
+  for (const name of LIMIT_NAMES) if (given(limits?.[name])) texts[name] = String(limits?.[name])
+  return texts
+}
+
+/** An emptied field becomes null, which removes the limit that was there. */
+export function textsAsLimits(texts: LimitTexts, before: Limits | null): Limits {
+  const limits: Limits = {}
+  for (const name of LIMIT_NAMES) {
+    const text = texts[name]?.trim() ?? ''
+    if (text) limits[name] = WORDS[name].money ? text : Number(text)
+    else if (given(before?.[name])) limits[name] = null
+  }
+  return limits
+}
+
+export function limitFault(name: LimitName, text: string | undefined): string | undefined {
+  const value = text?.trim() ?? ''
+  if (!value) return undefined
+  if (WORDS[name].money) {
+    const amount = parseCredits(value)
+    return amount !== undefined && amount >= 0n ? undefined : 'An amount such as 25 or 0.5.'
+  }
+  return /^[1-9]\d{0,11}$/.test(value) ? undefined : 'A whole number of 1 or more.'
+}
+
+export const limitsAreValid = (texts: LimitTexts) => LIMIT_NAMES.every((name) => !limitFault(name, texts[name]))
+
+export function LimitFields({ texts, onTexts }: { texts: LimitTexts; onTexts: (texts: LimitTexts) => void }) {
+  return (
+    <div className="grid-3">
+      {LIMIT_NAMES.map((name) => (
+        <TextField
+          key={name}
+          label={WORDS[name].label}
+          inputMode="decimal"
+          placeholder="No limit"
+          value={texts[name] ?? ''}
+          fault={limitFault(name, texts[name])}
+          onText={(text) => onTexts({ ...texts, [name]: text })}
+        />
+      ))}
+    </div>
+  )
+}

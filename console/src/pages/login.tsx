@@ -1,0 +1,42 @@
+import { api } from '../api.ts'
+import { forgetAll, useQuery } from '../query.ts'
+import { navigate, usePlace } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Note } from '../ui/page.tsx'
+import { Fault } from '../ui/state.tsx'
+import { Gate, useSubmit } from './gate.tsx'
+
+export function Login() {
+  const { query } = usePlace()
+  const setup = useQuery('setup', api.setupOpen)
+  const { busy, error, onSubmit } = useSubmit(async (form) => {
+    await api.logIn({ email: String(form.get('email')), password: String(form.get('password')) })
+    forgetAll()
+    navigate(safeNext(query.get('next')), { replace: true })
+  })
+  return (
+    <Gate title="Sign in" foot={<a href="/docs">API reference</a>}>
+      {setup.data?.open ? (
+        <Note>
+          Nobody has set up this gateway yet. Open the one-time link that it printed when it started: it creates the
+          operator’s login.
+        </Note>
+      ) : null}
+      <form onSubmit={onSubmit}>
+        <TextField label="Email" name="email" type="email" autoComplete="username" required autoFocus />
+        <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
+        {error ? <Fault error={error} /> : null}
+        <Button type="submit" look="primary" busy={busy}>
+          Sign in
+        </Button>
+      </form>
+      <p className="small muted">No login yet? The owner of your account can send you an invitation link.</p>
+    </Gate>
+  )
+}
+
+/** Only places inside the console: an address from a link must not lead elsewhere. */
+function safeNext(next: string | null): string {
+  return next && /^\/(?!\/)[\w\-./?=&%:,+]*$/.test(next) && !next.startsWith('/login') ? next : '/'
+}

@@ -1,0 +1,205 @@
+import { useState } from 'react'
+import { api } from '../api.ts'
+import { formatCredits } from '../credits.ts'
+import { formatWhole } from '../format.ts'
+import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
+import { useQuery } from '../query.ts'
+import { LinkButton } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { Segments } from '../ui/field.tsx'
+import { Badge, Card, Facts, Page } from '../ui/page.tsx'
+import { Empty, Loaded } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import type { Door, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
+import { TYPE_NAMES } from './models.tsx'
+import { LANGUAGE_NAMES, LANGUAGES, PATHS, type Subject, snippet } from './snippet.ts'
+
+export function ModelPage({ account, uid }: { account: string; uid: string }) {
+  const base = `/a/${encodeURIComponent(account)}`
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  const found = catalog.data && find(catalog.data, uid)
+  const title = found?.model?.name ?? found?.endpoint?.title ?? uid
+  return (
+    <Page
+      title={title}
+      back={{ to: `${base}/models`, label: 'Models' }}
+      lead={<code>{uid}</code>}
+      actions={
+        found ? (
+          <LinkButton to={`${base}/playground/${playTab(found)}`} look="primary" icon="play">
+            Try it
+          </LinkButton>
+        ) : null
+      }
+    >
+      <Loaded query={catalog}>
+        {() =>
+          found?.model ? (
+            <ModelBody model={found.model} />
+          ) : found?.endpoint ? (
+            <EndpointBody endpoint={found.endpoint} />
+          ) : (
+            <Empty icon="models" title="This model is not offered">
+              <p>It may have been disabled since this address was copied.</p>
+            </Empty>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+interface Found {
+  model?: PublicModel
+  endpoint?: PublicEndpoint
+}
+
+function find(catalog: PublicCatalog, uid: string): Found | undefined {
+  const model = catalog.models.find((one) => one.uid === uid)
+  if (model) return { model }
+  const endpoint = catalog.endpoints.find((one) => one.id === uid)
+  return endpoint ? { endpoint } : undefined
+}
+
+function playTab({ model, endpoint }: Found): string {
+  if (endpoint)
+    return `${endpoint.id.startsWith('social') ? 'social' : 'analytics'}?endpoint=${encodeURIComponent(endpoint.id)}`
+  const tab = { text: 'chat', image: 'image', video: 'video', data: 'social' }[model?.type ?? 'text']
+  return `${tab}?model=${encodeURIComponent(model?.uid ?? '')}`
+}
+
+const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'messages' }> = {
+  'openai-chat': { label: 'Chat completions', kind: 'chat' },
+  'openai-responses': { label: 'Responses', kind: 'responses' },
+  'anthropic-messages': { label: 'Messages', kind: 'messages' },
+}
+
+function ModelBody({ model }: { model: PublicModel }) {
+  const [chosen, setChosen] = useState<Door>()
+  const doors = (model.doors ?? []).filter((door) => DOORS[door])
+  const door = chosen ?? doors[0]
+  const kind = model.type === 'image' || model.type === 'video' ? model.type : door ? DOORS[door].kind : undefined
+  const limits = model.limits ?? {}
+  return (
+    <>
+      <Card>
+        <Facts
+          items={[
+            ['Type', TYPE_NAMES[model.type] ?? model.type],
+            model.family ? ['Family', model.family] : false,
+            limits.contextTokens ? ['Context', `${formatWhole(limits.contextTokens)} tokens`] : false,
+            limits.outputTokensMax ? ['Longest answer', `${formatWhole(limits.outputTokensMax)} tokens`] : false,
+            [
+              'Capabilities',
+              model.capabilities?.length ? (
+                <span className="badges">
+                  {model.capabilities.map((name) => (
+                    <Badge key={name}>{name}</Badge>
+                  ))}
+                </span>
+              ) : (
+                '–'
+              ),
+            ],
+          ]}
+        />
+      </Card>
+      <PriceCard pricing={model.pricing} />
+      {kind ? (
+        <Card
+          title="Call it"
+          lead={<code>POST {PATHS[kind]}</code>}
+          actions={
+            doors.length > 1 && door ? (
+              <Segments<Door>
+                label="Endpoint"
+                value={door}
+                options={doors.map((value) => ({ value, label: DOORS[value].label }))}
+                onPick={setChosen}
+              />
+            ) : null
+          }
+        >
+          <SnippetTabs subject={{ kind, model: model.uid }} />
+        </Card>
+      ) : null}
+    </>
+  )
+}
+
+function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
+  return (
+    <>
+      {endpoint.description ? <p className="lead">{endpoint.description}</p> : null}
+      <PriceCard pricing={endpoint.pricing} />
+      <Card flush title="Parameters" lead={<code>{`${endpoint.method} ${endpoint.path}`}</code>}>
+        <Table
+          label="Parameters"
+          rows={endpoint.params}
+          rowKey={(param) => param.name}
+          columns={[
+            {
+              head: 'Name',
+              main: true,
+              cell: (param) => (
+                <>
+                  <code>{param.name}</code> {param.required ? <Badge tone="warn">required</Badge> : null}
+                </>
+              ),
+            },
+            { head: 'Default', cell: (param) => (param.default == null ? '–' : <code>{String(param.default)}</code>) },
+            {
+              head: 'Takes',
+              cell: (param) => (
+                <span>
+                  {param.values?.length ? param.values.join(', ') : (param.description ?? param.type ?? 'text')}
+                </span>
+              ),
+            },
+          ]}
+        />
+      </Card>
+      <Card title="Call it">
+        <SnippetTabs subject={{ kind: 'data', endpoint }} />
+      </Card>
+    </>
+  )
+}
+
+export function SnippetTabs({ subject }: { subject: Subject }) {
+  return (
+    <Tabs
+      label="Language"
+      tabs={LANGUAGES.map((language) => ({
+        name: language,
+        label: LANGUAGE_NAMES[language],
+        content: () => <Code label={`Example in ${LANGUAGE_NAMES[language]}`} text={snippet(language, subject)} />,
+      }))}
+    />
+  )
+}
+
+function PriceCard({ pricing }: { pricing: Pricing | null }) {
+  if (!pricing?.tiers.length) return null
+  const units = PRICE_UNITS.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined))
+  const several = pricing.tiers.length > 1
+  return (
+    <Card flush title="Price" lead="In credits. A failed call costs nothing that was not delivered.">
+      <Table
+        label="Prices"
+        rows={pricing.tiers.map((tier, index) => ({ tier, index }))}
+        rowKey={({ index }) => String(index)}
+        columns={[
+          several && { head: 'For', main: true, cell: ({ tier }) => describeTier(tier) },
+          ...units.map((unit) => ({
+            head: UNIT_NAMES[unit]?.price ?? unit,
+            right: several,
+            cell: ({ tier }: { tier: Pricing['tiers'][number] }) =>
+              tier[unit] === undefined ? '–' : <b>{formatCredits(tier[unit])}</b>,
+          })),
+        ]}
+      />
+    </Card>
+  )
+}

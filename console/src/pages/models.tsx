@@ -1,0 +1,148 @@
+import { useDeferredValue, useState } from 'react'
+import { api } from '../api.ts'
+import { formatCompact } from '../format.ts'
+import { priceSummary } from '../pricing.ts'
+import { useQuery } from '../query.ts'
+import { Link, setQuery, usePlace } from '../router.tsx'
+import { Segments } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Badge, Card, Page } from '../ui/page.tsx'
+import { Empty, Loaded } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import type { ModelType, Pricing, PublicCatalog } from '../wire.ts'
+
+/** Models and data endpoints are one list: whatever has a price can be called. */
+interface Offer {
+  uid: string
+  name: string
+  type: ModelType
+  pricing: Pricing | null
+  detail: string
+  marks: readonly string[]
+}
+
+const TYPES = [
+  { value: 'all', label: 'All' },
+  { value: 'text', label: 'Text' },
+  { value: 'image', label: 'Image' },
+  { value: 'video', label: 'Video' },
+  { value: 'data', label: 'Data' },
+] as const
+type Choice = (typeof TYPES)[number]['value']
+
+export const TYPE_NAMES: Record<ModelType, string> = { text: 'Text', image: 'Image', video: 'Video', data: 'Data' }
+
+export function ModelsPage({ account }: { account: string }) {
+  const { query } = usePlace()
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  const [text, setText] = useState(query.get('q') ?? '')
+  const sought = useDeferredValue(text.trim().toLowerCase())
+  const type = TYPES.find((one) => one.value === query.get('type'))?.value ?? 'all'
+  return (
+    <Page title="Models" lead="Everything that this gateway offers right now, with current prices in credits.">
+      <div className="row-spread">
+        <div className="search">
+          <Icon name="search" size={16} />
+          <input
+            className="input"
+            type="search"
+            aria-label="Search models"
+            placeholder="Search by name or id"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </div>
+        <Segments<Choice>
+          label="Type"
+          value={type}
+          options={TYPES}
+          onPick={(value) => setQuery({ type: value === 'all' ? undefined : value })}
+        />
+      </div>
+      <Card flush>
+        <Loaded query={catalog}>
+          {(data) => {
+            const offers = offersOf(data).filter(
+              (offer) =>
+                (type === 'all' || offer.type === type) && `${offer.uid} ${offer.name}`.toLowerCase().includes(sought),
+            )
+            return offers.length === 0 ? (
+              <Empty icon="search" title="Nothing found">
+                <p>Try another word, or all types.</p>
+              </Empty>
+            ) : (
+              <OfferTable account={account} offers={offers} />
+            )
+          }}
+        </Loaded>
+      </Card>
+    </Page>
+  )
+}
+
+function OfferTable({ account, offers }: { account: string; offers: readonly Offer[] }) {
+  const to = (offer: Offer) => `/a/${encodeURIComponent(account)}/models/${encodeURIComponent(offer.uid)}`
+  return (
+    <Table
+      label="Models"
+      rows={offers}
+      rowKey={(offer) => offer.uid}
+      to={to}
+      columns={[
+        {
+          head: 'Model',
+          main: true,
+          cell: (offer) => (
+            <>
+              <Link to={to(offer)} className="cell-link">
+                {offer.name}
+              </Link>
+              <code className="cell-sub">{offer.uid}</code>
+            </>
+          ),
+        },
+        { head: 'Type', cell: (offer) => <Badge>{TYPE_NAMES[offer.type] ?? offer.type}</Badge>, tight: true },
+        { head: 'Price', cell: (offer) => priceSummary(offer.pricing) },
+        {
+          head: 'Size',
+          cell: (offer) => offer.detail || <span className="muted">–</span>,
+          wideOnly: true,
+          tight: true,
+        },
+        {
+          head: 'Can',
+          wideOnly: true,
+          cell: (offer) => (
+            <span className="badges">
+              {offer.marks.slice(0, 4).map((mark) => (
+                <Badge key={mark}>{mark}</Badge>
+              ))}
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+function offersOf(catalog: PublicCatalog): Offer[] {
+  const models = catalog.models
+    .filter((model) => model.type !== 'data')
+    .map((model) => ({
+      uid: model.uid,
+      name: model.name,
+      type: model.type,
+      pricing: model.pricing,
+      detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} context` : '',
+      marks: model.capabilities ?? [],
+    }))
+  const endpoints = catalog.endpoints.map((endpoint) => ({
+    uid: endpoint.id,
+    name: endpoint.title,
+    type: 'data' as const,
+    pricing: endpoint.pricing,
+    detail: '',
+    marks: [],
+  }))
+  return [...models, ...endpoints]
+}

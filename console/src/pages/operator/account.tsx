@@ -1,0 +1,180 @@
+import { type FormEvent, useState } from 'react'
+import { api } from '../../api.ts'
+import { formatCredits, parseCredits } from '../../credits.ts'
+import { refresh, useQuery } from '../../query.ts'
+import { Button, LinkButton } from '../../ui/button.tsx'
+import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Amount, Card, Page, Stat, Stats } from '../../ui/page.tsx'
+import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import { RouteTabs } from '../../ui/tabs.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { Account, Limits } from '../../wire.ts'
+import { KeysPanel } from '../keys.tsx'
+import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+import { MembersPanel } from '../members.tsx'
+import { LedgerPanel } from '../statement.tsx'
+import { UsagePanel } from '../usage.tsx'
+
+const TABS = [
+  { name: 'settings', label: 'Settings' },
+  { name: 'keys', label: 'Keys' },
+  { name: 'members', label: 'Members' },
+  { name: 'usage', label: 'Usage' },
+  { name: 'statement', label: 'Statement' },
+] as const
+
+export function AccountPage({ account: id, tab = 'settings' }: { account: string; tab?: string }) {
+  const base = `/operator/accounts/${encodeURIComponent(id)}`
+  const account = useQuery(`account/${id}`, (signal) => api.account(id, signal))
+  const [crediting, setCrediting] = useState(false)
+  const [adding, setAdding] = useState(false)
+  return (
+    <Page
+      title={account.data?.name ?? 'Account'}
+      lead={<code>{id}</code>}
+      back={{ to: '/operator/accounts', label: 'Accounts' }}
+      actions={
+        <>
+          <LinkButton to={`/a/${encodeURIComponent(id)}`} icon="swap">
+            Act as this account
+          </LinkButton>
+          <Button look="primary" icon="plus" onClick={() => setCrediting(true)}>
+            Credits
+          </Button>
+        </>
+      }
+    >
+      <Loaded query={account} skeleton={<Skeleton lines={2} tall />}>
+        {(data) => (
+          <>
+            <Stats>
+              <Stat label="Balance" value={<Amount value={data.balance} decimals={2} />} note="credits" />
+              <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls under way" />
+              <Stat label="Available" value={<Amount value={data.available} decimals={2} />} note="to spend now" />
+            </Stats>
+            <RouteTabs
+              label="Account"
+              current={tab}
+              tabs={TABS.map((one) => ({ ...one, to: `${base}/${one.name}` }))}
+            />
+            {tab === 'settings' ? <Settings key={JSON.stringify(data.limits)} account={data} /> : null}
+            {tab === 'keys' || tab === 'members' ? (
+              <div>
+                <Button icon="plus" onClick={() => setAdding(true)}>
+                  {tab === 'keys' ? 'Create key' : 'Invite'}
+                </Button>
+              </div>
+            ) : null}
+            {tab === 'keys' ? <KeysPanel account={id} creating={adding} onCreating={setAdding} /> : null}
+            {tab === 'members' ? <MembersPanel account={id} inviting={adding} onInviting={setAdding} /> : null}
+            {tab === 'usage' ? <UsagePanel account={id} /> : null}
+            {tab === 'statement' ? <LedgerPanel account={id} /> : null}
+            {crediting ? <AddCredits account={data} onClose={() => setCrediting(false)} /> : null}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Settings({ account }: { account: Account }) {
+  const [name, setName] = useState(account.name)
+  const [limits, setLimits] = useState(limitsAsTexts(account.limits))
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      const change: { name?: string; limits?: Limits } = { limits: textsAsLimits(limits, account.limits) }
+      if (name.trim() !== account.name) change.name = name.trim()
+      await api.changeAccount(account.id, change)
+      toast('Saved.')
+      refresh(`account/${account.id}`, 'accounts/')
+    } catch (problem) {
+      setError(problem as Error)
+    }
+    setBusy(false)
+  }
+  return (
+    <Card title="Name and limits" lead="Limits hold for all keys of the account together. Empty: no limit.">
+      <form className="stack" onSubmit={submit}>
+        <div className="half">
+          <TextField label="Name" value={name} onText={setName} maxLength={100} required />
+        </div>
+        <LimitFields texts={limits} onTexts={setLimits} />
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(limits)}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
+  )
+}
+
+function AddCredits({ account, onClose }: { account: Account; onClose: () => void }) {
+  const [amount, setAmount] = useState('')
+  const [note, setNote] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const size = parseCredits(amount)
+  const taking = size !== undefined && size < 0n
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() })
+      toast(`The balance is now ${formatCredits(after.balance)} credits.`)
+      refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
+      onClose()
+    } catch (problem) {
+      setError(problem as Error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={`Credits of ${account.name}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <DialogBody>
+          <TextField
+            label="Amount"
+            value={amount}
+            onText={setAmount}
+            inputMode="decimal"
+            placeholder="100"
+            hint="A negative amount takes credits back, up to what is available."
+            fault={amount.trim() && size === undefined ? 'An amount such as 100, 2.5 or -10.' : undefined}
+            required
+            autoFocus
+          />
+          <TextField
+            label="Note"
+            value={note}
+            onText={setNote}
+            maxLength={200}
+            placeholder="Invoice 2026-014"
+            required
+          />
+          {size ? (
+            <p className="muted">
+              Balance afterwards: <b>{formatCredits((parseCredits(account.balance) ?? 0n) + size)}</b> credits
+              {taking ? ', if that much is available' : ''}.
+            </p>
+          ) : null}
+          {error ? <Fault error={error} /> : null}
+        </DialogBody>
+        <DialogFoot>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look={taking ? 'danger' : 'primary'} busy={busy} disabled={!size || !note.trim()}>
+            {taking ? 'Take back' : 'Add credits'}
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,220 @@
+import { useRef, useState } from 'react'
+import { api } from '../../api.ts'
+import { useDraft } from '../../draft.ts'
+import { plural } from '../../format.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Card, Note } from '../../ui/page.tsx'
+import { Fault } from '../../ui/state.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { Catalog, CatalogChange, CatalogCheck } from '../../wire.ts'
+import { catalogChanged } from './catalogue-models.tsx'
+import { diffLines, hunksOf } from './diff.ts'
+import { JsonArea, type JsonAreaHandle } from './json-area.tsx'
+
+export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
+  const original = JSON.stringify(catalog.document, null, 2)
+  // The draft remembers which version it was made from, so that it is not applied blindly over someone else's change.
+  const [draft, setDraft] = useDraft<{ from: number; text: string } | null>('catalogue', null)
+  const [check, setCheck] = useState<CatalogCheck>()
+  const [reviewing, setReviewing] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const area = useRef<JsonAreaHandle>(null)
+  const text = draft?.text ?? original
+  const changed = text !== original
+  const outdated = changed && draft !== null && draft.from !== catalog.version
+
+  const onText = (next: string) => {
+    setCheck(undefined)
+    setDraft(next === original ? null : { from: draft?.from ?? catalog.version, text: next })
+  }
+
+  const parsed = parse(text)
+
+  const review = async () => {
+    if (!parsed.ok) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      const result = await api.checkCatalog(parsed.document)
+      setCheck(result)
+      if (result.problems.length === 0) setReviewing(true)
+    } catch (problem) {
+      setError(problem as Error)
+    }
+    setBusy(false)
+  }
+
+  return (
+    <>
+      {outdated ? (
+        <Note tone="warn">
+          This draft was made from version {draft.from}; version {catalog.version} holds now. The preview shows what
+          applying the draft would change in it.
+        </Note>
+      ) : null}
+      <Card>
+        <div className="row-spread">
+          <p className="muted small">
+            {changed ? 'Edited, not applied. The draft stays in this tab.' : 'The document as it is applied.'}
+          </p>
+          <div className="row">
+            <Button
+              small
+              disabled={!parsed.ok}
+              onClick={() => parsed.ok && onText(JSON.stringify(parsed.document, null, 2))}
+            >
+              Format
+            </Button>
+            <Button small disabled={!changed} onClick={() => onText(original)}>
+              Discard draft
+            </Button>
+            <Button small look="primary" disabled={!changed || !parsed.ok} busy={busy} onClick={review}>
+              Check and preview
+            </Button>
+          </div>
+        </div>
+        <JsonArea ref={area} label="Catalogue document" text={text} onText={onText} />
+        {parsed.ok ? null : (
+          <p className="field-fault" role="status">
+            <Icon name="warning" size={14} /> {parsed.fault}
+          </p>
+        )}
+        {error ? <Fault error={error} /> : null}
+        {check?.problems.length ? (
+          <Problems problems={check.problems} onShow={(path) => area.current?.show(path)} />
+        ) : null}
+      </Card>
+      {reviewing && check && parsed.ok ? (
+        <Review
+          before={original}
+          after={JSON.stringify(parsed.document, null, 2)}
+          changes={check.changes}
+          apply={async (note) => {
+            const { version } = await api.applyCatalog(parsed.document, note)
+            toast(`Version ${version} holds now.`)
+            setDraft(null)
+            setCheck(undefined)
+            catalogChanged()
+          }}
+          onClose={() => setReviewing(false)}
+        />
+      ) : null}
+    </>
+  )
+}
+
+type Parsed = { ok: true; document: unknown } | { ok: false; fault: string }
+
+function parse(text: string): Parsed {
+  try {
+    return { ok: true, document: JSON.parse(text) }
+  } catch (error) {
+    return { ok: false, fault: (error as Error).message }
+  }
+}
+
+function Problems({ problems, onShow }: { problems: readonly string[]; onShow: (path: string) => void }) {
+  return (
+    <div className="fault" role="alert">
+      <Icon name="warning" />
+      <div className="fault-text">
+        <p>
+          <b>{plural(problems.length, 'problem')}.</b> Nothing was applied.
+        </p>
+        <ul className="problem-list">
+          {problems.map((problem) => (
+            <li key={problem}>
+              <button type="button" className="link-button" onClick={() => onShow(problem.split(':')[0] ?? '')}>
+                {problem}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  )
+}
+
+function Review({
+  before,
+  after,
+  changes,
+  apply,
+  onClose,
+}: {
+  before: string
+  after: string
+  changes: readonly CatalogChange[]
+  apply: (note: string) => Promise<void>
+  onClose: () => void
+}) {
+  const [note, setNote] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const hunks = hunksOf(diffLines(before.split('\n'), after.split('\n')))
+  const go = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await apply(note.trim())
+      onClose()
+    } catch (problem) {
+      setError(problem as Error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title="What will change" wide onClose={onClose}>
+      <DialogBody>
+        {changes.length ? (
+          <ul className="change-list">
+            {changes.map((change) => {
+              const words = describeChange(change)
+              return <li key={words}>{words}</li>
+            })}
+          </ul>
+        ) : null}
+        <div className="diff" tabIndex={0} role="region" aria-label="Changed lines">
+          {hunks.map((hunk) => (
+            <div key={hunk.line} className="diff-hunk">
+              <p className="diff-at">line {hunk.line}</p>
+              {hunk.lines.map((line, index) => (
+                <pre key={index} className={`diff-${line.kind}`}>
+                  <span aria-hidden="true">{line.kind === 'new' ? '+' : line.kind === 'gone' ? '−' : ' '}</span>
+                  {line.kind === 'same' ? null : (
+                    <span className="sr-only">{line.kind === 'new' ? 'added ' : 'removed '}</span>
+                  )}
+                  {line.text}
+                </pre>
+              ))}
+            </div>
+          ))}
+        </div>
+        <TextField
+          label="Note"
+          value={note}
+          onText={setNote}
+          maxLength={200}
+          placeholder="Why, for whoever looks later"
+        />
+        {error ? <Fault error={error} /> : null}
+      </DialogBody>
+      <DialogFoot>
+        <Button onClick={onClose}>Back to editing</Button>
+        <Button look="primary" busy={busy} onClick={go}>
+          Apply
+        </Button>
+      </DialogFoot>
+    </Dialog>
+  )
+}
+
+export function describeChange(change: CatalogChange): string {
+  if (typeof change === 'string') return change
+  const show = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
+  return `${change.path}: ${show(change.before)} → ${show(change.after)}`
+}

@@ -1,0 +1,207 @@
+import { type FormEvent, useDeferredValue, useState } from 'react'
+import { api } from '../../api.ts'
+import { parseCredits } from '../../credits.ts'
+import { describeTier, PRICE_UNITS, type PriceUnit, priceSummary, UNIT_NAMES } from '../../pricing.ts'
+import { refresh } from '../../query.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { Switch, TextField } from '../../ui/field.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Badge, Card, Note } from '../../ui/page.tsx'
+import { Empty, Fault } from '../../ui/state.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toast, toastError } from '../../ui/toast.tsx'
+import type { Catalog, CatalogModel, PriceTier, Pricing } from '../../wire.ts'
+
+interface Row {
+  uid: string
+  model: CatalogModel
+}
+
+export function catalogChanged(): void {
+  refresh('catalog', 'public-catalog', 'vendors')
+}
+
+export function CatalogueModels({ catalog }: { catalog: Catalog }) {
+  const [text, setText] = useState('')
+  const sought = useDeferredValue(text.trim().toLowerCase())
+  const [editing, setEditing] = useState<Row>()
+  const [busy, setBusy] = useState<string>()
+  const rows = Object.entries(catalog.document.models)
+    .map(([uid, model]) => ({ uid, model }))
+    .filter(({ uid, model }) => `${uid} ${model.name}`.toLowerCase().includes(sought))
+  const enable = async ({ uid, model }: Row, enabled: boolean) => {
+    setBusy(uid)
+    try {
+      await api.changeModel(uid, { enabled })
+      toast(`${model.name} is ${enabled ? 'offered' : 'no longer offered'}.`)
+      catalogChanged()
+    } catch (error) {
+      toastError(error)
+    }
+    setBusy(undefined)
+  }
+  return (
+    <>
+      <div className="search">
+        <Icon name="search" size={16} />
+        <input
+          className="input"
+          type="search"
+          aria-label="Search models"
+          placeholder="Search by name or id"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      <Card flush>
+        {rows.length === 0 ? (
+          <Empty icon="search" title="Nothing found" />
+        ) : (
+          <Table
+            label="Models of the catalogue"
+            rows={rows}
+            rowKey={(row) => row.uid}
+            dim={(row) => row.model.enabled === false}
+            columns={[
+              {
+                head: 'Model',
+                main: true,
+                cell: (row) => (
+                  <>
+                    <b>{row.model.name}</b>
+                    <code className="cell-sub">{row.uid}</code>
+                  </>
+                ),
+              },
+              { head: 'Type', cell: (row) => <Badge>{row.model.type}</Badge> },
+              {
+                head: 'Routes',
+                cell: (row) => row.model.routes.map((route) => route.vendor).join(', '),
+                wideOnly: true,
+              },
+              { head: 'Price', cell: (row) => priceSummary(row.model.pricing) },
+              {
+                head: 'Offered',
+                cell: (row) => (
+                  <Switch
+                    label={`Offer ${row.model.name}`}
+                    on={row.model.enabled !== false}
+                    disabled={busy === row.uid}
+                    onSwitch={(on) => void enable(row, on)}
+                  />
+                ),
+              },
+              {
+                head: 'Actions',
+                cell: (row) => (
+                  <Button small icon="edit" onClick={() => setEditing(row)}>
+                    Price
+                  </Button>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Card>
+      {editing ? <PriceForm row={editing} onClose={() => setEditing(undefined)} /> : null}
+    </>
+  )
+}
+
+type TierTexts = Partial<Record<PriceUnit, string>>
+
+function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
+  const { tiers } = row.model.pricing
+  const [texts, setTexts] = useState<TierTexts[]>(() =>
+    tiers.map((tier) =>
+      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] == null ? [] : [[unit, String(tier[unit])]]))),
+    ),
+  )
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const units = unitsOf(row.model)
+  const fault = (text: string | undefined) =>
+    text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
+  const valid = texts.every((tier) => units.every((unit) => !fault(tier[unit])))
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      await api.changeModel(row.uid, { pricing: withPrices(row.model.pricing, texts, units) })
+      toast(`New prices for ${row.model.name} hold from now on.`)
+      catalogChanged()
+      onClose()
+    } catch (problem) {
+      setError(problem as Error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={`Price of ${row.model.name}`} wide onClose={onClose}>
+      <form onSubmit={submit}>
+        <DialogBody>
+          <Note>
+            In credits. Calls that are under way keep the old price. Tiers and routes are edited in the whole document.
+          </Note>
+          {tiers.map((tier, index) => (
+            <fieldset key={describeTier(tier)} className="stack-tight">
+              {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
+              <div className="grid-3">
+                {units.map((unit) => (
+                  <TextField
+                    key={unit}
+                    label={UNIT_NAMES[unit]?.price ?? unit}
+                    inputMode="decimal"
+                    value={texts[index]?.[unit] ?? ''}
+                    placeholder="–"
+                    fault={fault(texts[index]?.[unit])}
+                    onText={(text) =>
+                      setTexts((old) => old.map((entry, at) => (at === index ? { ...entry, [unit]: text } : entry)))
+                    }
+                  />
+                ))}
+              </div>
+            </fieldset>
+          ))}
+          {error ? <Fault error={error} /> : null}
+        </DialogBody>
+        <DialogFoot>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={busy} disabled={!valid}>
+            Set the price
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  )
+}
+
+const USUAL: Record<CatalogModel['type'], readonly PriceUnit[]> = {
+  text: ['input', 'cachedInput', 'cacheWrite', 'output'],
+  image: ['image', 'input', 'output'],
+  video: ['second', 'output'],
+  data: ['call', 'row'],
+}
+
+function unitsOf(model: CatalogModel): PriceUnit[] {
+  return PRICE_UNITS.filter(
+    (unit) => USUAL[model.type].includes(unit) || model.pricing.tiers.some((tier) => tier[unit] !== undefined),
+  )
+}
+
+function withPrices(pricing: Pricing, texts: readonly TierTexts[], units: readonly PriceUnit[]): Pricing {
+  return {
+    ...pricing,
+    tiers: pricing.tiers.map((tier, index) => {
+      const next: PriceTier = { ...tier }
+      for (const unit of units) {
+        const text = texts[index]?.[unit]?.trim()
+        if (text) next[unit] = text
+        else delete next[unit]
+      }
+      return next
+    }),
+  }
+}

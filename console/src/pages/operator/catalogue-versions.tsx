@@ -1,0 +1,75 @@
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { useList } from '../../query.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { Badge, Card, When } from '../../ui/page.tsx'
+import { Empty, Loaded, More } from '../../ui/state.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { CatalogVersion } from '../../wire.ts'
+import { catalogChanged } from './catalogue-models.tsx'
+
+export function CatalogueVersions({ current }: { current: number | undefined }) {
+  const list = useList('catalog/versions', (cursor, signal) => api.catalogVersions({ cursor }, signal))
+  const [back, setBack] = useState<CatalogVersion>()
+  return (
+    <Card flush>
+      <Loaded query={list}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty icon="history" title="No versions yet" />
+          ) : (
+            <Table
+              label="Versions"
+              rows={rows}
+              rowKey={(row) => String(row.version)}
+              columns={[
+                {
+                  head: 'Version',
+                  main: true,
+                  cell: (row) => (
+                    <>
+                      <b>Version {row.version}</b>{' '}
+                      {row.version === current ? <Badge tone="good">in force</Badge> : null}
+                    </>
+                  ),
+                },
+                { head: 'Applied', cell: (row) => <When at={row.appliedAt} />, tight: true },
+                { head: 'By', cell: (row) => row.actor ?? '–' },
+                { head: 'Note', cell: (row) => row.note || <span className="muted">–</span> },
+                {
+                  head: 'Actions',
+                  cell: (row) =>
+                    row.version === current ? null : (
+                      <Button small icon="history" onClick={() => setBack(row)}>
+                        Go back to this
+                      </Button>
+                    ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      <More list={list} />
+      {back ? (
+        <Confirm
+          title={`Go back to version ${back.version}?`}
+          action="Go back"
+          run={async () => {
+            const { version } = await api.rollBackCatalog(back.version)
+            toast(`Version ${version} holds now, with the content of version ${back.version}.`)
+            catalogChanged()
+          }}
+          onClose={() => setBack(undefined)}
+        >
+          <p>
+            Its document is applied again as a new version. Prices and routes change for the calls that start from then
+            on; nothing is lost.
+          </p>
+        </Confirm>
+      ) : null}
+    </Card>
+  )
+}

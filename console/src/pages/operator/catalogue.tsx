@@ -1,0 +1,44 @@
+import { api } from '../../api.ts'
+import { useQuery } from '../../query.ts'
+import { Ago, Badge, Page } from '../../ui/page.tsx'
+import { Loaded } from '../../ui/state.tsx'
+import { RouteTabs } from '../../ui/tabs.tsx'
+import { CatalogueEditor } from './catalogue-editor.tsx'
+import { CatalogueModels } from './catalogue-models.tsx'
+import { CatalogueVersions } from './catalogue-versions.tsx'
+
+const TABS = [
+  { name: 'models', label: 'Models and prices', to: '/operator/catalogue' },
+  { name: 'document', label: 'Whole document', to: '/operator/catalogue/document' },
+  { name: 'versions', label: 'Versions', to: '/operator/catalogue/versions' },
+] as const
+
+export function CataloguePage({ tab = 'models' }: { tab?: string }) {
+  const catalog = useQuery('catalog', api.catalog)
+  return (
+    <Page
+      title="Catalogue"
+      lead="Vendors, models, data endpoints, routes and prices: one document. Each change makes a new version, and running calls keep the price they started with."
+      actions={
+        catalog.data ? (
+          <span className="row">
+            <Badge tone="good">version {catalog.data.version}</Badge>
+            <span className="muted small">
+              applied <Ago at={catalog.data.appliedAt} />
+              {catalog.data.actor ? ` by ${catalog.data.actor}` : ''}
+            </span>
+          </span>
+        ) : null
+      }
+    >
+      <RouteTabs label="Catalogue" current={tab} tabs={TABS} />
+      {tab === 'versions' ? (
+        <CatalogueVersions current={catalog.data?.version} />
+      ) : (
+        <Loaded query={catalog}>
+          {(data) => (tab === 'document' ? <CatalogueEditor catalog={data} /> : <CatalogueModels catalog={data} />)}
+        </Loaded>
+      )}
+    </Page>
+  )
+}

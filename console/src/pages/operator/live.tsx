@@ -1,0 +1,107 @@
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { formatClock, formatMs } from '../../format.ts'
+import { useQuery } from '../../query.ts'
+import { Link } from '../../router.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Amount, Badge, Card, Page, type Tone } from '../../ui/page.tsx'
+import { Empty, Loaded } from '../../ui/state.tsx'
+import { Table } from '../../ui/table.tsx'
+import type { LiveCall } from '../../wire.ts'
+
+const EVERY_MS = 2000
+
+export function LivePage() {
+  const [paused, setPaused] = useState(false)
+  const calls = useQuery('live', api.liveCalls, { everyMs: paused ? undefined : EVERY_MS })
+  const running = calls.data?.items.filter((call) => call.running).length ?? 0
+  return (
+    <Page
+      title="Live requests"
+      lead="The last 200 calls of this process, newest first."
+      actions={
+        <>
+          <Badge tone={paused ? 'warn' : 'good'}>{paused ? 'Paused' : 'Live'}</Badge>
+          <Badge tone={running ? 'busy' : 'calm'}>{running} under way</Badge>
+          <Button icon={paused ? 'live' : 'stop'} onClick={() => setPaused(!paused)}>
+            {paused ? 'Go on' : 'Pause'}
+          </Button>
+        </>
+      }
+    >
+      <Card flush>
+        <Loaded query={calls}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty icon="live" title="No calls since the start">
+                <p>Calls appear here as they arrive.</p>
+              </Empty>
+            ) : (
+              <Table
+                label="Live requests"
+                rows={items}
+                rowKey={(call) => call.id}
+                columns={[
+                  {
+                    head: 'Call',
+                    main: true,
+                    cell: (call) => (
+                      <>
+                        <b>{call.product ?? call.door ?? '–'}</b>
+                        <span className="cell-sub">
+                          <CallLink call={call} />
+                        </span>
+                      </>
+                    ),
+                  },
+                  { head: 'Time', cell: (call) => <time dateTime={call.at}>{formatClock(call.at)}</time>, tight: true },
+                  {
+                    head: 'Account',
+                    cell: (call) => (
+                      <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
+                        <code>{call.account}</code>
+                      </Link>
+                    ),
+                  },
+                  { head: 'State', cell: (call) => <LiveBadge call={call} />, tight: true },
+                  { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
+                  {
+                    head: 'Credits',
+                    right: true,
+                    cell: (call) => (call.charged == null ? '–' : <Amount value={call.charged} />),
+                  },
+                ]}
+              />
+            )
+          }
+        </Loaded>
+      </Card>
+    </Page>
+  )
+}
+
+function CallLink({ call }: { call: LiveCall }) {
+  if (call.running || !call.outcome) return <code>{call.id}</code>
+  return (
+    <Link to={`/a/${encodeURIComponent(call.account)}/usage/${encodeURIComponent(call.id)}`}>
+      <code>{call.id}</code>
+    </Link>
+  )
+}
+
+function LiveBadge({ call }: { call: LiveCall }) {
+  if (call.running)
+    return (
+      <Badge tone="busy">
+        <span className="spinner" aria-hidden="true" /> {call.stream ? 'Streaming' : 'Running'}
+      </Badge>
+    )
+  const status = call.status ?? 0
+  const tone: Tone = status >= 500 ? 'bad' : status >= 400 ? 'warn' : 'good'
+  return (
+    <Badge tone={tone}>
+      {call.status ?? '–'}
+      {call.outcome ? ` · ${call.outcome}` : ''}
+    </Badge>
+  )
+}

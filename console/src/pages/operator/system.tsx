@@ -1,0 +1,106 @@
+import { type FormEvent, useState } from 'react'
+import { api } from '../../api.ts'
+import { formatBytes, formatDuration, formatWhole } from '../../format.ts'
+import { refresh, useQuery } from '../../query.ts'
+import { Button } from '../../ui/button.tsx'
+import { Ago, Badge, Card, Facts, Page, Stat, Stats, When } from '../../ui/page.tsx'
+import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { Limits, System } from '../../wire.ts'
+import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+
+export function SystemPage() {
+  const system = useQuery('system', api.system, { everyMs: 10_000 })
+  const limits = useQuery('limits', api.systemLimits)
+  return (
+    <Page title="System" lead="This gateway, its store and its queue.">
+      <Loaded query={system} skeleton={<Skeleton lines={2} tall />}>
+        {(data) => <SystemBody system={data} />}
+      </Loaded>
+      <Loaded query={limits}>{(data) => <SystemLimits key={JSON.stringify(data)} limits={data} />}</Loaded>
+    </Page>
+  )
+}
+
+function SystemBody({ system }: { system: System }) {
+  const current = String(system.migrations.applied) === String(system.migrations.latest)
+  return (
+    <>
+      <Stats>
+        <Stat label="Version" value={system.version} note={system.runtime} />
+        <Stat label="Up for" value={formatDuration(system.uptimeSeconds)} note="this process" />
+        <Stat
+          label="Store"
+          value={formatBytes(system.store.sizeBytes)}
+          note={`${system.store.kind} ${system.store.version}`}
+        />
+        <Stat label="Catalogue" value={system.catalogVersion} note="version in force" />
+      </Stats>
+      <Card title="Store and queue">
+        <Facts
+          items={[
+            [
+              'Migrations',
+              <span key="m" className="row">
+                {system.migrations.applied} of {system.migrations.latest}
+                <Badge tone={current ? 'good' : 'warn'}>{current ? 'current' : 'behind'}</Badge>
+              </span>,
+            ],
+            ['Jobs waiting', formatWhole(system.queue.created)],
+            ['Jobs under way', formatWhole(system.queue.active)],
+            ['Jobs failed', formatWhole(system.queue.failed)],
+          ]}
+        />
+      </Card>
+      <Card
+        flush
+        title="Processes"
+        lead="Processes that share this store. One that falls silent loses its holds after 20 seconds."
+      >
+        <Table
+          label="Processes"
+          rows={system.processes}
+          rowKey={(row) => row.id}
+          columns={[
+            { head: 'Process', main: true, cell: (row) => <code>{row.id}</code> },
+            { head: 'Started', cell: (row) => <When at={row.startedAt} /> },
+            { head: 'Heartbeat', cell: (row) => <Ago at={row.heartbeatAt} /> },
+          ]}
+        />
+      </Card>
+    </>
+  )
+}
+
+function SystemLimits({ limits }: { limits: Limits }) {
+  const [texts, setTexts] = useState(limitsAsTexts(limits))
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      await api.changeSystemLimits(textsAsLimits(texts, limits))
+      toast('Saved.')
+      refresh('limits')
+    } catch (problem) {
+      setError(problem as Error)
+    }
+    setBusy(false)
+  }
+  return (
+    <Card title="Limits of the whole system" lead="They hold for all accounts together. Empty: no limit.">
+      <form className="stack" onSubmit={submit}>
+        <LimitFields texts={texts} onTexts={setTexts} />
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button type="submit" busy={busy} disabled={!limitsAreValid(texts)}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
+  )
+}

@@ -1,0 +1,191 @@
+import { type FormEvent, useState } from 'react'
+import { api } from '../../api.ts'
+import { formatMs, formatPercent, formatWhole } from '../../format.ts'
+import { refresh, useQuery } from '../../query.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm, Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Menu, type MenuItem } from '../../ui/menu.tsx'
+import { Ago, Badge, Card, Facts, Page, type Tone } from '../../ui/page.tsx'
+import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { Vendor, VendorTest } from '../../wire.ts'
+
+export function VendorsPage() {
+  const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
+  return (
+    <Page
+      title="Vendors"
+      lead="Where calls are sent to. An open breaker means that a vendor failed several times in a row and is left alone for a while."
+    >
+      <Loaded query={vendors} skeleton={<Skeleton lines={3} tall />}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty icon="vendors" title="The catalogue names no vendors" />
+          ) : (
+            <div className="vendor-grid">
+              {items.map((vendor) => (
+                <VendorCard key={vendor.name} vendor={vendor} />
+              ))}
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const BREAKERS: Record<Vendor['breaker'], { label: string; tone: Tone }> = {
+  closed: { label: 'Working', tone: 'good' },
+  open: { label: 'Breaker open', tone: 'bad' },
+  'half-open': { label: 'Being probed', tone: 'warn' },
+}
+
+function VendorCard({ vendor }: { vendor: Vendor }) {
+  const [testing, setTesting] = useState(false)
+  const [test, setTest] = useState<VendorTest>()
+  const [error, setError] = useState<Error>()
+  const [asking, setAsking] = useState<'store' | 'remove'>()
+  const breaker = BREAKERS[vendor.breaker] ?? { label: vendor.breaker, tone: 'calm' }
+  const { credential } = vendor
+  const run = async () => {
+    setTesting(true)
+    setError(undefined)
+    setTest(undefined)
+    try {
+      setTest(await api.testVendor(vendor.name))
+    } catch (problem) {
+      setError(problem as Error)
+    }
+    setTesting(false)
+  }
+  const items: MenuItem[] = []
+  if (credential.name)
+    items.push({
+      label: credential.source === 'stored' ? 'Replace the credential' : 'Store a credential',
+      icon: 'key',
+      run: () => setAsking('store'),
+    })
+  if (credential.source === 'stored')
+    items.push({ label: 'Remove the credential', icon: 'trash', danger: true, run: () => setAsking('remove') })
+  return (
+    <Card
+      title={vendor.name}
+      lead={<code>{vendor.baseUrl}</code>}
+      actions={
+        <>
+          <Button small icon="live" busy={testing} onClick={run}>
+            Test
+          </Button>
+          {items.length ? <Menu label={`Actions for ${vendor.name}`} items={items} /> : null}
+        </>
+      }
+    >
+      <div className="badges">
+        <Badge tone={breaker.tone}>{breaker.label}</Badge>
+        {vendor.simulated ? <Badge tone="busy">Simulated</Badge> : null}
+        <CredentialBadge credential={credential} />
+      </div>
+      <Facts
+        items={[
+          ['Requests', formatWhole(vendor.requests)],
+          [
+            'Errors',
+            vendor.requests ? `${formatWhole(vendor.errors)} (${formatPercent(vendor.errors / vendor.requests)})` : '–',
+          ],
+          ['Under way', formatWhole(vendor.inFlight)],
+          ['Half within', formatMs(vendor.latencyMsP50)],
+          ['95 % within', formatMs(vendor.latencyMsP95)],
+          ['Last call', <Ago key="l" at={vendor.lastAt} none="None yet" />],
+        ]}
+      />
+      {vendor.lastError ? (
+        <p className="small">
+          <span className="muted">Last error:</span> {vendor.lastError}
+        </p>
+      ) : null}
+      <div role="status">
+        {test ? (
+          <p className={test.ok ? 'verdict verdict-good' : 'verdict verdict-bad'}>
+            {test.ok ? 'Reachable' : 'Not working'}
+            {test.status ? `, HTTP ${test.status}` : ''}, {formatMs(test.latencyMs)}. {test.message}
+          </p>
+        ) : null}
+      </div>
+      {error ? <Fault error={error} /> : null}
+      {asking === 'store' ? <StoreCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
+      {asking === 'remove' ? (
+        <Confirm
+          title="Remove the stored credential?"
+          action="Remove"
+          danger
+          run={async () => {
+            await api.removeCredential(vendor.name)
+            toast('The credential was removed.')
+            refresh('vendors')
+          }}
+          onClose={() => setAsking(undefined)}
+        >
+          <p>
+            Calls to <b>{vendor.name}</b> will fail unless the environment variable <code>{credential.name}</code> is
+            set.
+          </p>
+        </Confirm>
+      ) : null}
+    </Card>
+  )
+}
+
+function CredentialBadge({ credential }: { credential: Vendor['credential'] }) {
+  if (!credential.name) return <Badge>No credential needed</Badge>
+  if (!credential.present) return <Badge tone="warn">{credential.name} is missing</Badge>
+  return (
+    <Badge>
+      {credential.name} {credential.source === 'env' ? 'from the environment' : 'stored'}
+    </Badge>
+  )
+}
+
+function StoreCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => void }) {
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const value = String(new FormData(event.currentTarget).get('value') ?? '').trim()
+    setBusy(true)
+    setError(undefined)
+    try {
+      await api.storeCredential(vendor.name, value)
+      toast('The credential is stored.')
+      refresh('vendors')
+      onClose()
+    } catch (problem) {
+      setError(problem as Error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={`Credential for ${vendor.name}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <DialogBody>
+          <TextField
+            label={<code>{vendor.credential.name}</code>}
+            name="value"
+            type="password"
+            autoComplete="off"
+            hint="Stored encrypted, never shown again. It takes the place of the environment variable."
+            required
+            autoFocus
+          />
+          {error ? <Fault error={error} /> : null}
+        </DialogBody>
+        <DialogFoot>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={busy}>
+            Store
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,202 @@
+// Social data and site analytics: every endpoint is a form made from its own description.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { useDraft } from '../../draft.ts'
+import { priceOf, priceSummary } from '../../pricing.ts'
+import { refresh, useQuery } from '../../query.ts'
+import { setQuery, usePlace } from '../../router.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { Card } from '../../ui/page.tsx'
+import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import type { PublicEndpoint } from '../../wire.ts'
+import { SnippetTabs } from '../model.tsx'
+import { endpointUrl } from '../snippet.ts'
+import { Answer } from './answer.tsx'
+import { CostHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
+import { EndpointForm, pathParams } from './endpoint-form.tsx'
+
+export function SocialPlay({ account }: { account: string }) {
+  return <DataPlay account={account} area="social" />
+}
+
+export function AnalyticsPlay({ account }: { account: string }) {
+  return <DataPlay account={account} area="siteanalytics" />
+}
+
+type Area = 'social' | 'siteanalytics'
+
+function DataPlay({ account, area }: { account: string; area: Area }) {
+  const { query } = usePlace()
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  const [last, setLast] = useDraft(`data/${account}/${area}/endpoint`, '')
+  return (
+    <Loaded query={catalog}>
+      {({ endpoints }) => {
+        const offered = endpoints.filter((endpoint) => endpoint.id.startsWith(area))
+        const wanted = query.get('endpoint') ?? last
+        const endpoint = offered.find((one) => one.id === wanted) ?? offered[0]
+        if (!endpoint) return <Empty icon="chart" title="No data endpoint is enabled" />
+        const choose = (id: string) => {
+          setLast(id)
+          setQuery({ endpoint: id })
+        }
+        return (
+          <DataBench
+            key={endpoint.id}
+            account={account}
+            area={area}
+            endpoints={offered}
+            endpoint={endpoint}
+            onChoose={choose}
+          />
+        )
+      }}
+    </Loaded>
+  )
+}
+
+interface Got {
+  body: unknown
+  url: string
+  receipt?: Receipt
+}
+
+function DataBench({
+  account,
+  area,
+  endpoints,
+  endpoint,
+  onChoose,
+}: {
+  account: string
+  area: Area
+  endpoints: readonly PublicEndpoint[]
+  endpoint: PublicEndpoint
+  onChoose: (id: string) => void
+}) {
+  const [values, setValues] = useDraft<Record<string, string>>(`data/${account}/${endpoint.id}/values`, {})
+  const [got, setGot] = useDraft<Got | undefined>(`data/${account}/${endpoint.id}/answer`, undefined)
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  // A site or a name that was typed for one endpoint is offered to the next one.
+  const [common, setCommon] = useDraft<Record<string, string>>(`data/${account}/${area}/common`, {})
+  const full = { ...prefilled(endpoint, common), ...values }
+
+  const run = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      const url = endpointUrl(endpoint, full)
+      setCommon((old) => ({ ...old, ...shared(endpoint, full) }))
+      const response = await api.play(account, endpoint.method, url)
+      const body: unknown = await response.json()
+      const requestId = response.headers.get('x-request-id')
+      const receipt = requestId ? await receiptOf(requestId) : undefined
+      setGot({ body, url, ...(receipt ? { receipt } : {}) })
+      refresh(`overview/${account}`, `usage/${account}`, `account/${account}`)
+    } catch (problem) {
+      setError(problem as Error)
+    }
+    setBusy(false)
+  }
+
+  return (
+    <div className="bench">
+      <div className="stack">
+        {error ? <Fault error={error} retry={() => void run()} /> : null}
+        {busy ? (
+          <Card>
+            <Skeleton lines={6} />
+          </Card>
+        ) : got ? (
+          <Card>
+            <Answer body={got.body} />
+            {got.receipt ? <ReceiptLine account={account} receipt={got.receipt} /> : null}
+            <p className="muted small">
+              <code>GET {got.url}</code>
+            </p>
+          </Card>
+        ) : (
+          <Empty icon={area === 'social' ? 'at' : 'chart'} title={endpoint.title}>
+            <p>{endpoint.description ?? 'Fill in the form and run it. The answer comes as table, chart and JSON.'}</p>
+          </Empty>
+        )}
+      </div>
+      <div className="bench-side">
+        <SelectField
+          label="Endpoint"
+          value={endpoint.id}
+          onText={onChoose}
+          hint={<code>{`${endpoint.method} ${endpoint.path}`}</code>}
+        >
+          <EndpointOptions endpoints={endpoints} />
+        </SelectField>
+        <EndpointForm
+          endpoint={endpoint}
+          values={full}
+          busy={busy}
+          hint={
+            endpoint.pricing?.tiers[0]?.row ? (
+              <p className="cost-hint">Costs {priceSummary(endpoint.pricing)}.</p>
+            ) : (
+              <CostHint most={priceOf(endpoint.pricing?.tiers[0], { call: 1 })} />
+            )
+          }
+          onValue={(name, value) => setValues((old) => ({ ...old, [name]: value }))}
+          onRun={() => void run()}
+        />
+        <details className="fold">
+          <summary>As code</summary>
+          <SnippetTabs subject={{ kind: 'data', endpoint, values: full }} />
+        </details>
+      </div>
+    </div>
+  )
+}
+
+function EndpointOptions({ endpoints }: { endpoints: readonly PublicEndpoint[] }) {
+  const groups = new Map<string, PublicEndpoint[]>()
+  for (const endpoint of endpoints) {
+    const group = endpoint.id.split('/')[1] ?? ''
+    groups.set(group, [...(groups.get(group) ?? []), endpoint])
+  }
+  const options = (list: readonly PublicEndpoint[]) =>
+    list.map((one) => (
+      <option key={one.id} value={one.id}>
+        {one.title}
+      </option>
+    ))
+  if (groups.size < 2) return options(endpoints)
+  return [...groups].map(([group, list]) => (
+    <optgroup key={group} label={group.charAt(0).toUpperCase() + group.slice(1)}>
+      {options(list)}
+    </optgroup>
+  ))
+}
+
+const SITE = /^keys?$/i
+
+/** `keys` names a site everywhere but at the endpoint that ranks sites for a keyword. */
+const isSite = (endpoint: PublicEndpoint, name: string) => SITE.test(name) && !endpoint.id.includes('keywords/websites')
+
+function shared(endpoint: PublicEndpoint, values: Record<string, string>): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const param of endpoint.params) {
+    const value = values[param.name]
+    if (!value) continue
+    if (isSite(endpoint, param.name)) kept.site = value
+    if (param.name === 'username') kept.username = value
+    if (pathParams(endpoint).includes(param.name)) kept.id = value
+  }
+  return kept
+}
+
+function prefilled(endpoint: PublicEndpoint, common: Record<string, string>): Record<string, string> {
+  const values: Record<string, string> = {}
+  for (const param of endpoint.params) {
+    if (isSite(endpoint, param.name) && common.site) values[param.name] = common.site
+    if (param.name === 'username' && common.username) values[param.name] = common.username
+    if (pathParams(endpoint).includes(param.name) && common.id) values[param.name] = common.id
+  }
+  return values
+}

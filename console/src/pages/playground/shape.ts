@@ -1,0 +1,121 @@
+// Answers have no common shape, so tables and charts are found by looking: lists of objects are tables, lists of
+// Key/Value points are series, and objects of numbers are bars.
+
+export interface TableShape {
+  title: string
+  columns: string[]
+  rows: Record<string, unknown>[]
+}
+
+export interface SeriesShape {
+  title: string
+  labels: string[]
+  lines: { name: string; values: (number | null)[] }[]
+}
+
+export interface BarsShape {
+  title: string
+  bars: { name: string; value: number }[]
+}
+
+export interface Shapes {
+  tables: TableShape[]
+  series: SeriesShape[]
+  bars: BarsShape[]
+}
+
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const ROWS_MAX = 500
+const DEPTH_MAX = 8
+
+export function shapesOf(body: unknown): Shapes {
+  const shapes: Shapes = { tables: [], series: [], bars: [] }
+  const points: { group: string; name: string; points: Map<string, number> }[] = []
+  look(body, [], 0)
+  for (const [group, lines] of grouped(points)) shapes.series.push(joinLines(group, lines))
+  return shapes
+
+  function look(value: unknown, path: string[], depth: number): void {
+    if (depth > DEPTH_MAX) return
+    if (Array.isArray(value)) {
+      const flat = value.every(Array.isArray) ? value.flat() : value
+      if (isPoints(flat)) {
+        const name = path.at(-1) ?? 'Value'
+        points.push({
+          group: path.slice(0, -1).filter(isTelling).join(' · '),
+          name,
+          points: new Map(flat.map((point) => [String(point.Key).slice(0, 10), Number(point.Value)])),
+        })
+      } else if (flat.length && flat.every(isObject)) {
+        shapes.tables.push(tableOf(path.filter(isTelling).join(' · '), flat.slice(0, ROWS_MAX)))
+      } else for (const entry of flat) look(entry, path, depth + 1)
+      return
+    }
+    if (!isObject(value)) return
+    const entries = Object.entries(value)
+    const numbers = entries.filter(([, entry]) => typeof entry === 'number')
+    if (numbers.length >= 2 && numbers.length >= entries.length - 1 && !looksLikeCounts(path))
+      shapes.bars.push({
+        title: path.filter(isTelling).join(' · '),
+        bars: numbers.map(([name, amount]) => ({ name, value: amount as number })),
+      })
+    // Networks and the like: each name holds an object with one telling number.
+    const shares = entries.flatMap(([name, entry]) => {
+      const own = isObject(entry) ? Object.entries(entry).filter(([, inner]) => typeof inner === 'number') : []
+      return own.length === 1 ? [{ name, value: own[0]?.[1] as number }] : []
+    })
+    if (shares.length >= 2 && shares.length === entries.length)
+      shapes.bars.push({ title: path.filter(isTelling).join(' · '), bars: shares })
+    for (const [name, entry] of entries) look(entry, [...path, name], depth + 1)
+  }
+}
+
+const isTelling = (part: string) => !/^(data|records|total)$/i.test(part)
+const looksLikeCounts = (path: readonly string[]) => path.some((part) => /^(meta|filters)$/i.test(part))
+
+function isPoints(list: readonly unknown[]): list is { Key: string; Value: number }[] {
+  return (
+    list.length > 0 &&
+    list.every((entry) => isObject(entry) && typeof entry.Key === 'string' && typeof entry.Value === 'number')
+  )
+}
+
+function tableOf(title: string, rows: Json[]): TableShape {
+  const columns = new Set<string>()
+  for (const row of rows) for (const name of Object.keys(row)) columns.add(name)
+  // Pictures are never loaded from elsewhere, and their addresses are noise in a table.
+  const kept = [...columns].filter((name) => !/^(favicon|icon|profile_image_url|profile_banner_url)$/i.test(name))
+  return { title, columns: kept.slice(0, 12), rows }
+}
+
+function grouped<T extends { group: string }>(list: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const entry of list) groups.set(entry.group, [...(groups.get(entry.group) ?? []), entry])
+  return groups
+}
+
+function joinLines(title: string, lines: readonly { name: string; points: Map<string, number> }[]): SeriesShape {
+  const labels = [...new Set(lines.flatMap((line) => [...line.points.keys()]))].sort()
+  return {
+    title,
+    labels,
+    lines: lines.map((line) => ({ name: line.name, values: labels.map((label) => line.points.get(label) ?? null) })),
+  }
+}
+
+/** A column of names and a column of numbers make a chart of a table. */
+export function barsOfTable(table: TableShape): { name: string; numbers: string[] } | undefined {
+  const typed = (column: string, type: string) => {
+    const values = table.rows.map((row) => row[column]).filter((value) => value !== null && value !== undefined)
+    return values.length > 0 && values.every((value) => typeof value === type)
+  }
+  const numbers = table.columns.filter((column) => typed(column, 'number'))
+  const name =
+    table.columns.find((column) => /^(domain|keyword|searchterm|name|text|username|site)$/i.test(column)) ??
+    table.columns.find((column) => typed(column, 'string')) ??
+    table.columns.find((column) => /^(country|id)$/i.test(column))
+  const shown = numbers.filter((column) => column !== name)
+  return name && shown.length && table.rows.length > 1 ? { name, numbers: shown } : undefined
+}

@@ -1,0 +1,72 @@
+// The conversation of one account: kept across reloads, one answer under way at a time.
+import { useEffect, useRef, useState } from 'react'
+import { useDraft } from '../../draft.ts'
+import { refresh } from '../../query.ts'
+import { type ChatSettings, chatBody, streamChat, type Turn } from './chat-stream.ts'
+import { receiptOf } from './cost.tsx'
+
+const newId = () => crypto.randomUUID()
+
+export function useChat(account: string, settings: ChatSettings) {
+  const [stored, setStored] = useDraft<Turn[]>(`chat/${account}/turns`, [])
+  // The growing answer lives outside the draft, so that a fast stream does not write to storage with every word.
+  const [growing, setGrowing] = useState<Turn>()
+  const aborter = useRef<AbortController>(undefined)
+  const frame = useRef(0)
+
+  useEffect(() => () => aborter.current?.abort(), [])
+
+  const run = async (turns: Turn[]) => {
+    const answer: Turn = { id: newId(), role: 'assistant', text: '', model: settings.model }
+    // What a reload would find: an answer that was cut.
+    setStored([...turns, { ...answer, state: 'stopped' }])
+    const control = new AbortController()
+    aborter.current = control
+    let latest = answer
+    const show = (next: Turn) => {
+      latest = next
+      // At most one drawing per frame, however fast the words come.
+      if (frame.current === 0)
+        frame.current = requestAnimationFrame(() => {
+          frame.current = 0
+          if (latest.state === 'running') setGrowing(latest)
+        })
+    }
+    setGrowing({ ...answer, state: 'running' })
+    const last = await streamChat(account, chatBody(settings, turns), answer, control.signal, show)
+    cancelAnimationFrame(frame.current)
+    frame.current = 0
+    setGrowing(undefined)
+    setStored([...turns, last])
+    if (!last.receipt) return
+    const receipt = await receiptOf(last.receipt.requestId)
+    setStored((old) => old.map((turn) => (turn.id === last.id ? { ...turn, receipt } : turn)))
+    refresh(`overview/${account}`, `usage/${account}`, `account/${account}`)
+  }
+
+  const turns = growing ? stored.map((turn) => (turn.id === growing.id ? growing : turn)) : stored
+  const upTo = (turn: Turn) =>
+    stored.slice(
+      0,
+      stored.findIndex((other) => other.id === turn.id),
+    )
+  return {
+    turns: growing && !stored.some((turn) => turn.id === growing.id) ? [...turns, growing] : turns,
+    busy: growing !== undefined,
+    ask: (text: string) => void run([...stored, { id: newId(), role: 'user', text }]),
+    /** Results of the tools that the last answer called; the model then goes on. */
+    answerTools: (results: { toolCallId: string; text: string }[]) =>
+      void run([...stored, ...results.map((result) => ({ id: newId(), role: 'tool' as const, ...result }))]),
+    again: (turn: Turn) => void run(upTo(turn)),
+    /** Takes a message back for editing, with everything after it. */
+    takeBack: (turn: Turn) => {
+      setStored(upTo(turn))
+      return turn.text
+    },
+    stop: () => aborter.current?.abort(),
+    clear: () => {
+      aborter.current?.abort()
+      setStored([])
+    },
+  }
+}

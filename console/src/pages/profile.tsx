@@ -1,0 +1,145 @@
+import { api } from '../api.ts'
+import { refresh, useQuery } from '../query.ts'
+import { signOut, useSession } from '../session.tsx'
+import { setTheme, type Theme, useTheme } from '../theme.ts'
+import { Button } from '../ui/button.tsx'
+import { Segments, TextField } from '../ui/field.tsx'
+import { Ago, Badge, Card, Page } from '../ui/page.tsx'
+import { Fault, Loaded } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast, toastError } from '../ui/toast.tsx'
+import type { SessionRow } from '../wire.ts'
+import { PASSWORD_MAX, PASSWORD_MIN, useSubmit } from './gate.tsx'
+
+export function ProfilePage() {
+  const { user } = useSession()
+  const theme = useTheme()
+  return (
+    <Page
+      title="Profile"
+      lead={user.email}
+      actions={
+        <Button icon="leave" onClick={() => void signOut()}>
+          Sign out
+        </Button>
+      }
+    >
+      <Card title="Appearance">
+        <div>
+          <Segments<Theme>
+            label="Theme"
+            value={theme}
+            options={[
+              { value: 'auto', label: 'Like the system' },
+              { value: 'light', label: 'Light' },
+              { value: 'dark', label: 'Dark' },
+            ]}
+            onPick={setTheme}
+          />
+        </div>
+      </Card>
+      <Sessions />
+      <Password />
+    </Page>
+  )
+}
+
+function Sessions() {
+  const sessions = useQuery('sessions', api.sessions)
+  const end = async (row: SessionRow) => {
+    try {
+      await api.endSession(row.id)
+      toast('The session has ended.')
+      refresh('sessions')
+    } catch (error) {
+      toastError(error)
+    }
+  }
+  return (
+    <Card
+      flush
+      title="Sessions"
+      lead="Where you are signed in. End what you do not recognise, then change your password."
+    >
+      <Loaded query={sessions}>
+        {(rows) => (
+          <Table
+            label="Sessions"
+            rows={rows}
+            rowKey={(row) => row.id}
+            columns={[
+              {
+                head: 'Browser',
+                main: true,
+                cell: (row) => (
+                  <>
+                    {browserName(row.userAgent)} {row.current ? <Badge tone="good">this one</Badge> : null}
+                  </>
+                ),
+              },
+              { head: 'Address', cell: (row) => <code>{row.ip ?? '–'}</code> },
+              { head: 'Signed in', cell: (row) => <Ago at={row.createdAt} /> },
+              { head: 'Last seen', cell: (row) => <Ago at={row.lastSeenAt} /> },
+              {
+                head: 'Actions',
+                cell: (row) =>
+                  row.current ? null : (
+                    <Button small onClick={() => void end(row)}>
+                      End
+                    </Button>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  )
+}
+
+function Password() {
+  const { busy, error, onSubmit } = useSubmit(async (form) => {
+    if (form.get('next') !== form.get('again')) throw new Error('The two new passwords are not the same.')
+    await api.changePassword({ current: String(form.get('current')), next: String(form.get('next')) })
+    toast('Your password was changed. Other sessions were ended.')
+    refresh('sessions')
+  })
+  return (
+    <Card title="Password">
+      <form onSubmit={onSubmit} className="stack">
+        <div className="grid-3">
+          <TextField label="Current password" name="current" type="password" autoComplete="current-password" required />
+          <TextField
+            label="New password"
+            name="next"
+            type="password"
+            autoComplete="new-password"
+            minLength={PASSWORD_MIN}
+            maxLength={PASSWORD_MAX}
+            hint={`At least ${PASSWORD_MIN} characters.`}
+            required
+          />
+          <TextField label="New password again" name="again" type="password" autoComplete="new-password" required />
+        </div>
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button type="submit" busy={busy}>
+            Change password
+          </Button>
+        </div>
+      </form>
+    </Card>
+  )
+}
+
+/** Enough to tell one's own browsers apart; anything else is shown as it came. */
+function browserName(agent: string | null | undefined): string {
+  if (!agent) return 'Unknown browser'
+  const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/(\d+)/.exec(agent)
+  const system = /(Windows|Macintosh|Android|iPhone|iPad|Linux)/.exec(agent)
+  if (!browser) return agent.slice(0, 60)
+  const names: Record<string, string> = { Edg: 'Edge', OPR: 'Opera', Macintosh: 'Mac' }
+  const name = browser[1] ?? ''
+  const on = system?.[1] ?? ''
+  return `${names[name] ?? name} ${browser[2]}${on ? ` on ${names[on] ?? on}` : ''}`
+}

@@ -1,0 +1,59 @@
+import { useState } from 'react'
+import { ApiError, api } from '../api.ts'
+import { forgetAll } from '../query.ts'
+import { Link, navigate } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Note } from '../ui/page.tsx'
+import { Fault } from '../ui/state.tsx'
+import { toast } from '../ui/toast.tsx'
+import { Gate, PASSWORD_MAX, PASSWORD_MIN, tokenOfAddress, useSubmit } from './gate.tsx'
+
+export function Setup() {
+  const [token] = useState(tokenOfAddress)
+  const { busy, error, onSubmit } = useSubmit(async (form) => {
+    const email = String(form.get('email'))
+    const password = String(form.get('password'))
+    if (password !== form.get('again')) throw new Error('The two passwords are not the same.')
+    await api.setUp({ token, email, password })
+    forgetAll()
+    await api.session().catch(async (problem) => {
+      if (problem instanceof ApiError && problem.status === 401) await api.logIn({ email, password })
+      else throw problem
+    })
+    toast('Welcome. You are the operator of this gateway.')
+    navigate('/', { replace: true })
+  })
+  return (
+    <Gate
+      title="Set up Tollgate"
+      lead="Create the operator’s login. The operator sees every account, the catalogue and the vendors."
+      foot={<Link to="/login">I already have a login</Link>}
+    >
+      {token ? (
+        <form onSubmit={onSubmit}>
+          <TextField label="Email" name="email" type="email" autoComplete="username" required autoFocus />
+          <TextField
+            label="Password"
+            name="password"
+            type="password"
+            autoComplete="new-password"
+            minLength={PASSWORD_MIN}
+            maxLength={PASSWORD_MAX}
+            hint={`At least ${PASSWORD_MIN} characters. A few words in a row are easy to keep in mind.`}
+            required
+          />
+          <TextField label="Password again" name="again" type="password" autoComplete="new-password" required />
+          {error ? <Fault error={error} /> : null}
+          <Button type="submit" look="primary" busy={busy}>
+            Create the operator’s login
+          </Button>
+        </form>
+      ) : (
+        <Note tone="warn">
+          This address is missing its one-time token. Open the whole link that the gateway printed when it started.
+        </Note>
+      )}
+    </Gate>
+  )
+}

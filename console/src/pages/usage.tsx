@@ -1,0 +1,192 @@
+import { useState } from 'react'
+import { api, type UsageFilter } from '../api.ts'
+import { formatCompact, formatMs } from '../format.ts'
+import { UNIT_NAMES } from '../pricing.ts'
+import { useList, useQuery } from '../query.ts'
+import { Link, setQuery, usePlace } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
+import { Amount, Badge, Card, Page, When } from '../ui/page.tsx'
+import { Empty, Loaded, More } from '../ui/state.tsx'
+import { Table } from '../ui/table.tsx'
+import type { UsageRow } from '../wire.ts'
+import { saveCsv } from './csv.ts'
+
+export function UsagePage({ account }: { account: string }) {
+  return (
+    <Page title="Usage" lead="Every call with what it consumed and what it cost. Open one to see its arithmetic.">
+      <UsagePanel account={account} />
+    </Page>
+  )
+}
+
+const FILTERS = ['from', 'to', 'product', 'key', 'outcome'] as const
+
+export function UsagePanel({ account }: { account: string }) {
+  const { query } = usePlace()
+  const chosen = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]))
+  const filter: UsageFilter = {
+    ...chosen,
+    from: dayStart(chosen.from, 0),
+    to: dayStart(chosen.to, 1),
+  }
+  const filtered = FILTERS.some((name) => chosen[name])
+  const list = useList(`usage/${account}/${JSON.stringify(filter)}`, (cursor, signal) =>
+    api.usage(account, { ...filter, cursor, limit: 50 }, signal),
+  )
+  const [saving, setSaving] = useState(false)
+  return (
+    <>
+      <div className="row-spread">
+        <UsageFilters account={account} chosen={chosen} />
+        <Button
+          icon="download"
+          busy={saving}
+          onClick={async () => {
+            setSaving(true)
+            await saveCsv(() => api.csv(account, 'usage', filter), `usage-${account}.csv`)
+            setSaving(false)
+          }}
+        >
+          CSV
+        </Button>
+      </div>
+      <Card flush>
+        <Loaded query={list}>
+          {(rows) =>
+            rows.length === 0 ? (
+              <Empty
+                icon="usage"
+                title={filtered ? 'No calls match' : 'No calls yet'}
+                action={
+                  filtered ? (
+                    <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
+                      Clear the filters
+                    </Button>
+                  ) : null
+                }
+              >
+                <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
+              </Empty>
+            ) : (
+              <UsageTable account={account} rows={rows} />
+            )
+          }
+        </Loaded>
+        <More list={list} />
+      </Card>
+    </>
+  )
+}
+
+function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilter }) {
+  const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  const products = [
+    ...(catalog.data?.models.map((model) => model.uid) ?? []),
+    ...(catalog.data?.endpoints.map((endpoint) => endpoint.id) ?? []),
+  ]
+  // What the address names stays selectable, also when the list does not have it.
+  if (chosen.product && !products.includes(chosen.product)) products.unshift(chosen.product)
+  return (
+    <div className="filters">
+      <TextField
+        label="From"
+        type="date"
+        value={chosen.from ?? ''}
+        max={chosen.to}
+        onText={(text) => setQuery({ from: text })}
+      />
+      <TextField
+        label="To"
+        type="date"
+        value={chosen.to ?? ''}
+        min={chosen.from}
+        onText={(text) => setQuery({ to: text })}
+      />
+      <SelectField label="Product" value={chosen.product ?? ''} onText={(text) => setQuery({ product: text })}>
+        <option value="">All</option>
+        {products.map((product) => (
+          <option key={product}>{product}</option>
+        ))}
+      </SelectField>
+      <SelectField label="Key" value={chosen.key ?? ''} onText={(text) => setQuery({ key: text })}>
+        <option value="">All</option>
+        {keys.data?.items.map((key) => (
+          <option key={key.id} value={key.id}>
+            {key.name}
+          </option>
+        ))}
+      </SelectField>
+      <SelectField label="Outcome" value={chosen.outcome ?? ''} onText={(text) => setQuery({ outcome: text })}>
+        <option value="">All</option>
+        <option value="settled">Charged</option>
+        <option value="released">Not charged</option>
+        <option value="expired">Expired</option>
+      </SelectField>
+    </div>
+  )
+}
+
+export function UsageTable({ account, rows }: { account: string; rows: readonly UsageRow[] }) {
+  const to = (row: UsageRow) => `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
+  return (
+    <Table
+      label="Calls"
+      rows={rows}
+      rowKey={(row) => row.id}
+      to={to}
+      columns={[
+        {
+          head: 'Product',
+          main: true,
+          cell: (row) => (
+            <Link to={to(row)} className="cell-link">
+              {row.product}
+            </Link>
+          ),
+        },
+        { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
+        { head: 'Key', cell: (row) => row.keyName ?? <span className="muted">console</span> },
+        { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
+        { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
+        { head: 'Duration', cell: (row) => formatMs(row.durationMs), right: true, wideOnly: true },
+        { head: 'Credits', cell: (row) => <Amount value={row.charged} />, right: true },
+      ]}
+    />
+  )
+}
+
+export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated'> }) {
+  const failed = row.status !== null && row.status >= 400
+  const tone = row.outcome === 'expired' ? 'warn' : failed ? 'bad' : row.outcome === 'settled' ? 'good' : 'calm'
+  const words = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
+  return (
+    <Badge tone={tone}>
+      {words[row.outcome] ?? row.outcome}
+      {failed ? ` · ${row.status}` : ''}
+      {row.estimated ? ' · estimated' : ''}
+    </Badge>
+  )
+}
+
+export function describeUnits(units: UsageRow['units']): string {
+  return (
+    Object.entries(units ?? {})
+      .filter(([, quantity]) => quantity)
+      .map(([unit, quantity]) => {
+        const words = UNIT_NAMES[unit]
+        return `${formatCompact(quantity ?? 0)} ${(quantity === 1 ? words?.one : words?.many) ?? unit}`
+      })
+      .join(', ')
+      .replaceAll(' tokens', '') || '–'
+  )
+}
+
+/** Whole days where the reader is. */
+function dayStart(day: string | undefined, daysLater: number): string | undefined {
+  if (!day || !/^\d{4}-\d\d-\d\d$/.test(day)) return undefined
+  const moment = new Date(`${day}T00:00:00`)
+  moment.setDate(moment.getDate() + daysLater)
+  return moment.toISOString()
+}

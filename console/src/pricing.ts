@@ -1,0 +1,72 @@
+// What a call would cost, from the public price list: the hint beside every button that spends credits.
+import { formatCredits, parseCredits } from './credits.ts'
+import type { PriceTier, Pricing } from './wire.ts'
+
+export const UNIT_NAMES: Record<string, { one: string; many: string; price: string }> = {
+  input: { one: 'input token', many: 'input tokens', price: 'Input, per million tokens' },
+  cachedInput: { one: 'cached input token', many: 'cached input tokens', price: 'Cached input, per million tokens' },
+  cacheWrite: { one: 'cache write token', many: 'cache write tokens', price: 'Cache write, per million tokens' },
+  output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
+  image: { one: 'image', many: 'images', price: 'Per image' },
+  second: { one: 'second', many: 'seconds', price: 'Per second of video' },
+  call: { one: 'call', many: 'calls', price: 'Per call' },
+  row: { one: 'row', many: 'rows', price: 'Per row returned' },
+}
+
+export const PRICE_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output', 'image', 'second', 'call', 'row'] as const
+export type PriceUnit = (typeof PRICE_UNITS)[number]
+
+const PER_MILLION: ReadonlySet<PriceUnit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
+
+export type Quantities = Partial<Record<PriceUnit, number>>
+
+/** The first tier that holds for this call, as the gateway picks it. */
+export function tierFor(
+  pricing: Pricing,
+  attributes: Record<string, string>,
+  inputTokens: number,
+): PriceTier | undefined {
+  return pricing.tiers.find(
+    (tier) =>
+      (tier.upTo === undefined || inputTokens <= tier.upTo) &&
+      Object.entries(tier.when ?? {}).every(([name, value]) => attributes[name] === value),
+  )
+}
+
+/** Millionths of a credit, rounded up once; undefined when the tier does not price what is consumed. */
+export function priceOf(tier: PriceTier | undefined, quantities: Quantities): bigint | undefined {
+  if (!tier) return undefined
+  let total = 0n
+  for (const unit of PRICE_UNITS) {
+    const quantity = quantities[unit] ?? 0
+    if (quantity === 0) continue
+    const rate = tier[unit] === undefined ? undefined : parseCredits(tier[unit])
+    if (rate === undefined) return undefined
+    total += BigInt(Math.ceil(quantity)) * rate * (PER_MILLION.has(unit) ? 1n : 1_000_000n)
+  }
+  return (total + 999_999n) / 1_000_000n
+}
+
+/** Four characters to a token is the usual rule of thumb, and errs on the high side for English. */
+export function guessTokens(text: string): number {
+  return Math.ceil(text.length / 4)
+}
+
+/** "2.5 in · 10 out /M", "0.04 /image", "1 /call": short enough for a table cell. */
+export function priceSummary(pricing: Pricing | null): string {
+  const tier = pricing?.tiers[0]
+  if (!pricing || !tier) return 'No price'
+  const parts: string[] = []
+  if (tier.input !== undefined && tier.output !== undefined)
+    parts.push(`${formatCredits(tier.input)} in · ${formatCredits(tier.output)} out per M tokens`)
+  else if (tier.output !== undefined) parts.push(`${formatCredits(tier.output)} per M output tokens`)
+  for (const unit of ['image', 'second', 'call', 'row'] as const)
+    if (tier[unit] !== undefined) parts.push(`${formatCredits(tier[unit])} per ${unit}`)
+  return `${pricing.tiers.length > 1 ? 'from ' : ''}${parts.join(' + ')}`
+}
+
+export function describeTier(tier: PriceTier): string {
+  const parts = Object.entries(tier.when ?? {}).map(([name, value]) => `${name} ${value}`)
+  if (tier.upTo !== undefined) parts.push(`up to ${tier.upTo.toLocaleString('en')} input tokens`)
+  return parts.length ? parts.join(', ') : 'everything else'
+}

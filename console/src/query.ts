@@ -1,0 +1,130 @@
+// Reading from the server: what was read before is shown at once while it is read anew. The memory lives as long as the
+// page and is emptied at sign-out; nothing of it is written to the browser's storage.
+import { useCallback, useEffect, useEffectEvent, useState } from 'react'
+
+const memory = new Map<string, unknown>()
+const watchers = new Map<string, Set<() => void>>()
+
+export function forgetAll(): void {
+  memory.clear()
+}
+
+/** Everything whose key starts like this is read again where it is on screen, and forgotten where it is not. */
+export function refresh(...prefixes: string[]): void {
+  const stale = (key: string) => prefixes.some((prefix) => key.startsWith(prefix))
+  for (const key of [...memory.keys()]) if (stale(key) && !watchers.get(key)?.size) memory.delete(key)
+  for (const [key, runs] of watchers) if (stale(key)) for (const run of runs) run()
+}
+
+export interface Query<T> {
+  data: T | undefined
+  error: Error | undefined
+  /** A read is under way; with `data` it is a refresh. */
+  busy: boolean
+  reload: () => void
+}
+
+interface State<T> {
+  key: string | undefined
+  data?: T
+  error?: Error | undefined
+  busy: boolean
+}
+
+/** An undefined key reads nothing. `everyMs` reads again while the page is visible. */
+export function useQuery<T>(
+  key: string | undefined,
+  read: (signal: AbortSignal) => Promise<T>,
+  options: { everyMs?: number | undefined } = {},
+): Query<T> {
+  const [state, setState] = useState<State<T>>({ key: undefined, busy: false })
+  const [round, setRound] = useState(0)
+  const reload = useCallback(() => setRound((count) => count + 1), [])
+  const readNow = useEffectEvent(read)
+
+  useEffect(() => {
+    if (key === undefined) return
+    const runs = watchers.get(key) ?? new Set()
+    watchers.set(key, runs.add(reload))
+    return () => {
+      runs.delete(reload)
+      if (runs.size === 0) watchers.delete(key)
+    }
+  }, [key, reload])
+
+  useEffect(() => {
+    if (key === undefined) return
+    const aborter = new AbortController()
+    void round
+    setState((old) => ({ ...(old.key === key ? old : {}), key, busy: true }))
+    readNow(aborter.signal).then(
+      (data) => {
+        if (aborter.signal.aborted) return
+        memory.set(key, data)
+        setState({ key, data, error: undefined, busy: false })
+      },
+      (error: Error) => {
+        if (!aborter.signal.aborted) setState((old) => ({ ...old, key, error, busy: false }))
+      },
+    )
+    return () => aborter.abort()
+  }, [key, round])
+
+  useEffect(() => {
+    if (!options.everyMs || key === undefined) return
+    const timer = window.setInterval(() => {
+      if (document.visibilityState === 'visible') reload()
+    }, options.everyMs)
+    return () => window.clearInterval(timer)
+  }, [options.everyMs, key, reload])
+
+  const current = state.key === key
+  const known = key === undefined ? undefined : (memory.get(key) as T | undefined)
+  return {
+    data: current ? (state.data ?? known) : known,
+    error: current ? state.error : undefined,
+    busy: key !== undefined && (!current || state.busy),
+    reload,
+  }
+}
+
+export interface List<T> extends Query<T[]> {
+  more: (() => void) | undefined
+  moreBusy: boolean
+}
+
+interface Tail<T> {
+  head: unknown
+  items: T[]
+  next: string | null
+  busy: boolean
+  error?: Error | undefined
+}
+
+/** A long list, a page at a time. A refresh reads the first page again and drops the rest. */
+export function useList<T>(
+  key: string | undefined,
+  read: (cursor: string | undefined, signal?: AbortSignal) => Promise<{ items: T[]; next: string | null }>,
+): List<T> {
+  const head = useQuery(key, (signal) => read(undefined, signal))
+  const [tail, setTail] = useState<Tail<T>>()
+  const following = tail && tail.head === head.data ? tail : undefined
+  const next = following ? following.next : (head.data?.next ?? null)
+  const more = () => {
+    if (next === null || following?.busy) return
+    const before = following?.items ?? []
+    setTail({ head: head.data, items: before, next, busy: true })
+    read(next).then(
+      (page) => setTail({ head: head.data, items: [...before, ...page.items], next: page.next, busy: false }),
+      (error: Error) => setTail({ head: head.data, items: before, next, busy: false, error }),
+    )
+  }
+  return {
+    data: head.data && [...head.data.items, ...(following?.items ?? [])],
+    error: head.error ?? following?.error,
+    busy: head.busy,
+    reload: head.reload,
+    more: next === null ? undefined : more,
+    moreBusy: following?.busy ?? false,
+  }
+}

@@ -1,0 +1,77 @@
+// Client routing on the History API, below /console. Links are real anchors, so opening in a new tab, copying and
+// reloading work as everywhere else.
+import { type ComponentProps, type MouseEvent, useSyncExternalStore } from 'react'
+
+export const BASE = '/console'
+
+const listeners = new Set<() => void>()
+
+function subscribe(run: () => void): () => void {
+  listeners.add(run)
+  window.addEventListener('popstate', run)
+  return () => {
+    listeners.delete(run)
+    window.removeEventListener('popstate', run)
+  }
+}
+
+export interface Place {
+  /** Without the base: `/a/acc_1/keys`. */
+  path: string
+  query: URLSearchParams
+}
+
+export function usePlace(): Place {
+  const href = useSyncExternalStore(subscribe, () => window.location.pathname + window.location.search)
+  const url = new URL(href, window.location.origin)
+  return { path: url.pathname.slice(BASE.length) || '/', query: url.searchParams }
+}
+
+export function navigate(to: string, options: { replace?: boolean } = {}): void {
+  const samePage = window.location.pathname === new URL(BASE + to, window.location.origin).pathname
+  if (options.replace) window.history.replaceState(null, '', BASE + to)
+  else window.history.pushState(null, '', BASE + to)
+  for (const run of listeners) run()
+  if (!samePage) window.scrollTo(0, 0)
+}
+
+/** Writes filters into the address, so that a filtered list can be reloaded, shared and gone back to. */
+export function setQuery(changes: Record<string, string | undefined>): void {
+  const query = new URLSearchParams(window.location.search)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) query.set(name, value)
+    else query.delete(name)
+  }
+  const search = query.toString()
+  navigate(`${window.location.pathname.slice(BASE.length)}${search ? `?${search}` : ''}`, { replace: true })
+}
+
+export function Link({ to, onClick, ...rest }: { to: string } & Omit<ComponentProps<'a'>, 'href'>) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event)
+    if (event.defaultPrevented || event.button !== 0) return
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    navigate(to)
+  }
+  return <a href={BASE + to} onClick={follow} {...rest} />
+}
+
+/** `match('/a/:account/keys', path)` → the parameters, or undefined. */
+export function match(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split('/').filter(Boolean)
+  const given = path.split('/').filter(Boolean)
+  if (wanted.length !== given.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? ''
+    if (part.startsWith(':')) {
+      try {
+        params[part.slice(1)] = decodeURIComponent(value)
+      } catch {
+        return undefined
+      }
+    } else if (part !== value) return undefined
+  }
+  return params
+}

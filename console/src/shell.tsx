@@ -1,0 +1,252 @@
+// The frame around every page: navigation at the side, on phones at the bottom and in a sheet.
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { AccountPicker } from './account-picker.tsx'
+import { api } from './api.ts'
+import { useQuery } from './query.ts'
+import { Link, match, usePlace } from './router.tsx'
+import { lastAccount, rememberAccount, signOut, useMayManage, useSession } from './session.tsx'
+import { setTheme, type Theme, useTheme } from './theme.ts'
+import { IconButton } from './ui/button.tsx'
+import { Dialog } from './ui/dialog.tsx'
+import { Segments } from './ui/field.tsx'
+import { Icon, type IconName, Mark } from './ui/icon.tsx'
+
+interface Door {
+  to: string
+  label: string
+  icon: IconName
+}
+
+export function Shell({ children }: { children: ReactNode }) {
+  const { path } = usePlace()
+  const [menu, setMenu] = useState(false)
+  const [picking, setPicking] = useState(false)
+  const main = useRef<HTMLElement>(null)
+  const firstPath = useRef(path)
+  const account = useCurrentAccount(path)
+  const doors = useDoors(account.id)
+
+  // After following a link the focus goes to the new page, so that a screen reader reads it and Tab starts there.
+  useEffect(() => {
+    if (firstPath.current === path) return
+    firstPath.current = path
+    setMenu(false)
+    const heading = main.current?.querySelector<HTMLElement>('h1')
+    ;(heading ?? main.current)?.focus({ preventScroll: true })
+  }, [path])
+
+  const current = (door: Door) => (isCurrent(door.to, path) ? ('page' as const) : undefined)
+  const choose = () => {
+    setMenu(false)
+    setPicking(true)
+  }
+  const navigation = (
+    <SideNav account={account.name} doors={doors} current={current} onPick={account.mayPick ? choose : undefined} />
+  )
+
+  return (
+    <div className="shell">
+      <a href="#main" className="skip">
+        Skip to content
+      </a>
+      <aside className="side" aria-label="Sidebar">
+        {navigation}
+      </aside>
+      <header className="top">
+        <Link to="/" aria-label="Tollgate, start">
+          <Mark size={28} />
+        </Link>
+        <button type="button" className="top-account" onClick={choose} disabled={!account.mayPick}>
+          <span>{account.name ?? 'Choose an account'}</span>
+          {account.mayPick ? <Icon name="down" size={14} /> : null}
+        </button>
+        <IconButton icon="menu" label="Menu" onClick={() => setMenu(true)} />
+      </header>
+      <main id="main" className="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+      <nav className="dock" aria-label="Main, short">
+        {doors.dock.map((door) => (
+          <Link key={door.to} to={door.to} className="dock-link" aria-current={current(door)}>
+            <Icon name={door.icon} size={20} />
+            {door.label}
+          </Link>
+        ))}
+        <button type="button" className="dock-link" onClick={() => setMenu(true)}>
+          <Icon name="more" size={20} />
+          More
+        </button>
+      </nav>
+      {menu ? (
+        <Dialog title="Menu" sheet onClose={() => setMenu(false)}>
+          <div className="side">{navigation}</div>
+        </Dialog>
+      ) : null}
+      {picking ? <AccountPicker onClose={() => setPicking(false)} current={account.id} /> : null}
+    </div>
+  )
+}
+
+function SideNav({
+  account,
+  doors,
+  current,
+  onPick,
+}: {
+  account: string | undefined
+  doors: Doors
+  current: (door: Door) => 'page' | undefined
+  onPick: (() => void) | undefined
+}) {
+  const { user } = useSession()
+  const theme = useTheme()
+  const group = (title: string, list: readonly Door[]) =>
+    list.length === 0 ? null : (
+      <nav className="nav-group" aria-label={title}>
+        <p className="nav-title">{title}</p>
+        <ul>
+          {list.map((door) => (
+            <li key={door.to}>
+              <Link to={door.to} className="nav-link" aria-current={current(door)}>
+                <Icon name={door.icon} />
+                {door.label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+    )
+  return (
+    <>
+      <Link to="/" className="brand">
+        <Mark /> Tollgate
+      </Link>
+      <div className="side-scroll">
+        {onPick ? (
+          <button type="button" className="switcher" onClick={onPick}>
+            <span className="switcher-label">Account</span>
+            <span className="switcher-name">{account ?? 'Choose one'}</span>
+            <Icon name="swap" size={16} />
+          </button>
+        ) : null}
+        {group(onPick ? 'Use' : (account ?? 'Account'), doors.account)}
+        {group('Operate', doors.operator)}
+      </div>
+      <div className="side-foot">
+        <Link to="/profile" className="who" aria-current={current({ to: '/profile', label: '', icon: 'user' })}>
+          <span className="who-face" aria-hidden="true">
+            {user.email.slice(0, 1)}
+          </span>
+          <span className="who-text">
+            <span>{user.email}</span>
+            <span className="who-role">{user.role === 'operator' ? 'Operator' : 'Profile'}</span>
+          </span>
+        </Link>
+        <a href="/docs" className="nav-link">
+          <Icon name="docs" /> API reference
+        </a>
+        <button type="button" className="nav-link nav-button" onClick={() => void signOut()}>
+          <Icon name="leave" /> Sign out
+        </button>
+        <ThemeSwitch theme={theme} />
+      </div>
+    </>
+  )
+}
+
+export function ThemeSwitch({ theme }: { theme: Theme }) {
+  const option = (value: Theme, icon: IconName, label: string) => ({
+    value,
+    label: (
+      <>
+        <Icon name={icon} size={15} />
+        <span className="sr-only">{label}</span>
+      </>
+    ),
+  })
+  return (
+    <div className="theme-switch">
+      <Segments
+        label="Theme"
+        value={theme}
+        options={[
+          option('auto', 'auto', 'Like the system'),
+          option('light', 'sun', 'Light'),
+          option('dark', 'moon', 'Dark'),
+        ]}
+        onPick={setTheme}
+      />
+    </div>
+  )
+}
+
+interface Doors {
+  account: readonly Door[]
+  operator: readonly Door[]
+  dock: readonly Door[]
+}
+
+function useDoors(accountId: string | undefined): Doors {
+  const { user } = useSession()
+  const mayManage = useMayManage(accountId ?? '')
+  const base = `/a/${encodeURIComponent(accountId ?? '')}`
+  const account: Door[] = accountId
+    ? [
+        { to: base, label: 'Overview', icon: 'overview' },
+        { to: `${base}/playground`, label: 'Playground', icon: 'play' },
+        { to: `${base}/models`, label: 'Models', icon: 'models' },
+        { to: `${base}/keys`, label: 'Keys', icon: 'key' },
+        { to: `${base}/usage`, label: 'Usage', icon: 'usage' },
+        { to: `${base}/jobs`, label: 'Jobs', icon: 'jobs' },
+        { to: `${base}/statement`, label: 'Statement', icon: 'statement' },
+        ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),
+      ]
+    : []
+  const operator: Door[] =
+    user.role === 'operator'
+      ? [
+          { to: '/operator/accounts', label: 'Accounts', icon: 'accounts' },
+          { to: '/operator/catalogue', label: 'Catalogue', icon: 'catalogue' },
+          { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
+          { to: '/operator/live', label: 'Live requests', icon: 'live' },
+          { to: '/operator/ledger', label: 'Ledger check', icon: 'ledger' },
+          { to: '/operator/audit', label: 'Audit', icon: 'audit' },
+          { to: '/operator/system', label: 'System', icon: 'system' },
+        ]
+      : []
+  const first = accountId ? account.filter((door) => /Overview|Playground|Keys|Usage/.test(door.label)) : []
+  return { account, operator, dock: first.length ? first : operator.slice(0, 4) }
+}
+
+function isCurrent(to: string, path: string): boolean {
+  // The overview's address is the beginning of all the others.
+  if (/^\/a\/[^/]+$/.test(to)) return path === to
+  return path === to || path.startsWith(`${to}/`)
+}
+
+/** The account of the address; on pages without one, the account that was open last. */
+function useCurrentAccount(path: string): { id: string | undefined; name: string | undefined; mayPick: boolean } {
+  const { user, accounts } = useSession()
+  const operator = user.role === 'operator'
+  const inPath = (
+    match('/a/:account', path) ??
+    match('/a/:account/:rest', path) ??
+    match('/a/:account/:rest/:more', path)
+  )?.account
+  useEffect(() => {
+    if (inPath) rememberAccount(inPath)
+  }, [inPath])
+  const last = lastAccount()
+  const id = inPath ?? (operator || accounts.some((entry) => entry.id === last) ? last : undefined) ?? accounts[0]?.id
+  const own = accounts.find((entry) => entry.id === id)
+  // Operators act on accounts that they are no member of; those are looked up by id.
+  const looked = useQuery(operator && id && !own ? `account/${id}` : undefined, (signal) =>
+    api.account(id ?? '', signal),
+  )
+  const gone = operator && !own && looked.error !== undefined && inPath === undefined
+  return {
+    id: gone ? undefined : id,
+    name: own?.name ?? looked.data?.name ?? (gone ? undefined : id),
+    mayPick: operator || accounts.length > 1,
+  }
+}

@@ -1,0 +1,219 @@
+// Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values are
+// shown beside the legend and announced.
+import { type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
+import { niceTicks, pickLabels } from './scale.ts'
+
+export interface Series {
+  name: string
+  values: readonly (number | null)[]
+  /** One of the palette's colours: 1 to 6, or `bad`. */
+  color: 1 | 2 | 3 | 4 | 5 | 6 | 'bad'
+}
+
+interface ChartProps {
+  title: string
+  /** One per point, in full: read with the values. */
+  labels: readonly string[]
+  /** The same, short enough for the axis. */
+  axis?: readonly string[]
+  series: readonly Series[]
+  kind: 'bars' | 'lines'
+  format: (value: number) => string
+  height?: number
+}
+
+const LEFT = 46
+const RIGHT = 6
+const TOP = 8
+const BOTTOM = 22
+
+export function Chart({ title, labels, axis = labels, series, kind, format, height = 190 }: ChartProps) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(600)
+  const [cursor, setCursor] = useState<number>()
+  const id = useId()
+
+  useEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.max(200, entry.contentRect.width)))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+
+  const count = labels.length
+  const sums = labels.map((_, index) => series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0))
+  const tops = kind === 'bars' ? sums : series.flatMap((one) => one.values.map((value) => value ?? 0))
+  const ticks = niceTicks(Math.max(0, ...tops), 4)
+  const ceiling = ticks.at(-1) ?? 1
+  const plotWidth = width - LEFT - RIGHT
+  const plotHeight = height - TOP - BOTTOM
+  const slot = plotWidth / Math.max(1, count)
+  const x = (index: number) => LEFT + slot * (index + 0.5)
+  const y = (value: number) => TOP + plotHeight * (1 - value / ceiling)
+
+  const point = (event: PointerEvent<SVGSVGElement>) => {
+    const left = event.currentTarget.getBoundingClientRect().left
+    const index = Math.floor((event.clientX - left - LEFT) / slot)
+    setCursor(index >= 0 && index < count ? index : undefined)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = {
+      ArrowRight: Math.min(count - 1, (cursor ?? -1) + 1),
+      ArrowLeft: Math.max(0, (cursor ?? count) - 1),
+      Home: 0,
+      End: count - 1,
+    }
+    const next = steps[event.key]
+    if (next === undefined) return
+    event.preventDefault()
+    setCursor(next)
+  }
+
+  const total = series.map((one) => one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0))
+  const summary = `${title}, ${labels[0] ?? ''} to ${labels.at(-1) ?? ''}. Use the arrow keys to read single values.`
+  const read = (one: Series) => (cursor === undefined ? undefined : one.values[cursor])
+
+  return (
+    <figure className="chart">
+      <figcaption className="chart-legend">
+        <span className="chart-at">{cursor === undefined ? title : labels[cursor]}</span>
+        {series.map((one, index) => {
+          const value = read(one)
+          return (
+            <span key={one.name} className="chart-key">
+              <span className={`chart-dot series-${one.color}`} aria-hidden="true" />
+              {one.name}
+              {cursor !== undefined ? (
+                <b>{value === null || value === undefined ? '–' : format(value)}</b>
+              ) : kind === 'bars' ? (
+                <b>{format(total[index] ?? 0)}</b>
+              ) : null}
+            </span>
+          )
+        })}
+      </figcaption>
+      <div
+        ref={frame}
+        className="chart-frame"
+        tabIndex={0}
+        role="group"
+        aria-roledescription="chart"
+        aria-label={summary}
+        onKeyDown={onKeyDown}
+        onBlur={() => setCursor(undefined)}
+      >
+        <svg
+          width={width}
+          height={height}
+          aria-hidden="true"
+          onPointerMove={point}
+          onPointerDown={point}
+          onPointerLeave={() => setCursor(undefined)}
+        >
+          {ticks.map((tick) => (
+            <g key={tick}>
+              <line className="chart-grid" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+              <text className="chart-text" x={LEFT - 8} y={y(tick) + 4} textAnchor="end">
+                {format(tick)}
+              </text>
+            </g>
+          ))}
+          {pickLabels(axis, Math.floor(plotWidth / 74)).map(({ index, label, anchor }) => (
+            <text key={index} className="chart-text" x={x(index)} y={height - 5} textAnchor={anchor}>
+              {label}
+            </text>
+          ))}
+          {cursor === undefined ? null : (
+            <rect className="chart-cursor" x={x(cursor) - slot / 2} y={TOP} width={slot} height={plotHeight} />
+          )}
+          {kind === 'bars'
+            ? labels.map((label, index) => {
+                let below = 0
+                return series.map((one) => {
+                  const value = one.values[index] ?? 0
+                  const from = below
+                  below += value
+                  if (value <= 0) return null
+                  const gap = Math.min(slot * 0.28, 6)
+                  return (
+                    <rect
+                      key={`${label}-${one.name}`}
+                      className={`series-${one.color}`}
+                      x={x(index) - slot / 2 + gap / 2}
+                      width={Math.max(1, slot - gap)}
+                      y={y(below)}
+                      height={Math.max(1, y(from) - y(below))}
+                      rx={Math.min(2, slot / 5)}
+                    />
+                  )
+                })
+              })
+            : series.map((one) => (
+                <g key={one.name} className={`series-${one.color}`}>
+                  <path className="chart-line" d={linePath(one.values, x, y)} />
+                  {one.values.map((value, index) =>
+                    value !== null && (index === cursor || count === 1) ? (
+                      <circle key={labels[index]} className="chart-point" cx={x(index)} cy={y(value)} r={3.5} />
+                    ) : null,
+                  )}
+                </g>
+              ))}
+        </svg>
+      </div>
+      <p className="sr-only" role="status" id={id}>
+        {cursor === undefined
+          ? ''
+          : `${labels[cursor]}: ${series.map((one) => `${one.name} ${read(one) === null || read(one) === undefined ? 'none' : format(read(one) as number)}`).join(', ')}`}
+      </p>
+    </figure>
+  )
+}
+
+/** A missing value breaks the line; a lone value gets a stroke of its own so that it can be seen. */
+function linePath(
+  values: readonly (number | null)[],
+  x: (index: number) => number,
+  y: (value: number) => number,
+): string {
+  let path = ''
+  let drawing = false
+  for (const [index, value] of values.entries()) {
+    if (value === null) {
+      drawing = false
+      continue
+    }
+    const at = `${x(index).toFixed(1)} ${y(value).toFixed(1)}`
+    const alone = !drawing && (values[index + 1] ?? null) === null
+    path += `${drawing ? 'L' : 'M'}${at}${alone ? 'h.1' : ''}`
+    drawing = true
+  }
+  return path
+}
+
+/** Shares of a whole as bars with their names: readable where a pie is not. */
+export function BarList({
+  label,
+  rows,
+}: {
+  label: string
+  rows: readonly { name: string; value: number; shown: string; note?: string }[]
+}) {
+  const top = Math.max(...rows.map((row) => Math.abs(row.value)), 0)
+  return (
+    <ul className="bars" aria-label={label}>
+      {rows.map((row) => (
+        <li key={row.name}>
+          <span className="bars-name">{row.name}</span>
+          <span className="bars-value">
+            {row.shown}
+            {row.note ? <span className="muted"> {row.note}</span> : null}
+          </span>
+          <span className="bars-track" aria-hidden="true">
+            <span style={{ width: `${top > 0 ? Math.max(0.5, (Math.abs(row.value) / top) * 100) : 0}%` }} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,164 @@
+// The parts that pages are made of.
+import { type ReactNode, useEffect, useId, useSyncExternalStore } from 'react'
+import { formatCredits } from '../credits.ts'
+import { formatAgo, formatTime } from '../format.ts'
+import { Link } from '../router.tsx'
+import { Icon } from './icon.tsx'
+
+export function Page({
+  title,
+  lead,
+  actions,
+  back,
+  children,
+}: {
+  title: string
+  lead?: ReactNode
+  actions?: ReactNode
+  back?: { to: string; label: string }
+  children: ReactNode
+}) {
+  useEffect(() => {
+    document.title = `${title} · Tollgate`
+  }, [title])
+  return (
+    <div className="page">
+      <header className="page-head">
+        <div className="page-title">
+          {back ? (
+            <Link to={back.to} className="back">
+              <Icon name="left" size={14} /> {back.label}
+            </Link>
+          ) : null}
+          <h1 tabIndex={-1}>{title}</h1>
+          {lead ? <p className="lead">{lead}</p> : null}
+        </div>
+        {actions ? <div className="page-actions">{actions}</div> : null}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+export function Card({
+  title,
+  lead,
+  actions,
+  children,
+  flush,
+}: {
+  title?: string
+  lead?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+  /** The content reaches the card's edges: tables. */
+  flush?: boolean
+}) {
+  const id = useId()
+  return (
+    <section className={flush ? 'card card-flush' : 'card'} aria-labelledby={title ? id : undefined}>
+      {title ? (
+        <header className="card-head">
+          <div>
+            <h2 id={id}>{title}</h2>
+            {lead ? <p className="card-lead">{lead}</p> : null}
+          </div>
+          {actions ? <div className="card-actions">{actions}</div> : null}
+        </header>
+      ) : null}
+      {children}
+    </section>
+  )
+}
+
+export function Stat({ label, value, note }: { label: string; value: ReactNode; note?: ReactNode }) {
+  return (
+    <div className="stat">
+      <dt>{label}</dt>
+      <dd>
+        <span className="stat-value">{value}</span>
+        {note ? <span className="stat-note">{note}</span> : null}
+      </dd>
+    </div>
+  )
+}
+
+export function Stats({ children }: { children: ReactNode }) {
+  return <dl className="stats">{children}</dl>
+}
+
+export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm'
+
+export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {
+  return <span className={`badge badge-${tone}`}>{children}</span>
+}
+
+export function Facts({ items }: { items: readonly (readonly [string, ReactNode] | false)[] }) {
+  return (
+    <dl className="facts">
+      {items
+        .filter((item) => item !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}
+
+/** Exact credits; the unit is said once by the heading around it, or here. */
+export function Amount({ value, unit, decimals }: { value: string | bigint; unit?: boolean; decimals?: number }) {
+  return (
+    <span className="amount" title={decimals === undefined ? undefined : `${formatCredits(value)} credits`}>
+      {formatCredits(value, decimals)}
+      {unit ? <span className="amount-unit"> credits</span> : null}
+    </span>
+  )
+}
+
+const ticks = new Set<() => void>()
+let nowMs = Date.now()
+window.setInterval(() => {
+  nowMs = Date.now()
+  for (const run of ticks) run()
+}, 15_000)
+
+/** The wall clock, refreshed every quarter of a minute: for texts such as "3 minutes ago". */
+export function useNow(): number {
+  return useSyncExternalStore(
+    (run) => {
+      ticks.add(run)
+      return () => ticks.delete(run)
+    },
+    () => nowMs,
+  )
+}
+
+export function Ago({ at, none = '–' }: { at: string | null | undefined; none?: string }) {
+  const now = useNow()
+  if (!at) return <span className="muted">{none}</span>
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {formatAgo(at, Math.max(now, 0))}
+    </time>
+  )
+}
+
+export function When({ at }: { at: string }) {
+  return (
+    <time dateTime={at} className="when">
+      {formatTime(at)}
+    </time>
+  )
+}
+
+export function Note({ tone = 'info', children }: { tone?: 'info' | 'warn'; children: ReactNode }) {
+  return (
+    <div className={`note note-${tone}`}>
+      <Icon name={tone === 'warn' ? 'warning' : 'info'} size={16} />
+      <div>{children}</div>
+    </div>
+  )
+}

@@ -1,0 +1,128 @@
+// The states that every reading page has: loading, failed, empty, and more to come.
+import { Component, type ReactNode } from 'react'
+import { ApiError } from '../api.ts'
+import type { List, Query } from '../query.ts'
+import { Button } from './button.tsx'
+import { Icon, type IconName } from './icon.tsx'
+
+export function Skeleton({ lines = 3, tall }: { lines?: number; tall?: boolean }) {
+  return (
+    <div className={tall ? 'skeleton skeleton-tall' : 'skeleton'} role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} className="skeleton-line" />
+      ))}
+    </div>
+  )
+}
+
+export function Empty({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconName
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+}) {
+  return (
+    <div className="empty">
+      <span className="empty-icon">
+        <Icon name={icon} size={24} />
+      </span>
+      <p className="empty-title">{title}</p>
+      {children ? <div className="empty-text">{children}</div> : null}
+      {action ? <div className="empty-action">{action}</div> : null}
+    </div>
+  )
+}
+
+/** What went wrong in the server's own words, with the id that its operator can search for. */
+export function Fault({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
+  const known = error instanceof ApiError ? error : undefined
+  return (
+    <div className="fault" role="alert">
+      <Icon name="warning" />
+      <div className="fault-text">
+        <p>{error.message}</p>
+        {known && (known.code !== undefined || known.requestId) ? (
+          <p className="fault-detail">
+            {[known.status ? `HTTP ${known.status}` : '', known.code === undefined ? '' : `code ${known.code}`]
+              .filter(Boolean)
+              .join(', ')}
+            {known.requestId ? (
+              <>
+                {' '}
+                · request <code>{known.requestId}</code>
+              </>
+            ) : null}
+          </p>
+        ) : null}
+      </div>
+      {retry ? (
+        <Button small icon="refresh" onClick={retry}>
+          Try again
+        </Button>
+      ) : null}
+    </div>
+  )
+}
+
+/** Shows what is known; a failed refresh keeps the old data on screen and says so above it. */
+export function Loaded<T>({
+  query,
+  children,
+  skeleton,
+}: {
+  query: Query<T>
+  children: (data: T) => ReactNode
+  skeleton?: ReactNode
+}) {
+  return (
+    <>
+      {query.error ? <Fault error={query.error} retry={query.reload} /> : null}
+      {query.data !== undefined ? children(query.data) : query.error ? null : (skeleton ?? <Skeleton lines={5} />)}
+    </>
+  )
+}
+
+export function More<T>({ list }: { list: List<T> }) {
+  if (!list.more) return null
+  return (
+    <div className="more">
+      <Button onClick={list.more} busy={list.moreBusy}>
+        Load more
+      </Button>
+    </div>
+  )
+}
+
+/** The last net: a page that breaks leaves the menu standing. */
+export class Net extends Component<{ children: ReactNode }, { error: Error | undefined }> {
+  override state: { error: Error | undefined } = { error: undefined }
+
+  static getDerivedStateFromError(error: Error) {
+    return { error }
+  }
+
+  override render() {
+    if (!this.state.error) return this.props.children
+    return (
+      <Empty
+        icon="warning"
+        title="This page could not be shown"
+        action={
+          <Button look="primary" icon="refresh" onClick={() => window.location.reload()}>
+            Reload
+          </Button>
+        }
+      >
+        <p>The console may have been updated since it was opened. Reloading usually helps.</p>
+        <p>
+          <code>{this.state.error.message}</code>
+        </p>
+      </Empty>
+    )
+  }
+}

@@ -1,0 +1,84 @@
+// A table on wide screens; on narrow ones each row becomes a card that names its own columns. The roles are written out
+// because browsers drop a table's meaning when its display changes.
+import type { ReactNode } from 'react'
+import { navigate } from '../router.tsx'
+
+export interface Column<Row> {
+  head: string
+  cell: (row: Row) => ReactNode
+  /** Numbers stand right, so that their digits line up. */
+  right?: boolean
+  /** The row's name: heads the card on narrow screens. */
+  main?: boolean
+  /** Too much for a phone. */
+  wideOnly?: boolean
+  /** Never breaks. */
+  tight?: boolean
+}
+
+export function Table<Row>({
+  label,
+  rows,
+  columns,
+  rowKey,
+  to,
+  dim,
+}: {
+  label: string
+  rows: readonly Row[]
+  columns: readonly (Column<Row> | false)[]
+  rowKey: (row: Row) => string
+  /** Where a click on the row leads; the row's main cell should hold a real link to the same place. */
+  to?: (row: Row) => string | undefined
+  dim?: (row: Row) => boolean
+}) {
+  const shown = columns.filter((column) => column !== false)
+  return (
+    <div className="table-frame">
+      <table className="table" role="table" aria-label={label}>
+        <thead role="rowgroup">
+          <tr role="row">
+            {shown.map((column) => (
+              <th key={column.head} scope="col" role="columnheader" className={cellClass(column)}>
+                {column.head === 'Actions' ? <span className="sr-only">Actions</span> : column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => {
+            const target = to?.(row)
+            return (
+              <tr
+                key={rowKey(row)}
+                role="row"
+                className={`${target ? 'row-link' : ''}${dim?.(row) ? ' row-dim' : ''}`}
+                onClick={(event) => {
+                  const inner = (event.target as HTMLElement).closest('a, button, input, select, label, dialog')
+                  if (target && !inner && !window.getSelection()?.toString()) navigate(target)
+                }}
+              >
+                {shown.map((column) => (
+                  <td key={column.head} role="cell" data-head={column.head} className={cellClass(column)}>
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function cellClass(column: Column<never>): string | undefined {
+  const names = [
+    column.right ? 'cell-right' : '',
+    column.main ? 'cell-main' : '',
+    column.wideOnly ? 'cell-wide' : '',
+    column.tight ? 'cell-tight' : '',
+    column.head === 'Actions' ? 'cell-actions' : '',
+  ]
+  return names.filter(Boolean).join(' ') || undefined
+}
