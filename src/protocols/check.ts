@@ -18,6 +18,13 @@ export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** Without the members that are absent: null and undefined mean the same in these formats. */
+export function given<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value !== undefined && value !== null),
+  ) as Partial<T>
+}
+
 /** What was sent, shortly, for a message. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'

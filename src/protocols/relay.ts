@@ -1,6 +1,6 @@
 // The two ways a streamed answer travels. Same format at both doors: the bytes pass, and an observer looks at each event.
 // Different formats: events are read into neutral words and written anew.
-import type { Fault } from '../kernel/fault.ts'
+import { Fault } from '../kernel/fault.ts'
 import { readBlock, SseBlocks } from '../upstream/sse.ts'
 import type { StreamRelay, StreamState } from './protocol.ts'
 
@@ -92,11 +92,14 @@ function isNamed(block: string, firstLineEnd: number): boolean {
   )
 }
 
-/** The block without comments, ids and retries; a vendor's comments are its own affair. */
+/**
+ * The block without comments, ids and retries (a vendor's comments are its own affair), and with its data on one line:
+ * between lines of JSON there can only be space.
+ */
 function canonical(block: string): string {
   const event = readBlock(block)
   if (!event) return ''
-  const data = event.data.includes('\n') ? event.data.replaceAll('\n', '\ndata: ') : event.data
+  const data = event.data.replaceAll('\n', ' ')
   return event.event === undefined ? `data: ${data}\n\n` : `event: ${event.event}\ndata: ${data}\n\n`
 }
 
@@ -115,9 +118,18 @@ function isWhole(block: string): boolean {
 /** The data of a canonical block. */
 export function dataOf(block: string): string {
   const start = block.startsWith('event:') ? block.indexOf('\n') + 1 : 0
-  if (block.indexOf('\n', start) !== block.length - 2) return readBlock(block)?.data ?? ''
   const from = start + 5
   return block.slice(block.charCodeAt(from) === 0x20 ? from + 1 : from, -2)
+}
+
+/** The JSON of an event; undefined when it is empty. */
+export function readData(data: string): unknown {
+  if (data.trim() === '') return undefined
+  try {
+    return JSON.parse(data)
+  } catch (cause) {
+    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON', data: data.slice(0, 200) }, cause })
+  }
 }
 
 /** The name of a canonical block; undefined when it has none. */

@@ -1,12 +1,26 @@
 // The seam between the one path and the three text formats: a caller's body in, an ask out.
-import { invalid } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
-import { Fields, shown } from './check.ts'
-import { checkChat } from './openai-chat/check.ts'
-import { openChat } from './openai-chat/exchange.ts'
-import type { Ask, TextProtocolName, Traits } from './protocol.ts'
-import { estimateTokens } from './tokens.ts'
+import { checkPrompt } from './anthropic-messages/check.ts'
+import { anthropicMessages } from './anthropic-messages/format.ts'
+import { Fields, type Json, shown } from './check.ts'
+import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
+import type { CheckedAsk, TextFormat } from './format.ts'
+import { openaiChat } from './openai-chat/format.ts'
+import { openaiResponses } from './openai-responses/format.ts'
+import type { Answer, Ask, Exchange, OpenOptions, ProtocolName, Target, TextProtocolName, Traits } from './protocol.ts'
+import { ConvertRelay } from './reader.ts'
+import { PassRelay } from './relay.ts'
+import { estimateTokens, toUsage } from './tokens.ts'
 import { readTraits } from './traits.ts'
+import { readErrorText } from './vendor-words.ts'
+import { readWhole } from './whole.ts'
+
+const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+}
 
 /** What the catalogue says of a model, as far as asks depend on it. */
 export interface ModelFacts {
@@ -18,43 +32,184 @@ export interface ModelFacts {
     readonly outputTokensReserve: number
     readonly outputTokensFloor: number
   }
+  /** When given, what no route can serve is refused at once, before anything is held. */
+  readonly routes?: readonly { readonly protocol: ProtocolName; readonly serves?: readonly string[] | undefined }[]
 }
 
 export interface TextAsk extends Ask {
   readonly door: TextProtocolName
 }
 
+/** The prompt that a hold covers when some of it is kept at the vendor and the catalogue names no context size. */
+const CONTEXT_TOKENS_DEFAULT = 200_000
+
 /** The model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
-  const model = Object.hasOwn(json.value, 'model') ? json.value.model : undefined
-  if (model === undefined || model === null)
-    throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
+  const model = new Fields(json).get('model')
+  if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
   if (typeof model !== 'string' || model === '')
     throw invalid(`"model" must be a string, not ${shown(model)}.`, 'model')
   return model
 }
 
+/** Checks a request at one of the three doors. Nothing is sent and nothing is held for what this refuses. */
 export function readTextAsk(door: TextProtocolName, json: JsonText, model: ModelFacts): TextAsk {
   const traits = readTraits(model.traits)
-  const fields = new Fields(json)
-  const ask = checkChat(fields, traits)
+  const format = FORMATS[door]
+  const checked = format.check(new Fields(json), traits)
+  const needs =
+    door === 'openai-chat' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
+  const opening = new Opening(format, json, checked, model)
+  if (model.routes) opening.checkRoutes(model.routes, needs)
   const { limits } = model
-  const input = Math.min(
-    estimateTokens(json.value.messages) + estimateTokens(json.value.tools ?? ''),
-    limits.contextTokens ?? Number.MAX_SAFE_INTEGER,
-  )
   const perChoice = Math.min(
-    ask.tokensMax ?? limits.outputTokensReserve,
+    checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
   return {
     door,
     product: model.uid,
-    stream: ask.stream,
+    stream: checked.stream,
     price: {},
-    worst: { input, output: perChoice * ask.n },
-    ...(ask.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * ask.n } } : {}),
-    ...(ask.hasTools && traits.toolsNeed !== undefined ? { needs: [traits.toolsNeed] } : {}),
-    open: (target, options) => openChat({ json, ask, uid: model.uid, target, options }),
+    worst: { input: opening.inputTokens, output: perChoice * checked.n },
+    ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
+    ...(needs ? { needs } : {}),
+    open: (target, options) => opening.open(target, options),
   }
+}
+
+/** For /v1/messages/count_tokens: the estimate that a hold would be made with, two bytes of text a token. */
+export function countTokens(json: JsonText): number {
+  readModelName(json)
+  checkPrompt(new Fields(json))
+  return promptTokens(anthropicMessages, json.value)
+}
+
+function promptTokens(format: TextFormat, value: Json): number {
+  let sum = 0
+  for (const part of format.prompt(value)) if (part !== undefined && part !== null) sum += estimateTokens(part)
+  return sum
+}
+
+/** A checked request, ready to be opened towards any vendor. */
+class Opening {
+  readonly inputTokens: number
+  private readonly format: TextFormat
+  private readonly json: JsonText
+  private readonly checked: CheckedAsk
+  private readonly uid: string
+  private words: Dialogue | undefined
+
+  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, limits }: ModelFacts) {
+    this.format = format
+    this.json = json
+    this.checked = checked
+    this.uid = uid
+    const elsewhere = checked.inputElsewhere ? (limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT) : 0
+    this.inputTokens = Math.min(
+      promptTokens(format, json.value) + elsewhere,
+      limits.contextTokens ?? Number.MAX_SAFE_INTEGER,
+    )
+  }
+
+  /** Refuses what every route that could serve the ask would have to refuse. */
+  checkRoutes(routes: NonNullable<ModelFacts['routes']>, needs: readonly string[] | undefined): void {
+    const serving = needs ? routes.filter((route) => needs.every((need) => route.serves?.includes(need))) : []
+    const open = serving.length > 0 ? serving : routes
+    if (open.some((route) => route.protocol === this.format.name)) return
+    this.dialogue()
+  }
+
+  open(target: Target, options: OpenOptions): Exchange {
+    const back = FORMATS[target.protocol as TextProtocolName]
+    if (!back)
+      throw new Fault('internal', {
+        internal: { why: 'a text model has a route that does not speak text', protocol: target.protocol },
+      })
+    return back === this.format ? this.pass(target, options) : this.convert(back, target, options)
+  }
+
+  /** The same format at both doors. */
+  private pass(target: Target, options: OpenOptions): Exchange {
+    const { format, json, checked, uid } = this
+    const traits = readTraits(target.traits)
+    const body = format.pass(json, checked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
+    return this.exchange(format, target, options, {
+      body,
+      answer: (bytes) => format.passAnswer(bytes, uid, traits),
+      relay: () => new PassRelay(format.observe(uid, checked, traits)),
+    })
+  }
+
+  private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
+    const { format, checked, uid } = this
+    const traits = readTraits(target.traits)
+    const { outputTokensCap: cap } = options
+    const dialogue = this.dialogue()
+    const tokensMax = cap === undefined ? dialogue.tokensMax : Math.min(cap, dialogue.tokensMax ?? cap)
+    const asked = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
+    const facts: AnswerFacts = {
+      uid,
+      requestId: options.requestId,
+      createdSeconds: options.createdSeconds,
+      inputTokens: this.inputTokens,
+      includeUsage: checked.includeUsage,
+      request: this.json.value,
+    }
+    return this.exchange(back, target, options, {
+      body: JSON.stringify(back.writeRequest(asked, target.model, traits)),
+      answer(bytes): Answer {
+        const { value } = readWhole(bytes, 'utf8')
+        const reply = back.readReply(value, traits)
+        const outputChars = reply.parts.reduce(
+          (sum, part) => sum + (part.kind === 'call' ? part.input : part.text).length,
+          0,
+        )
+        return {
+          body: JSON.stringify(format.writeReply(reply, facts)),
+          contentType: 'application/json',
+          usage: toUsage(reply.tokens),
+          outputChars,
+        }
+      },
+      relay: () => new ConvertRelay(back.reader(traits), format.writer(facts)),
+    })
+  }
+
+  private dialogue(): Dialogue {
+    if (this.checked.n > 1) throw cannotConvert('n', 'more than one choice')
+    this.words ??= this.format.readDialogue(this.json.value)
+    return this.words
+  }
+
+  private exchange(
+    back: TextFormat,
+    target: Target,
+    options: OpenOptions,
+    way: { body: string; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
+  ): Exchange {
+    const { stream } = this.checked
+    return {
+      call: {
+        method: 'POST',
+        url: `${target.baseUrl}${back.path}`,
+        headers: {
+          ...back.headers(target, options),
+          ...target.headers,
+          'content-type': 'application/json',
+          accept: stream ? 'text/event-stream' : 'application/json',
+        },
+        body: way.body,
+      },
+      answer: way.answer,
+      ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
+      errorText: readErrorText,
+    }
+  }
+}
+
+function openStream(headers: Readonly<Record<string, string>>, relay: () => PassRelay | ConvertRelay) {
+  if (/^application\/json/i.test(headers['content-type'] ?? ''))
+    throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a request for a stream' } })
+  return relay()
 }

@@ -24,13 +24,21 @@ export interface TextTraits {
   readonly developerRole: boolean
   /** Request members that the model refuses although the contract allows them: left out. */
   readonly dropParams: readonly string[]
-  /** Keys of chat messages and of their parts that the model refuses: left out. */
+  /** Keys of chat messages, of their parts and of their tool calls that the model refuses: left out. */
   readonly stripKeys: readonly string[]
   /** Chat: members to add to every request, as JSON texts by name: `["reasoning_split=true"]`. */
   readonly addParams: readonly string[]
   readonly quirks: readonly Quirk[]
-  /** Chat, for converted asks: past reasoning goes back as `reasoning_content` (empty when there is none). */
+  /**
+   * Chat: the model refuses a turn that called tools and comes back without `reasoning_content`. Clients that dropped it
+   * get an empty one sent, which is accepted; converted asks send what they have.
+   */
   readonly reasoningReplay: boolean
+  /**
+   * Chat: the model refuses a turn that called tools and comes back without the `extra_content` of its first call. This
+   * JSON text is sent where a client dropped it.
+   */
+  readonly callExtra: string | undefined
   /** Chat, for converted asks: the model takes `thinking: {type}`. */
   readonly thinkingObject: boolean
   /** Messages, for converted asks: how an effort is said. `none`: not at all. */
@@ -53,6 +61,7 @@ const DEFAULTS: TextTraits = {
   addParams: [],
   quirks: [],
   reasoningReplay: false,
+  callExtra: undefined,
   thinkingObject: false,
   effort: 'config',
   thinkingOptional: true,
@@ -65,7 +74,7 @@ const ONE_OF: Partial<Record<keyof TextTraits, readonly string[]>> = {
   effort: ['config', 'budget', 'none'],
 }
 const NUMBERS: readonly string[] = ['nMax', 'maxTokensDefault']
-const WORDS: readonly string[] = ['toolsNeed']
+const WORDS: readonly string[] = ['toolsNeed', 'callExtra']
 
 const known = new WeakMap<Traits, TextTraits>()
 

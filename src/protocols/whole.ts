@@ -12,14 +12,17 @@ export interface Whole {
   readonly value: Json
 }
 
-/** Throws what the answer says went wrong, if it says so: some vendors report errors with status 200. */
-export function readWhole(body: Buffer): Whole {
-  const bytes = body.toString('latin1')
+/**
+ * Reads an answer that passes (one character per byte) or one that is put into other words (utf8). Throws what it says went
+ * wrong, if it says so: some vendors report errors with status 200.
+ */
+export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'): Whole {
+  const bytes = body.toString(encoding)
   const value = parse(bytes)
   if (!isObject(value)) throw new Fault('upstream_garbled', { internal: { why: 'the answer is not an object' } })
   const error = value.error
   if (error !== undefined && error !== null && error !== '')
-    throw vendorFault(JSON.parse(bytesToText(JSON.stringify(error))))
+    throw vendorFault(encoding === 'utf8' ? error : JSON.parse(bytesToText(JSON.stringify(error))))
   return { bytes, value }
 }
 

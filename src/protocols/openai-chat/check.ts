@@ -1,20 +1,12 @@
 // What the chat endpoint refuses before any vendor is called.
 import { invalid } from '../../kernel/fault.ts'
 import { type Fields, isObject, type Json, shown } from '../check.ts'
+import type { CheckedAsk } from '../format.ts'
 import type { TextTraits } from '../traits.ts'
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 
-/** What the path needs to know of a checked chat request. */
-export interface ChatAsk {
-  readonly stream: boolean
-  readonly includeUsage: boolean
-  readonly n: number
-  readonly tokensMax: number | undefined
-  readonly hasTools: boolean
-}
-
-export function checkChat(fields: Fields, traits: TextTraits): ChatAsk {
+export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
   checkMessages(fields.required('messages'))
   for (const name of ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty']) fields.number(name)
   fields.integer('seed', Number.MIN_SAFE_INTEGER)

@@ -1,11 +1,11 @@
 // Watches a chat stream pass by: renames the model, takes the usage out, holds the end back. Events are searched for a
 // few byte patterns and parsed only where one is found.
-import { Fault } from '../../kernel/fault.ts'
+import type { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeEvent } from '../../upstream/sse.ts'
 import { isObject, type Json } from '../check.ts'
-import { dataOf, nameOf, type Observer, OutputCount } from '../relay.ts'
+import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
 import { errorWords, vendorFault } from '../vendor-words.ts'
 
@@ -106,7 +106,7 @@ export class ChatObserver implements Observer {
   }
 
   finish(comment: string): string {
-    return chatFinish(this.facts.includeUsage ? this.usageFrame : '', comment)
+    return chatFinish(this.facts.includeUsage ? bytesToText(this.usageFrame) : '', comment)
   }
 
   fail(fault: Fault, requestId: string): string {
@@ -183,13 +183,4 @@ function hasObject(block: string, key: string): boolean {
     if (block.charCodeAt(valueAt(block, at + key.length)) === 0x7b) return true
   }
   return false
-}
-
-function readData(data: string): unknown {
-  if (data.trim() === '') return undefined
-  try {
-    return JSON.parse(data)
-  } catch (cause) {
-    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON', data: data.slice(0, 200) }, cause })
-  }
 }

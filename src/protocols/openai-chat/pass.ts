@@ -1,18 +1,10 @@
 // A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
 import { type JsonText, splice } from '../../kernel/json.ts'
-import { isObject, type Json } from '../check.ts'
+import { isObject, type Json, objects } from '../check.ts'
+import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { TextTraits } from '../traits.ts'
-import type { ChatAsk } from './check.ts'
 
-export interface PassOptions {
-  /** The model's name at the vendor. */
-  readonly model: string
-  readonly traits: TextTraits
-  /** The most output tokens over all choices, when the hold covers less than the worst case. */
-  readonly outputTokensCap: number | undefined
-}
-
-export function passChat(json: JsonText, ask: ChatAsk, options: PassOptions): string {
+export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions): string {
   const { traits } = options
   const replace: Record<string, string> = { model: JSON.stringify(options.model) }
   const add: Record<string, string> = {}
@@ -36,7 +28,7 @@ export function passChat(json: JsonText, ask: ChatAsk, options: PassOptions): st
 
 function limitOutput(
   json: JsonText,
-  ask: ChatAsk,
+  ask: CheckedAsk,
   { traits, outputTokensCap }: PassOptions,
   edit: { put(name: string, value: string): void; remove: string[] },
 ): void {
@@ -63,11 +55,15 @@ function withUsage(options: unknown): string {
   return JSON.stringify({ ...(isObject(options) ? options : {}), include_usage: true })
 }
 
-/** The messages written anew, when a family needs a role renamed or a key left out; undefined when nothing changes. */
+/**
+ * The messages written anew, when a family needs a role renamed, a key left out or one put back that the caller's client
+ * has dropped; undefined when nothing changes.
+ */
 function editedMessages(json: JsonText, traits: TextTraits): string | undefined {
   const strip = traits.stripKeys.filter((key) => json.text.includes(`"${key}"`))
   const rename = !traits.developerRole && json.text.includes('"developer"')
-  if (strip.length === 0 && !rename) return undefined
+  const replay = (traits.reasoningReplay || traits.callExtra !== undefined) && json.text.includes('"tool_calls"')
+  if (strip.length === 0 && !rename && !replay) return undefined
   const messages = json.value.messages as Json[]
   return JSON.stringify(
     messages.map((message) => {
@@ -75,6 +71,12 @@ function editedMessages(json: JsonText, traits: TextTraits): string | undefined 
       if (rename && copy.role === 'developer') copy.role = 'system'
       if (Array.isArray(copy.content))
         copy.content = copy.content.map((part) => (isObject(part) ? without(part, strip) : part))
+      const calls = objects(copy.tool_calls).map((call) => without(call, strip))
+      if (calls.length > 0) copy.tool_calls = calls
+      if (replay && calls[0]) {
+        if (traits.reasoningReplay) copy.reasoning_content ??= ''
+        if (traits.callExtra !== undefined) calls[0].extra_content ??= JSON.parse(traits.callExtra)
+      }
       return copy
     }),
   )

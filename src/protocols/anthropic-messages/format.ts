@@ -1,0 +1,36 @@
+// The Messages format.
+import type { TextFormat } from '../format.ts'
+import { checkMessages } from './check.ts'
+import { MessagesObserver, passMessages, passMessagesAnswer } from './pass.ts'
+import { readMessagesDialogue } from './read-request.ts'
+import { MessagesReader } from './read-stream.ts'
+import { readMessagesReply, writeMessagesReply } from './reply.ts'
+import { writeMessagesRequest } from './write-request.ts'
+import { MessagesWriter } from './write-stream.ts'
+
+/** What the vendor gets when the caller names no version. */
+const VERSION_DEFAULT = '2023-06-01'
+
+export const anthropicMessages: TextFormat = {
+  name: 'anthropic-messages',
+  path: '/v1/messages',
+  headers(target, options) {
+    const beta = options.callerHeaders?.['anthropic-beta']
+    return {
+      ...(target.secret === undefined ? {} : { 'x-api-key': target.secret }),
+      'anthropic-version': options.callerHeaders?.['anthropic-version'] ?? VERSION_DEFAULT,
+      ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
+    }
+  },
+  check: checkMessages,
+  prompt: (value) => [value.system, value.messages, value.tools, value.output_config],
+  pass: passMessages,
+  passAnswer: passMessagesAnswer,
+  observe: (uid) => new MessagesObserver(uid),
+  readDialogue: readMessagesDialogue,
+  writeReply: writeMessagesReply,
+  writer: (facts) => new MessagesWriter(facts),
+  writeRequest: writeMessagesRequest,
+  readReply: readMessagesReply,
+  reader: () => new MessagesReader(),
+}

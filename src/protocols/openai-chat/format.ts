@@ -1,0 +1,38 @@
+// The chat completions format.
+import { bearer } from '../call.ts'
+import type { TextFormat } from '../format.ts'
+import { passChatAnswer } from './answer.ts'
+import { checkChat } from './check.ts'
+import { MendingObserver, mendAnswer } from './mend.ts'
+import { ChatObserver } from './observe.ts'
+import { passChat } from './pass.ts'
+import { readChatDialogue } from './read-request.ts'
+import { ChatReader } from './read-stream.ts'
+import { readChatReply, writeChatReply } from './reply.ts'
+import { writeChatRequest } from './write-request.ts'
+import { ChatWriter } from './write-stream.ts'
+
+export const openaiChat: TextFormat = {
+  name: 'openai-chat',
+  path: '/chat/completions',
+  headers: bearer,
+  check: checkChat,
+  prompt: (value) => [value.messages, value.tools, value.functions, value.response_format],
+  pass: passChat,
+  passAnswer: passChatAnswer,
+  observe(uid, ask, traits) {
+    const observer = new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n })
+    // Calls without an index can only come to asks with tools; the others keep the quick way.
+    const quirks = ask.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
+    return quirks.length > 0 ? new MendingObserver(observer, quirks) : observer
+  },
+  readDialogue: readChatDialogue,
+  writeReply: writeChatReply,
+  writer: (facts) => new ChatWriter(facts),
+  writeRequest: writeChatRequest,
+  readReply(value, traits) {
+    if (traits.quirks.length > 0) mendAnswer(value, traits.quirks)
+    return readChatReply(value)
+  },
+  reader: (traits) => new ChatReader(traits.quirks),
+}

@@ -1,0 +1,27 @@
+// The Responses format.
+import { bearer } from '../call.ts'
+import type { TextFormat } from '../format.ts'
+import { checkResponses } from './check.ts'
+import { passResponses, passResponsesAnswer, ResponsesObserver } from './pass.ts'
+import { readResponsesDialogue } from './read-request.ts'
+import { ResponsesReader } from './read-stream.ts'
+import { readResponsesReply, writeResponsesReply } from './reply.ts'
+import { writeResponsesRequest } from './write-request.ts'
+import { ResponsesWriter } from './write-stream.ts'
+
+export const openaiResponses: TextFormat = {
+  name: 'openai-responses',
+  path: '/responses',
+  headers: bearer,
+  check: checkResponses,
+  prompt: (value) => [value.instructions, value.input, value.tools, value.text],
+  pass: passResponses,
+  passAnswer: passResponsesAnswer,
+  observe: (uid) => new ResponsesObserver(uid),
+  readDialogue: readResponsesDialogue,
+  writeReply: writeResponsesReply,
+  writer: (facts) => new ResponsesWriter(facts),
+  writeRequest: writeResponsesRequest,
+  readReply: readResponsesReply,
+  reader: () => new ResponsesReader(),
+}
