@@ -7,9 +7,12 @@ import { type Dice, dice, hash } from './seed.ts'
 import { lastUserTurn, type TextAsk, type TextTurn, toolResults } from './text.ts'
 import { withoutTriggers } from './trigger.ts'
 
+const READ_CHARS_MAX = 2000
+
 export function writeAnswer(ask: TextAsk): string {
   const turn = lastUserTurn(ask.turns)
-  const prompt = withoutTriggers(turn?.text ?? '').trim()
+  // The beginning says enough, and reading on would cost milliseconds.
+  const prompt = withoutTriggers((turn?.text ?? '').slice(0, READ_CHARS_MAX)).trim()
   const own = dice(ask.seed ?? hash(`${ask.model} ${prompt}`))
   const results = toolResults(ask.turns)
   const body = results.length > 0 ? fromResults(results, prompt) : fromPrompt(prompt, turn?.images ?? 0, own)
@@ -25,7 +28,7 @@ function closing(model: string, own: Dice): string {
 }
 
 export function quote(text: string, charsMax = 160): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  const line = text.slice(0, charsMax * 4).replace(/\s+/g, ' ').trim()
   return line.length <= charsMax ? line : `${line.slice(0, charsMax).replace(/\s+\S*$/, '')}…`
 }
 
@@ -206,7 +209,7 @@ function ordinal(position: number): string {
 }
 
 export function writeReasoning(ask: TextAsk): string {
-  const prompt = withoutTriggers(lastUserTurn(ask.turns)?.text ?? '')
+  const prompt = withoutTriggers((lastUserTurn(ask.turns)?.text ?? '').slice(0, READ_CHARS_MAX))
   const own = dice((ask.seed ?? hash(`${ask.model} ${prompt}`)) + 1)
   const results = toolResults(ask.turns)
   const start = own.pick(['The user wants an answer to', 'I am asked', 'Let me look at the request:'])
