@@ -28,7 +28,10 @@ function closing(model: string, own: Dice): string {
 }
 
 export function quote(text: string, charsMax = 160): string {
-  const line = text.slice(0, charsMax * 4).replace(/\s+/g, ' ').trim()
+  const line = text
+    .slice(0, charsMax * 4)
+    .replace(/\s+/g, ' ')
+    .trim()
   return line.length <= charsMax ? line : `${line.slice(0, charsMax).replace(/\s+\S*$/, '')}…`
 }
 
