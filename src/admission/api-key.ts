@@ -89,12 +89,15 @@ interface KeyRow {
   models: string[] | null
   ip_ranges: string[] | null
   expires_at: Date | null
-  revoked_at: Date | null
+  left_ms: number | null
 }
 
 const FIND = statement(
   'key_find',
-  'select id, account_id, models, ip_ranges, expires_at, revoked_at from api_key where digest = $1',
+  // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
+  `select id, account_id, models, ip_ranges, expires_at,
+     (extract(epoch from least(expires_at, revoked_at) - now()) * 1000)::float8 as left_ms
+   from api_key where digest = $1`,
 )
 const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
 
@@ -106,9 +109,10 @@ const UNKNOWN_MAX = 10_000
 const UNKNOWN_MS = 10_000
 
 interface Known {
-  principal: Principal
-  revokedAtMs: number
-  readMs: number
+  readonly principal: Principal
+  /** On the monotonic clock. */
+  readonly endsMs: number
+  readonly readMs: number
 }
 
 export function createApiKeys(options: {
@@ -123,14 +127,21 @@ export function createApiKeys(options: {
   const unknown = new Map<string, number>()
   const underWay = new Map<string, Promise<Known | undefined>>()
   const used = new Set<string>()
+  /** An answer that was on its way when keys changed may be from before: it is neither kept nor shared. */
+  let changesSeen = 0
   changes.watch('keys', () => {
+    changesSeen += 1
     known.clear()
     unknown.clear()
+    underWay.clear()
   })
 
   async function lookUp(digest: Buffer, name: string): Promise<Known | undefined> {
+    const askedMs = world.elapsedMs()
+    const changed = changesSeen
     const [row] = await database.query<KeyRow>(FIND, [digest])
     if (!row) {
+      if (changed !== changesSeen) return undefined
       if (unknown.size >= UNKNOWN_MAX) unknown.clear()
       unknown.set(name, world.elapsedMs())
       return undefined
@@ -143,9 +154,10 @@ export function createApiKeys(options: {
         expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
         addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
       },
-      revokedAtMs: row.revoked_at?.getTime() ?? Number.POSITIVE_INFINITY,
-      readMs: world.elapsedMs(),
+      endsMs: askedMs + (row.left_ms ?? Number.POSITIVE_INFINITY),
+      readMs: askedMs,
     }
+    if (changed !== changesSeen) return entry
     if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!)
     known.set(name, entry)
     return entry
@@ -169,15 +181,16 @@ export function createApiKeys(options: {
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
           throw error
         })
-        .finally(() => underWay.delete(name))
+        .finally(() => {
+          if (underWay.get(name) === asking) underWay.delete(name)
+        })
       underWay.set(name, asking)
     }
     return asking
   }
 
   function admit(entry: Known | undefined, ip: string): Principal {
-    const nowMs = world.nowMs()
-    if (!entry || nowMs >= entry.revokedAtMs || nowMs >= entry.principal.expiresAtMs) throw new Fault('key_unknown')
+    if (!entry || world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown')
     const { addresses, keyId } = entry.principal
     if (addresses && !addresses.check(plainAddress(ip), isIP(plainAddress(ip)) === 6 ? 'ipv6' : 'ipv4'))
       throw new Fault('access_denied', { message: 'This key may not be used from your address.' })

@@ -9,7 +9,7 @@ export const KEPT_BYTES_MAX = 8_000_000
 
 export function readIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
-  if (header.length === 0 || header.length > KEY_CHARS_MAX || !/^[\x21-\x7e]+( *[\x21-\x7e]+)*$/.test(header))
+  if (header.length > KEY_CHARS_MAX || !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(header))
     throw invalid(`Idempotency-Key must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`, 'Idempotency-Key')
   return header
 }

@@ -11,6 +11,7 @@ export interface Drain {
 
 /** How long an idle connection may still bring a last request, instead of being closed under its feet. */
 const IDLE_MS = 1_500
+const SETTLE_MS = 10_000
 const LOOK_MS = 20
 
 export function createDrain(app: FastifyInstance, world: World): Drain {
@@ -38,6 +39,9 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
           await pause()
         }
         server.closeAllConnections()
+        // Whoever was cut off still has a charge to settle.
+        const cutMs = world.elapsedMs()
+        while (running() > 0 && world.elapsedMs() - cutMs < SETTLE_MS) await pause()
       }
       await app.close()
     },

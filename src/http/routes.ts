@@ -116,8 +116,12 @@ export function onPath(
   reply.hijack()
   const { surface = 'native', alias = false } = request.routeOptions.config
   const out = new Caller(reply.raw, { 'x-request-id': request.id, 'request-id': request.id, ...CORS })
-  run(out).catch((error: unknown) => {
+  // What `run` throws before its first promise is answered like the rest: the framework no longer can.
+  const running = async () => run(out)
+  running().catch((error: unknown) => {
     if (error === GONE || out.signal.aborted) return
+    // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
+    if (out.started) return out.destroy()
     const fault = asFault(error)
     const sdk = !options.strictErrors && (alias || hasSdkMark(request.headers))
     out.send(fault.status, faultHeaders(fault), faultBody(fault, surface, { requestId: request.id, sdk }))

@@ -1,5 +1,6 @@
 // The web server: limits and time-outs, request ids, one place where a fault becomes an answer.
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
@@ -33,6 +34,7 @@ const REQUEST_MS = 300_000
 const UNREAD_BYTES_MAX = 65_536
 
 export function createServer({ world, log, strictErrors }: ServerOptions): FastifyInstance {
+  const answering = new WeakMap<Duplex, ServerResponse>()
   const app = fastify({
     logger: false,
     genReqId: () => `req_${newId(world)}`,
@@ -63,12 +65,22 @@ export function createServer({ world, log, strictErrors }: ServerOptions): Fasti
         requestId,
         sdk: false,
       })
-      if (socket.writable && !socket.destroyed)
+      // In the middle of an answer, a second one would be read as part of the first.
+      if (socket.writable && !socket.destroyed && !answering.get(socket)?.headersSent)
         socket.end(
           `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
         )
       else socket.destroy()
     },
+  })
+
+  app.server.on('request', (_request, response) => {
+    const { socket } = response
+    if (!socket) return
+    answering.set(socket, response)
+    response.once('close', () => {
+      if (answering.get(socket) === response) answering.delete(socket)
+    })
   })
 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {

@@ -117,7 +117,7 @@ async function serveStored(arrived: Arrived, rule: CacheRule, answer: Answer, de
       )
       seen.end(receipt)
     } catch (error) {
-      await release(held, asFault(error), deps)
+      await release(held, asFault(error).status, deps)
       throw error
     }
   } catch (error) {

@@ -9,6 +9,9 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
 const PASS_BYTES_MIN = 1024 * 1024
 const DRAIN_MS_MAX = 30_000
+/** What the usage row of a call says whose caller did not wait for the end. */
+export const LEFT_STATUS = 499
+const STREAM_TYPE = 'text/event-stream; charset=utf-8'
 /** A vendor that has said its last event but does not close gets this long. */
 const LINGER_MS = 1_000
 
@@ -16,17 +19,20 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const { reply, exchange } = answered.attempted
   if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= PASS_BYTES_MIN)
     return relayUnread(answered, deps)
+  const drained = boundDrain(answered, deps)
+  let settling = false
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
     const answer = await exchange.answer(body, reply.headers)
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     const status = answer.status ?? 200
+    settling = true
     const receipt = await settle(
       answered,
       {
         usage,
         estimated: answer.usage === undefined,
-        status,
+        status: answered.out.signal.aborted ? LEFT_STATUS : status,
         ...(answer.price ? { price: answer.price } : {}),
         ...keepOf(answered, status, answer.contentType, () => Buffer.from(answer.body)),
       },
@@ -49,9 +55,11 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     reply.abort()
     await exchange.discard?.()
     // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
-    if (answered.out.signal.aborted)
-      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: 499 }, deps)
+    if (answered.out.signal.aborted && !settling)
+      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: LEFT_STATUS }, deps)
     throw error
+  } finally {
+    drained()
   }
 }
 
@@ -59,6 +67,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
 async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
+  const drained = boundDrain(answered, deps)
   let last: Buffer | undefined
   try {
     await attempted.reply.pipe((chunk) => {
@@ -69,11 +78,12 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
     })
   } catch (error) {
     attempted.reply.abort()
-    out.destroy()
-    if (out.signal.aborted) return settle(answered, { usage, estimated: false, status: 499 }, deps)
+    if (out.signal.aborted) return settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
     throw error
+  } finally {
+    drained()
   }
-  const receipt = await settle(answered, { usage, estimated: false, status: 200 }, deps)
+  const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered) }, deps)
   out.end(last ?? '')
   return receipt
 }
@@ -82,9 +92,8 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { out, attempted, requestId } = answered
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
-  const kept: Array<string | Buffer> | undefined = answered.idempotency && []
-  const drain = candidate.vendor.onAbort === 'drain'
-  let gone = false
+  const kept = answered.idempotency && new Kept()
+  let settling = false
 
   const watched = {
     wroteMs: deps.world.elapsedMs(),
@@ -96,11 +105,12 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     stuck: () => out.destroy(),
   }
   const unwatch = deps.watch.add(watched)
+  const drained = boundDrain(answered, deps)
 
   function start(): void {
     if (!out.started)
       out.startStream({
-        'content-type': 'text/event-stream; charset=utf-8',
+        'content-type': STREAM_TYPE,
         'cache-control': 'no-cache, no-transform',
         'x-accel-buffering': 'no',
         ...answerHeaders(answered),
@@ -108,9 +118,10 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   }
 
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
-    if (piece === undefined || piece.length === 0 || gone) return undefined
-    start()
+    if (piece === undefined || piece.length === 0) return undefined
     kept?.push(piece)
+    if (out.signal.aborted) return undefined
+    start()
     watched.wroteMs = deps.world.elapsedMs()
     const full = out.write(piece)
     if (!full) return undefined
@@ -126,15 +137,14 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (!relay.state.terminal)
       throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
     const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen)
+    settling = true
     const receipt = await settle(
       answered,
       {
         usage,
         estimated: relay.state.usage === undefined,
-        status: 200,
-        ...keepOf(answered, 200, 'text/event-stream; charset=utf-8', () =>
-          Buffer.concat([...kept!, relay.finish('')].map((piece) => Buffer.from(piece))),
-        ),
+        status: statusOf(answered),
+        ...(kept ? keepOf(answered, 200, STREAM_TYPE, () => kept.whole(relay.finish(''))) : {}),
       },
       deps,
     )
@@ -142,24 +152,23 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     out.end(relay.finish(receiptComment(receipt)))
     return receipt
   } catch (error) {
-    gone = out.signal.aborted
-    if (gone && drain) await drainRest(relay, answered, deps)
     reply.abort()
     await attempted.exchange.discard?.()
     const { usage, outputTokensSeen } = relay.state
-    if (gone) {
-      if (usage) return await settle(answered, { usage, estimated: false, status: 499 }, deps)
+    if (out.signal.aborted && !settling) {
+      if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
       if (outputTokensSeen > 0)
         return await settle(
           answered,
-          { usage: estimatedUsage(answered, outputTokensSeen), estimated: true, status: 499 },
+          { usage: estimatedUsage(answered, outputTokensSeen), estimated: true, status: LEFT_STATUS },
           deps,
         )
       throw GONE
     }
     const fault = asFault(error)
     // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
-    const settled = usage ? await settle(answered, { usage, estimated: false, status: fault.status }, deps) : undefined
+    const settled =
+      usage && !settling ? await settle(answered, { usage, estimated: false, status: fault.status }, deps) : undefined
     if (!out.started) throw fault
     deps.log.warn(
       { requestId, vendor: candidate.vendorName, fault: fault.kind, ...fault.details.internal },
@@ -170,6 +179,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     throw fault
   } finally {
     unwatch()
+    drained()
   }
 }
 
@@ -202,21 +212,49 @@ async function readAll(
   } else ended.catch(() => undefined)
 }
 
-async function drainRest(relay: StreamRelay, answered: Answered, deps: PathDeps): Promise<void> {
-  const { reply } = answered.attempted
-  const cut = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
-  await reply
-    .pipe((chunk) => {
-      relay.push(chunk)
-      if (relay.state.terminal) reply.abort()
-      return undefined
-    })
-    .catch(() => undefined)
-  cut()
+/** A vendor that bills the whole answer is listened to after its caller has left, for a while. */
+function boundDrain(answered: Answered, deps: PathDeps): () => void {
+  const { reply, candidate } = answered.attempted
+  if (candidate.vendor.onAbort !== 'drain') return () => {}
+  const { signal } = answered.out
+  let cancel: () => void = () => {}
+  const bound = () => {
+    cancel = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
+  }
+  if (signal.aborted) bound()
+  else signal.addEventListener('abort', bound, { once: true })
+  return () => {
+    signal.removeEventListener('abort', bound)
+    cancel()
+  }
 }
 
-function keepOf(answered: Answered, status: number, contentType: string, body: () => Buffer) {
+function statusOf(answered: Answered): number {
+  return answered.out.signal.aborted ? LEFT_STATUS : 200
+}
+
+/** A stream's bytes for a replay, as long as they are few enough to be stored. */
+class Kept {
+  private pieces: Buffer[] = []
+  private bytes = 0
+
+  push(piece: string | Buffer): void {
+    if (this.bytes > KEPT_BYTES_MAX) return
+    const bytes = Buffer.from(piece)
+    this.bytes += bytes.length
+    if (this.bytes > KEPT_BYTES_MAX) this.pieces = []
+    else this.pieces.push(bytes)
+  }
+
+  /** Undefined when there was too much. */
+  whole(end: string): Buffer | undefined {
+    this.push(end)
+    return this.bytes > KEPT_BYTES_MAX ? undefined : Buffer.concat(this.pieces)
+  }
+}
+
+function keepOf(answered: Answered, status: number, contentType: string, body: () => Buffer | undefined) {
   if (!answered.idempotency) return {}
   const bytes = body()
-  return bytes.length > KEPT_BYTES_MAX ? {} : { keep: { status, contentType, body: bytes } }
+  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? {} : { keep: { status, contentType, body: bytes } }
 }

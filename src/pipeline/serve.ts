@@ -14,7 +14,7 @@ import type { Vendors } from '../routing/vendor.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Monitor } from './monitor.ts'
 import type { Out } from './out.ts'
-import { relayAnswer, relayStream } from './relay.ts'
+import { LEFT_STATUS, relayAnswer, relayStream } from './relay.ts'
 import { release } from './settle.ts'
 import type { StreamWatch } from './stream-watch.ts'
 
@@ -78,18 +78,25 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
             : await relayAnswer(answered, deps)
         seen.stage('relay')
         seen.end(settled)
+      } catch (error) {
+        answered.attempted.reply.abort()
+        throw error
       } finally {
         answered.attempted.leave()
       }
     } catch (error) {
       // A no-op when the relay has already resolved the hold.
-      await release(held, asFault(error), deps)
+      await release(held, statusOf(error), deps)
       throw error
     }
   } catch (error) {
-    seen.end({ status: error === GONE ? 499 : asFault(error).status, outcome: 'refused', charged: 0n })
+    seen.end({ status: statusOf(error), outcome: 'refused', charged: 0n })
     throw error
   }
+}
+
+function statusOf(error: unknown): number {
+  return error === GONE ? LEFT_STATUS : asFault(error).status
 }
 
 async function answer(held: Held, deps: PathDeps): Promise<Answered> {

@@ -1,11 +1,14 @@
 // From usage to money: what an ending costs, and its one resolution.
+import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
-import type { Fault } from '../kernel/fault.ts'
 import type { Resolution } from '../ledger/ledger.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './serve.ts'
+
+/** No model writes more in one answer, for those whose limit the catalogue does not say. */
+const OUTPUT_TOKENS_MOST = 1_000_000
 
 export interface Settled {
   readonly status: number
@@ -41,7 +44,7 @@ export function estimatedUsage(held: Held, outputTokens: number): Usage {
 /** Nonsense is cut to what the call can have used. */
 export function saneUsage(held: Held, usage: Usage, deps: PathDeps): Usage {
   const { ask } = held
-  const outputMost = ask.outputTokensMost ?? Number.POSITIVE_INFINITY
+  const outputMost = ask.outputTokensMost ?? outputTokensMost(held)
   // A token is at least a byte, and the worst case counted one for every two bytes; the rest is room for hidden prompts.
   const inputMost = ask.worst.input === undefined ? Number.POSITIVE_INFINITY : ask.worst.input * 2 + 10_000
   const input = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
@@ -52,6 +55,16 @@ export function saneUsage(held: Held, usage: Usage, deps: PathDeps): Usage {
   )
   const sane = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
   return input <= inputMost ? sane : { ...sane, input: likelyInput(held), cachedInput: 0, cacheWrite: 0 }
+}
+
+/** A limit that the caller gave, or that we sent, was kept; without one the model's own holds for each choice. */
+function outputTokensMost({ ask, product, admitted }: Held): number {
+  const { output } = ask.worst
+  if (output === undefined) return Number.POSITIVE_INFINITY
+  if (!ask.outputOpen || admitted.outputTokensCap !== undefined) return output
+  const limits = 'limits' in product ? (product as Pick<Model, 'limits'>).limits : undefined
+  const most = limits?.outputTokensMax ?? limits?.contextTokens ?? OUTPUT_TOKENS_MOST
+  return Math.max(output, most * (ask.choices ?? 1))
 }
 
 export async function settle(
@@ -83,11 +96,11 @@ export async function settle(
   return { status: ending.status, outcome: 'settled', charged: resolved.paid, balance: resolved.posted, usage }
 }
 
-export async function release(held: Held, fault: Fault, deps: PathDeps): Promise<void> {
+export async function release(held: Held, status: number, deps: PathDeps): Promise<void> {
   try {
-    await deps.ledger.resolve({ ...resolutionOf(held, fault.status, deps), kind: 'released', charge: 0n, lines: [] })
+    await deps.ledger.resolve({ ...resolutionOf(held, status, deps), kind: 'released', charge: 0n, lines: [] })
   } catch (error) {
-    // The sweep will expire it; the caller still learns of the fault that mattered.
+    // The ledger goes on trying; the caller still learns of the fault that mattered.
     deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
   }
 }

@@ -58,14 +58,25 @@ export async function attempt(
     }
     if (attempts > 0 && candidates.length === 1)
       await new Promise<void>((resolve) => world.after(RETRY_SAME_MS, resolve))
+    let leave: () => void
+    try {
+      const entered = vendors.enter(name, vendor, open.signal)
+      leave = entered instanceof Promise ? await entered : entered
+    } catch (error) {
+      vendors.undecided(name)
+      if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+      // Too many wait for this one; the next may have room.
+      last = error
+      continue
+    }
     attempts += 1
-    const entered = vendors.enter(name, vendor, open.signal)
-    const leave = entered instanceof Promise ? await entered : entered
     const startedMs = world.elapsedMs()
+    const caller = followCaller(open.signal, vendor.onAbort === 'drain')
     try {
       const exchange = await ask.open(candidate.target, open)
-      const reply = await deps.upstream.send(exchange.call, { deadlines: vendor.timeouts, signal: open.signal })
+      const reply = await deps.upstream.send(exchange.call, { deadlines: vendor.timeouts, signal: caller.signal })
       if (reply.status >= 200 && reply.status < 300) {
+        caller.letGo()
         const firstByteMs = world.elapsedMs() - startedMs
         vendors.succeeded(name, firstByteMs)
         return { candidate, exchange, reply, attempts, firstByteMs, leave }
@@ -89,7 +100,10 @@ export async function attempt(
     } catch (error) {
       if (error === last) throw error
       leave()
-      if (open.signal.aborted || !(error instanceof Fault) || error.blame !== 'upstream') throw error
+      if (open.signal.aborted || !(error instanceof Fault) || error.blame !== 'upstream') {
+        vendors.undecided(name)
+        throw error
+      }
       vendors.failed(name, error.kind)
       log.warn(
         { requestId: open.requestId, vendor: name, fault: error.kind, attempt: attempts, ...error.details.internal },
@@ -103,6 +117,19 @@ export async function attempt(
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
 }
 
+/**
+ * The caller's leaving cuts the vendor's call. A vendor that bills the whole answer anyway is not cut once it answers:
+ * whoever relays the answer then decides how long it is listened to.
+ */
+function followCaller(signal: AbortSignal, onlyUntilAnswer: boolean): { signal: AbortSignal; letGo(): void } {
+  if (!onlyUntilAnswer) return { signal, letGo() {} }
+  const own = new AbortController()
+  const follow = () => own.abort(signal.reason)
+  if (signal.aborted) follow()
+  else signal.addEventListener('abort', follow, { once: true })
+  return { signal: own.signal, letGo: () => signal.removeEventListener('abort', follow) }
+}
+
 const isOurAccount = (status: number) => status === 401 || status === 402 || status === 403
 
 async function judge(reply: UpstreamReply, exchange: Exchange, vendor: string): Promise<Verdict> {
@@ -114,7 +141,7 @@ async function judge(reply: UpstreamReply, exchange: Exchange, vendor: string): 
   } else reply.abort()
   const internal = { vendor, status, text }
   const said = text === undefined ? {} : { message: text }
-  const wait = retryAfterSeconds(headers)
+  const wait = retryAfterSeconds(headers) ?? exchange.retryAfterSeconds?.(headers)
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
   switch (true) {
     // Our credential or our account with the vendor: never the caller's doing.

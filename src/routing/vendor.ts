@@ -30,6 +30,8 @@ export interface Vendors {
   succeeded(name: string, latencyMs: number): void
   /** Only what is the vendor's fault: a caller's mistake or an empty balance never counts. */
   failed(name: string, reason: string): void
+  /** The call ended without telling anything about the vendor; if it was the probe, the next call is one. */
+  undecided(name: string): void
   health(): VendorHealth[]
 }
 
@@ -143,6 +145,9 @@ export function createVendors(world: World): Vendors {
         state.openedMs = world.elapsedMs()
         state.openForMs = Math.min(state.openForMs === 0 ? OPEN_MS : state.openForMs * 2, OPEN_MS_MAX)
       }
+    },
+    undecided(name) {
+      stateOf(name).probing = false
     },
     health() {
       return [...states].map(([name, state]) => {
