@@ -45,6 +45,8 @@ export interface GatewayOptions {
 
 const SWEEP_EVERY_MS = 5_000
 const TRACE_EVERY_MS = 2_000
+/** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
+const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
 const TEND_EVERY_MS = 6 * 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
@@ -181,7 +183,7 @@ export async function createGateway(options: GatewayOptions) {
       changes.stop()
       watch.stop()
       overload.stop()
-      await ledger.idle()
+      await ledger.idle(LAST_WORDS_MS)
       await apiKeys.flushLastUsed().catch(() => undefined)
       await tracer?.flush()
       await upstream.close()

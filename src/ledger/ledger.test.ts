@@ -13,7 +13,7 @@ before(async () => {
   const fresh = await freshDatabase()
   drop = fresh.drop
   database = openDatabase({ connection: fresh.connection })
-  ledger = createLedger({ database, world: realWorld, processId: 'p1' })
+  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   await ledger.sweep()
 })
 after(async () => {
@@ -87,7 +87,8 @@ test('a hold takes worst-case credits, gives back the rest, and resolves once', 
     ['reserve', 'h3', 75n, 'held', 75n, 75n],
     ['release', 'h3', 0n, 'released', 75n, 0n],
     ['settle', 'h3', 10n, 'already', 75n, 0n],
-    ['settle', 'h9', 10n, 'unknown', 75n, 0n],
+    ['release', 'h8', 0n, 'released', 75n, 0n],
+    ['settle', 'h9', 10n, 'settled', 65n, 0n],
   ] as const
   for (const [verb, hold, credits, outcome, posted, held] of story) {
     const id = `${acc}-${hold}`
@@ -227,6 +228,39 @@ test('a reservation repeated with the same id, because its answer was lost, hold
   await ledger.reserve(reservation(`${acc}-1`, acc, 60n))
   assert.equal((await ledger.reserve(reservation(`${acc}-1`, acc, 60n))).outcome, 'held')
   assert.deepEqual(await state(acc), [100n, 60n])
+})
+
+test('a reservation that arrives after it was given up holds nothing', async () => {
+  const acc = await account(100n)
+  const idempotency = { key: 'late', requestHash: 'x' }
+  await ledger.resolve(resolution(`${acc}-1`, acc, 'released', 0n))
+  await assert.rejects(ledger.reserve(reservation(`${acc}-1`, acc, 60n, { idempotency })))
+  await ledger.idle()
+  assert.deepEqual(await state(acc), [100n, 0n])
+  assert.equal((await ledger.reserve(reservation(`${acc}-2`, acc, 60n, { idempotency }))).outcome, 'held')
+  await ledger.resolve(resolution(`${acc}-2`, acc, 'released', 0n, { idempotent: true }))
+})
+
+test('a process that was cut off from the database does not take the others’ silence for death', async () => {
+  const acc = await account(100n)
+  let nowMs = 0
+  const world = { ...realWorld, elapsedMs: () => nowMs }
+  const silent = createLedger({ database, world: realWorld, processId: 'other' })
+  await silent.sweep()
+  await silent.reserve(reservation(`${acc}-1`, acc, 60n))
+  await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour' where id = 'other'` })
+  const judge = createLedger({ database, world, processId: 'judge' })
+  for (const [atMs, gone] of [
+    [0, 0],
+    [5_000, 0],
+    [9_000, 0],
+    [40_000, 0],
+    [45_000, 0],
+    [51_000, 1],
+  ] as const) {
+    nowMs = atMs
+    assert.equal(await judge.sweep(), gone, `after ${atMs} ms`)
+  }
 })
 
 test('credits taken back never exceed what is available', async () => {

@@ -54,7 +54,7 @@ export interface Resolution {
 
 export interface Resolved {
   /** `late`: the hold had expired, and the amount was taken anew. `already`: an earlier try did it. */
-  readonly outcome: 'settled' | 'released' | 'late' | 'already' | 'unknown'
+  readonly outcome: 'settled' | 'released' | 'late' | 'already'
   readonly paid: Credits
   readonly loss: Credits
   readonly posted: Credits
@@ -71,8 +71,8 @@ export interface Ledger {
   ): Promise<{ posted: Credits; held: Credits } | undefined>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
-  /** Waits until everything that was asked is durable or refused. */
-  idle(): Promise<void>
+  /** Waits until everything that was asked is durable or refused, or the time is up. */
+  idle(forMs?: number): Promise<void>
   readonly pending: number
 }
 
@@ -84,13 +84,20 @@ export interface LedgerOptions {
   readonly processId: string
   readonly observeBatch?: (size: number) => void
   readonly flushesMax?: number
-  /** How long a settlement keeps trying while the database is away. */
+  /** How long a caller waits for a settlement while the database is away; afterwards it is tried without a caller. */
   readonly resolveForMs?: number
+  /** How long a reservation is tried again, and how long its caller waits in all. */
   readonly reserveForMs?: number
+  readonly reserveWaitMs?: number
+  /** How long the database must have been heard from before the silence of others is taken for death. */
+  readonly graceMs?: number
 }
 
 const FLUSH = statement('ledger_flush', 'select ledger_flush($1, $2, $3, $4) as flushed')
 const SILENT_SECONDS = 20
+/** A process whose last word is older than this has been cut off, and so may all the others. */
+const CUT_OFF_MS = 10_000
+const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 const RETRY_MS = 100
 
@@ -98,6 +105,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { database, world, processId } = options
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
+  const reserveWaitMs = options.reserveWaitMs ?? 5_000
+  const graceMs = options.graceMs ?? 10_000
   const batch = createBatch<Op, Reserved | Resolved>({
     flush: (ops) => flushOrSplit(database, processId, ops),
     flushesMax: options.flushesMax ?? 2,
@@ -115,28 +124,52 @@ export function createLedger(options: LedgerOptions): Ledger {
         return (await batch.run(op)) as T
       } catch (error) {
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
-        if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
+        if (!isAway(error)) throw error
         if (world.elapsedMs() - started + waitMs > forMs) throw error
         await new Promise<void>((resolve) => world.after(waitMs, resolve))
       }
     }
   }
 
+  /** Goes on without a caller, until the database is back. */
+  function goOn(op: Op): Promise<unknown> {
+    const going = insist(op, BACKGROUND_MS).catch(() => undefined)
+    background.add(going)
+    void going.finally(() => background.delete(going))
+    return going
+  }
+
+  /** Settlements that go on: they are decided, and no release may come before them. */
+  const owed = new Set<string>()
+  let heardMs = Number.NEGATIVE_INFINITY
+  let judgeFromMs = Number.NEGATIVE_INFINITY
+
   const ledger: Ledger = {
     async reserve(reservation) {
       if (batch.pending > PENDING_MAX)
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
       try {
-        return await insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs)
+        const reserving = insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs)
+        return await within(reserving, reserveWaitMs, world)
       } catch (error) {
-        // Nobody knows whether the hold was made. It is let go as soon as the database is back.
-        const letGo = insist({ kind: 'resolve', value: releaseOf(reservation) }, 3_600_000).catch(() => undefined)
-        background.add(letGo)
-        void letGo.finally(() => background.delete(letGo))
+        // Nobody knows whether the hold was made, or still will be. It is given up as soon as the database is back.
+        void goOn({ kind: 'resolve', value: releaseOf(reservation) })
         throw error
       }
     },
-    resolve: (resolution) => insist<Resolved>({ kind: 'resolve', value: resolution }, resolveForMs),
+    async resolve(resolution) {
+      const op: Op = { kind: 'resolve', value: resolution }
+      if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n }
+      try {
+        return await insist<Resolved>(op, resolveForMs)
+      } catch (error) {
+        if (isAway(error)) {
+          owed.add(resolution.id)
+          void goOn(op).finally(() => owed.delete(resolution.id))
+        }
+        throw error
+      }
+    },
     async grant({ account, amount, note, actor }, within = database) {
       const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [
         newId(world),
@@ -149,18 +182,38 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async sweep() {
       await database.query(HEARTBEAT, [processId])
+      const nowMs = world.elapsedMs()
+      // Whoever could not speak may not judge others by their silence: they first get the time to be heard again.
+      if (nowMs - heardMs > CUT_OFF_MS) judgeFromMs = nowMs + graceMs
+      heardMs = nowMs
+      if (nowMs < judgeFromMs) return 0
       const [row] = await database.query<{ gone: number }>(EXPIRE, [SILENT_SECONDS])
       return row?.gone ?? 0
     },
-    async idle() {
-      await batch.idle()
-      await Promise.all(background)
+    async idle(forMs = Number.POSITIVE_INFINITY) {
+      const done = batch.idle().then(() => Promise.all(background))
+      if (forMs === Number.POSITIVE_INFINITY) await done
+      else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
       return batch.pending
     },
   }
   return ledger
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof Fault && error.kind === 'unavailable'
+}
+
+/** The same promise, but no longer than this. */
+function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = world.after(forMs, () =>
+      reject(new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the database is slow' } })),
+    )
+    promise.then(resolve, reject).finally(cancel)
+  })
 }
 
 const HEARTBEAT = statement(
@@ -210,7 +263,7 @@ function releaseOf(reservation: Reservation): Resolution {
 type SettledRow = [i: number, outcome: Resolved['outcome'], paid: string, loss: string, posted: string, held: string]
 type ReservedRow = [
   i: number,
-  outcome: Reserved['outcome'] | 'no_account',
+  outcome: Reserved['outcome'] | 'no_account' | 'gone',
   amount: string,
   posted: string,
   held: string,
@@ -230,7 +283,7 @@ async function flushOrSplit(
     return Promise.all(
       ops.map((op) =>
         flush(database, processId, [op]).then(
-          ([result]) => result as Reserved | Resolved,
+          ([result]) => result as Reserved | Resolved | Error,
           (cause: Error) => cause,
         ),
       ),
@@ -238,23 +291,36 @@ async function flushOrSplit(
   }
 }
 
-async function flush(database: Database, processId: string, ops: readonly Op[]): Promise<Array<Reserved | Resolved>> {
+async function flush(
+  database: Database,
+  processId: string,
+  ops: readonly Op[],
+): Promise<Array<Reserved | Resolved | Error>> {
   const accounts = new Set<string>()
   const settles: unknown[] = []
   const reserves: unknown[] = []
-  ops.forEach((op, i) => {
+  /** Where the operation of each record stands in the group. */
+  const settlesAt: number[] = []
+  const reservesAt: number[] = []
+  ops.forEach((op, at) => {
     accounts.add(op.value.account)
-    if (op.kind === 'resolve') settles.push(settleRecord(i, op.value))
-    else reserves.push(reserveRecord(i, op.value))
+    if (op.kind === 'resolve') settles.push(settleRecord(settlesAt.push(at) - 1, op.value))
+    else reserves.push(reserveRecord(reservesAt.push(at) - 1, op.value))
   })
   const [row] = await database.query<{ flushed: { settles: SettledRow[] | null; reserves: ReservedRow[] | null } }>(
     FLUSH,
     [processId, [...accounts], JSON.stringify(settles), JSON.stringify(reserves)],
   )
-  const results = new Array<Reserved | Resolved>(ops.length)
+  const results = new Array<Reserved | Resolved | Error>(ops.length)
   for (const [i, outcome, paid, loss, posted, held] of row?.flushed.settles ?? [])
-    results[i] = { outcome, paid: BigInt(paid), loss: BigInt(loss), posted: BigInt(posted), held: BigInt(held) }
-  for (const entry of row?.flushed.reserves ?? []) results[entry[0]] = readReserved(entry)
+    results[settlesAt[i]!] = {
+      outcome,
+      paid: BigInt(paid),
+      loss: BigInt(loss),
+      posted: BigInt(posted),
+      held: BigInt(held),
+    }
+  for (const entry of row?.flushed.reserves ?? []) results[reservesAt[entry[0]]!] = readReserved(entry)
   return results
 }
 
@@ -278,7 +344,7 @@ function settleRecord(i: number, value: Resolution): unknown {
     version: value.catalogVersion,
     in: value.inputTokens,
     out: value.outputTokens,
-    idem: value.idempotent,
+    idem: value.idempotent || undefined,
     keep: value.keep && {
       status: value.keep.status,
       type: value.keep.contentType,
@@ -304,7 +370,7 @@ function reserveRecord(i: number, value: Reservation): unknown {
   }
 }
 
-function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): Reserved {
+function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): Reserved | Error {
   switch (outcome) {
     case 'held':
       return {
@@ -320,6 +386,8 @@ function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): R
       const { limit, max, wait } = detail as { limit: string; max: number | string; wait: number }
       return { outcome, limit, max: String(max), waitSeconds: Math.max(1, wait) }
     }
+    case 'gone':
+      return new Fault('conflict', { internal: { why: 'the reservation was given up before it arrived' } })
     case 'no_account':
       return { outcome: 'short', required: BigInt(amount), available: 0n }
     default:

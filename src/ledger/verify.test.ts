@@ -22,7 +22,7 @@ before(async () => {
   const fresh = await freshDatabase()
   drop = fresh.drop
   database = openDatabase({ connection: fresh.connection })
-  ledger = createLedger({ database, world: realWorld, processId: 'p1' })
+  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   catalog = await openCatalog({ database, changes: createChanges(database, realWorld), initial: SMALL_CATALOG })
   account = `acc_${newId(realWorld)}`
   await database.query({ text: 'insert into account (id, name) values ($1, $1)' }, [account])

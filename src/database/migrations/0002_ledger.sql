@@ -35,7 +35,12 @@ end $$;
 create function limited_now(l limited, now_second bigint, today date) returns limited
 language plpgsql immutable as $$
 begin
-  if now_second > l.second then
+  if l.second - now_second >= 60 then
+    -- The server's clock was set back. What the window counted lies in a future that will come again.
+    l.requests := array_fill(0::bigint, array[60]);
+    l.tokens := array_fill(0::bigint, array[60]);
+    l.second := now_second;
+  elsif now_second > l.second then
     l.requests := window_shift(l.requests, l.second, now_second);
     l.tokens := window_shift(l.tokens, l.second, now_second);
     l.second := now_second;
@@ -93,13 +98,18 @@ language sql immutable as $$
     coalesce((l.limits ->> 'spendPerDay')::bigint - l.day_spent - l.held, 9223372036854775807))
 $$;
 
+-- `i` is a record's place in its array.
 -- settles: [{i,id,account,kind,charge,key,product,door,status,lines,estimated,stream,route,ms,first,version,in,out,
 --            keep?: {status,type,body}}]
 -- reserves: [{i,id,account,key,want,floor,product,version,tokens,job?,idem?,hash?}]
 -- answers {settles: [[i, kind, paid, loss, posted, held]], reserves: [[i, outcome, amount, posted, held, detail]]}
 create function ledger_flush(process text, accounts text[], settles jsonb, reserves jsonb) returns jsonb
 language plpgsql
+-- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
+-- right for a large flush on a small table, and ruinous a day later.
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -131,6 +141,7 @@ declare
   done_paid bigint[] := '{}';
   done_lost bigint[] := '{}';
   done_held bigint[] := '{}';
+  new_i int[] := '{}';
   new_ids text[] := '{}';
   new_amounts bigint[] := '{}';
   new_scopes text[] := '{}';
@@ -142,7 +153,8 @@ begin
 
   for r in
     select x.*, h.amount as hold_amount, h.scopes, h.tokens as hold_tokens, a.posted as a_posted, a.held as a_held,
-      floor(extract(epoch from h.created_at))::bigint as hold_second
+      floor(extract(epoch from h.created_at))::bigint as hold_second,
+      row_number() over (partition by x.id order by x.i) as nth
     from jsonb_to_recordset(settles) as x(i int, id text, account text, kind text, charge bigint, "in" bigint, "out" bigint)
     join account a on a.id = x.account
     left join hold h on h.id = x.id
@@ -155,7 +167,8 @@ begin
       account := r.account; posted := r.a_posted; held := r.a_held;
     end if;
     kind := r.kind;
-    if r.id = any(done_ids) then
+    if r.nth > 1 then
+      -- The same resolution twice in one flush.
       settled_out := settled_out || jsonb_build_array(r.i, 'already', '0', '0', posted::text, held::text);
       continue;
     end if;
@@ -170,11 +183,16 @@ begin
         done_i := done_i || r.i; done_ids := done_ids || r.id; done_as := done_as || (r.id || '+late'); done_kind := done_kind || 'settled'::text;
         done_paid := done_paid || paid; done_lost := done_lost || lost; done_held := done_held || 0::bigint;
         settled_out := settled_out || jsonb_build_array(r.i, 'late', paid::text, lost::text, posted::text, held::text);
-      else
-        select t.amount, t.loss into paid, lost from transfer t where t.id = r.id;
-        settled_out := settled_out || jsonb_build_array(r.i, case when kind is null then 'unknown' else 'already' end, coalesce(paid, 0)::text, coalesce(lost, 0)::text, posted::text, held::text);
+        continue;
+      elsif kind is not null then
+        select t.amount, t.loss into paid, lost from transfer t where t.id in (r.id, r.id || '+late') order by t.id desc limit 1;
+        settled_out := settled_out || jsonb_build_array(r.i, 'already', paid::text, lost::text, posted::text, held::text);
+        continue;
       end if;
-      continue;
+      -- There was no such hold. A release is written down all the same: the reservation that it gives up may still be on
+      -- its way, and must find that it is over. A settlement is a fact, and takes its amount anew.
+      kind := r.kind;
+      r.hold_amount := 0;
     end if;
     held := held - r.hold_amount;
     paid := least(r.charge, posted - held);
@@ -209,8 +227,8 @@ begin
     with x as (
       select d.as_id, d.kind, d.paid, d.lost, d.held, x.*
       from unnest(done_i, done_as, done_kind, done_paid, done_lost, done_held) as d(i, as_id, kind, paid, lost, held)
-      join jsonb_to_recordset(settles) as x(i int, id text, account text, key text, product text, door text, status int, lines jsonb,
-        estimated boolean, stream boolean, route smallint, ms int, first int, version int, "in" bigint, "out" bigint) on x.i = d.i
+      cross join lateral jsonb_to_record(settles -> d.i) as x(id text, account text, key text, product text, door text, status int, lines jsonb,
+        estimated boolean, stream boolean, route smallint, ms int, first int, version int, "in" bigint, "out" bigint)
     ), moved as (
       insert into transfer (id, account_id, kind, amount, loss, held)
       select x.as_id, x.account, x.kind, x.paid, x.lost, x.held from x
@@ -244,12 +262,18 @@ begin
 
   touched := '{}'; touched_posted := '{}'; touched_held := '{}'; account := null;
   for r in
-    select x.*, a.id as found_account, a.posted as a_posted, a.held as a_held, h.amount as hold_amount
+    select x.*, a.id as found_account, a.posted as a_posted, a.held as a_held, h.amount as hold_amount, t.id as resolved
     from jsonb_to_recordset(reserves) as x(i int, id text, account text, key text, want bigint, floor bigint, tokens bigint, idem text, hash text)
     left join account a on a.id = x.account
     left join hold h on h.id = x.id
+    left join transfer t on t.id = x.id
     order by x.account, x.i
   loop
+    if r.resolved is not null then
+      -- Given up before it arrived.
+      reserved_out := reserved_out || jsonb_build_array(r.i, 'gone', '0', '0', '0', null);
+      continue;
+    end if;
     if r.found_account is null then
       reserved_out := reserved_out || jsonb_build_array(r.i, 'no_account', '0', '0', '0', null);
       continue;
@@ -297,7 +321,7 @@ begin
     if refusal is null and room >= r.floor then
       granted := least(r.want, room);
       held := held + granted;
-      new_ids := new_ids || r.id; new_amounts := new_amounts || granted;
+      new_i := new_i || r.i; new_ids := new_ids || r.id; new_amounts := new_amounts || granted;
       new_scopes := new_scopes || array_to_string(scope_names, ' ');
       if scope_names is not null then
         foreach scope_name in array scope_names loop
@@ -326,8 +350,8 @@ begin
   if cardinality(new_ids) > 0 then
     with x as (
       select n.id, n.amount, n.scopes, x.account, x.key, x.product, x.version, x.tokens, x.job
-      from unnest(new_ids, new_amounts, new_scopes) as n(id, amount, scopes)
-      join jsonb_to_recordset(reserves) as x(id text, account text, key text, product text, version int, tokens bigint, job jsonb) on x.id = n.id
+      from unnest(new_i, new_ids, new_amounts, new_scopes) as n(i, id, amount, scopes)
+      cross join lateral jsonb_to_record(reserves -> n.i) as x(account text, key text, product text, version int, tokens bigint, job jsonb)
     ), jobs as (
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
       select x.job ->> 'id', x.account, x.key, x.id, x.product, x.version, x.job ->> 'input', x.job ->> 'request', x.job ->> 'callback'
