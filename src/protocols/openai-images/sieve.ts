@@ -1,0 +1,227 @@
+// Reads JSON as it arrives and takes long strings out on the way, so that hundreds of megabytes of base64 never become a
+// string. What is left is small and is parsed as usual, by a parser that is strict; the sieve needs to be right only for
+// valid JSON.
+
+/** Gets the characters of one string. They are ASCII, or the sink refuses them. */
+export interface StringSink {
+  push(ascii: Buffer): void
+  end(): void
+}
+
+export interface SieveRules {
+  /** Asked at each string that is a value: a sink takes it, if it begins with `prefix` (in either case). */
+  take(path: Path): { readonly prefix: string; readonly sink: () => StringSink } | undefined
+  /** Of what is left. */
+  readonly textBytesMax: number
+  tooLong(): Error
+  /** For escapes that no sink can use. */
+  invalid(): Error
+}
+
+/** Keys and positions from the top; deeper values than this are never taken. */
+export type Path = readonly (string | number)[]
+const PATH_DEPTH_MAX = 3
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const ARRAY_OPEN = 0x5b
+const BACKSLASH = 0x5c
+const ARRAY_CLOSE = 0x5d
+const OBJECT_OPEN = 0x7b
+const OBJECT_CLOSE = 0x7d
+const UNICODE = 0x75
+const KEY_CHARS_MAX = 64
+const NULL = Buffer.from('null')
+
+type State = 'structure' | 'string' | 'probe' | 'taken' | 'escape'
+
+export class JsonSieve {
+  private readonly rules: SieveRules
+  private readonly text: Buffer[] = []
+  private textBytes = 0
+  private state: State = 'structure'
+  private depth = 0
+  private readonly isArray: boolean[] = []
+  private readonly path: (string | number)[] = []
+  private keyNext = false
+  private key: string | undefined
+  private escaped = false
+  private probed = ''
+  private wanted: ReturnType<SieveRules['take']>
+  private sink: StringSink | undefined
+  private escape = ''
+
+  constructor(rules: SieveRules) {
+    this.rules = rules
+  }
+
+  push(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      switch (this.state) {
+        case 'structure':
+          at = this.structure(chunk, at)
+          break
+        case 'string':
+          at = this.string(chunk, at)
+          break
+        case 'probe':
+          at = this.probe(chunk, at)
+          break
+        case 'taken':
+          at = this.taken(chunk, at)
+          break
+        case 'escape':
+          at = this.finishEscape(chunk, at)
+          break
+      }
+    }
+  }
+
+  /** What is left, with null in the place of each string that was taken. */
+  end(): Buffer {
+    return Buffer.concat(this.text)
+  }
+
+  private structure(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at++) {
+      switch (chunk[at]) {
+        case QUOTE:
+          return this.openString(chunk, from, at)
+        case OBJECT_OPEN:
+        case ARRAY_OPEN:
+          this.depth++
+          this.keyNext = chunk[at] === OBJECT_OPEN
+          if (this.depth <= PATH_DEPTH_MAX) {
+            this.isArray[this.depth] = !this.keyNext
+            this.path.length = this.depth
+            this.path[this.depth - 1] = this.keyNext ? '' : 0
+          }
+          break
+        case OBJECT_CLOSE:
+        case ARRAY_CLOSE:
+          this.depth--
+          this.keyNext = false
+          if (this.depth >= 0 && this.depth < PATH_DEPTH_MAX) this.path.length = this.depth
+          break
+        case COMMA:
+          if (this.depth > PATH_DEPTH_MAX || this.depth < 1) break
+          this.keyNext = this.isArray[this.depth] === false
+          if (!this.keyNext) this.path[this.depth - 1] = Number(this.path[this.depth - 1]) + 1
+          break
+      }
+    }
+    this.keep(chunk, from, chunk.length)
+    return chunk.length
+  }
+
+  private openString(chunk: Buffer, from: number, at: number): number {
+    this.wanted = this.keyNext || this.depth > PATH_DEPTH_MAX ? undefined : this.rules.take(this.path)
+    this.keep(chunk, from, this.wanted ? at : at + 1)
+    this.key = this.keyNext && this.depth <= PATH_DEPTH_MAX ? '' : undefined
+    this.probed = ''
+    this.state = this.wanted ? 'probe' : 'string'
+    if (this.wanted?.prefix === '') this.startSink(this.wanted)
+    return at + 1
+  }
+
+  private string(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at++) {
+      const byte = chunk[at]!
+      if (this.escaped) this.escaped = false
+      else if (byte === BACKSLASH) this.escaped = true
+      else if (byte === QUOTE) {
+        this.keep(chunk, from, at + 1)
+        if (this.key !== undefined && this.depth > 0) this.path[this.depth - 1] = this.key
+        this.keyNext = false
+        this.state = 'structure'
+        return at + 1
+      }
+      // A key that is written with escapes is not recognised here; the reader looks at what was left in the text.
+      if (this.key !== undefined && this.key.length < KEY_CHARS_MAX) this.key += String.fromCharCode(byte)
+    }
+    this.keep(chunk, from, chunk.length)
+    return chunk.length
+  }
+
+  private probe(chunk: Buffer, at: number): number {
+    const { wanted } = this
+    const char = String.fromCharCode(chunk[at]!)
+    if (wanted && char.toLowerCase() === wanted.prefix[this.probed.length]) {
+      this.probed += char
+      if (this.probed.length === wanted.prefix.length) this.startSink(wanted)
+      return at + 1
+    }
+    const seen = Buffer.from(`"${this.probed}`, 'latin1')
+    this.keep(seen, 0, seen.length)
+    this.state = 'string'
+    return at
+  }
+
+  private startSink(wanted: NonNullable<typeof this.wanted>): void {
+    this.sink = wanted.sink()
+    this.state = 'taken'
+  }
+
+  private taken(chunk: Buffer, from: number): number {
+    const quote = chunk.indexOf(QUOTE, from)
+    const end = quote < 0 ? chunk.length : quote
+    const run = chunk.subarray(from, end)
+    if (run.includes(BACKSLASH)) {
+      this.takeEscaped(run)
+      if (this.state === 'escape' && quote >= 0) throw this.rules.invalid() // An escaped quote.
+    } else if (run.length > 0) this.sink?.push(run)
+    if (quote < 0) return end
+    this.sink?.end()
+    this.sink = undefined
+    this.keep(NULL, 0, NULL.length)
+    this.state = 'structure'
+    return quote + 1
+  }
+
+  /** Some encoders write "/" as "\/" and "+" as "\u002B", in every base64 that they send. */
+  private takeEscaped(run: Buffer): void {
+    const plain = Buffer.allocUnsafe(run.length)
+    let length = 0
+    for (let at = 0; at < run.length; ) {
+      const found = run.indexOf(BACKSLASH, at)
+      const slash = found < 0 ? run.length : found
+      length += run.copy(plain, length, at, slash)
+      at = slash + 1
+      if (found < 0) break
+      const size = run[at] === UNICODE ? 5 : 1
+      if (at + size > run.length) {
+        this.escape = run.toString('latin1', at)
+        this.state = 'escape'
+        break
+      }
+      plain[length++] = this.charOf(run.toString('latin1', at, at + size))
+      at += size
+    }
+    if (length > 0) this.sink?.push(plain.subarray(0, length))
+  }
+
+  /** An escape that was cut between two chunks. */
+  private finishEscape(chunk: Buffer, at: number): number {
+    this.escape += String.fromCharCode(chunk[at]!)
+    if (this.escape.length === (this.escape[0] === 'u' ? 5 : 1)) {
+      this.sink?.push(Buffer.of(this.charOf(this.escape)))
+      this.state = 'taken'
+    }
+    return at + 1
+  }
+
+  private charOf(escaped: string): number {
+    if (escaped === '/') return 0x2f
+    const code = /^u00[0-7][0-9a-f]$/i.test(escaped) ? Number.parseInt(escaped.slice(1), 16) : -1
+    if (code < 0) throw this.rules.invalid()
+    return code
+  }
+
+  private keep(chunk: Buffer, from: number, to: number): void {
+    if (from === to) return
+    this.textBytes += to - from
+    if (this.textBytes > this.rules.textBytesMax) throw this.rules.tooLong()
+    // A copy, because a few bytes must not keep a whole chunk of the network alive.
+    this.text.push(Buffer.from(chunk.subarray(from, to)))
+  }
+}
