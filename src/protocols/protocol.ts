@@ -116,6 +116,8 @@ export interface StreamRelay {
   push(chunk: Buffer): Buffer | string | undefined
   /** The vendor's clean end of stream. */
   end(): Buffer | string | undefined
+  /** Present when something must be durable before the answer may end (a stored file): settle after it resolves. */
+  ready?(): Promise<void>
   readonly state: StreamState
   /** The held-back last frames. `comment` is an SSE comment line that carries the charge, or empty. */
   finish(comment: string): string
