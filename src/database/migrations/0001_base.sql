@@ -26,7 +26,6 @@ create table hold (
   tokens bigint not null default 0,
   created_at timestamptz not null default now()
 );
-create index hold_account on hold (account_id);
 
 -- Every movement of money, for ever. A resolved hold's transfer has the hold's id, so a hold resolves once.
 create table transfer (
