@@ -136,6 +136,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (relay.state.fault) throw relay.state.fault
     if (!relay.state.terminal)
       throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
+    await relay.ready?.()
     const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen)
     settling = true
     const receipt = await settle(
