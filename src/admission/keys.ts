@@ -46,6 +46,9 @@ export interface KeyInput {
   readonly ipRanges?: readonly string[] | null | undefined
 }
 
+/** What is absent stays as it is. */
+export type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
+
 export interface Keys {
   list(
     account: string,
@@ -53,7 +56,7 @@ export interface Keys {
   ): Promise<{ items: KeyView[]; next: string | null }>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: KeyInput, by: By): Promise<NewKey>
-  change(id: string, input: Partial<KeyInput>, by: By): Promise<KeyView>
+  change(id: string, input: KeyPatch, by: By): Promise<KeyView>
   revoke(id: string, by: By): Promise<KeyView>
   /** A new key like the old one, which goes on working for the overlap. */
   rotate(id: string, overlapSeconds: number, by: By): Promise<NewKey>
@@ -98,7 +101,7 @@ export function createKeys(options: {
     return result
   }
 
-  function check(input: Partial<KeyInput>): void {
+  function check(input: KeyPatch): void {
     const { models } = catalog.current.document
     for (const name of input.models ?? [])
       if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name))

@@ -1,0 +1,64 @@
+// The operator API: every resource, for whoever holds the operator token.
+import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import type { Accounts } from '../admission/accounts.ts'
+import type { Keys } from '../admission/keys.ts'
+import { Fault } from '../kernel/fault.ts'
+import { sameBytes } from '../kernel/secret.ts'
+import { type Actor, mountResources, type Resource } from './resource.ts'
+import { accountResources } from './resources/accounts.ts'
+import { type CatalogDeps, catalogResources } from './resources/catalog.ts'
+import { keyResources } from './resources/keys.ts'
+import { type MemberDeps, memberResources } from './resources/members.ts'
+import { type OperationsDeps, operationsResources } from './resources/operations.ts'
+import { type UsageDeps, usageResources } from './resources/usage.ts'
+import { type VendorDeps, vendorResources } from './resources/vendors.ts'
+
+export interface ResourceDeps extends UsageDeps, CatalogDeps, VendorDeps, OperationsDeps, MemberDeps {
+  readonly accounts: Accounts
+  readonly keys: Keys
+}
+
+/** What both the operator token and the console's people reach. */
+export function operatorResources(deps: ResourceDeps): Resource[] {
+  return [
+    ...accountResources(deps),
+    ...keyResources(deps),
+    ...usageResources(deps),
+    ...catalogResources(deps),
+    ...vendorResources(deps),
+    ...operationsResources(deps),
+    ...memberResources(deps),
+  ]
+}
+
+export const ADMIN_PREFIX = '/admin/v1'
+const TOKEN_HOLDER: Actor = { name: 'operator token', operator: true, roles: new Map(), session: null }
+
+export function mountAdmin(app: FastifyInstance, deps: ResourceDeps & { readonly operatorToken: string }): void {
+  const expected = digest(deps.operatorToken)
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (_request, reply) => {
+        reply.header('cache-control', 'no-store')
+      })
+      mountResources(scope, operatorResources(deps), (request) => {
+        const { authorization } = request.headers
+        if (authorization === undefined)
+          throw new Fault('key_missing', {
+            message: 'No operator token was given. Send it as "Authorization: Bearer <token>".',
+          })
+        const given = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+        // Digests have one length, so that the comparison tells nothing about the token's.
+        if (!sameBytes(digest(given), expected))
+          throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
+        return TOKEN_HOLDER
+      })
+    },
+    { prefix: ADMIN_PREFIX },
+  )
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

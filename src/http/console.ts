@@ -1,0 +1,69 @@
+// The console's API: the operator's resources for people with a session, and what only people need. It never reads a
+// bearer key, as the API never reads a cookie.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { accountUnknown } from '../admission/accounts.ts'
+import type { Session } from '../identity/sessions.ts'
+import { Fault } from '../kernel/fault.ts'
+import { operatorResources, type ResourceDeps } from './admin.ts'
+import { checkOrigin, readCookie } from './cookie.ts'
+import { type Actor, mountResources, requireRole } from './resource.ts'
+import { doorResources, type SessionDeps, sessionResources } from './resources/session.ts'
+
+export interface ConsoleDeps extends ResourceDeps, SessionDeps {
+  /**
+   * Calls the public API on behalf of an account, with the request's body as it is still unread. It takes the reply out
+   * of the framework's hands.
+   */
+  readonly play: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    call: { account: string; session: Session; url: string },
+  ) => void | Promise<void>
+}
+
+export const CONSOLE_PREFIX = '/console/api'
+const VISITOR: Actor = { name: 'visitor', operator: false, roles: new Map(), session: null }
+/** The public API, and nothing else of this server. */
+const PLAYABLE = /^\/(v1|alpha|beta)\//
+
+export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
+  async function authenticate(request: FastifyRequest): Promise<Actor> {
+    const cookie = readCookie(request)
+    const session = cookie === undefined ? undefined : await deps.sessions.find(cookie)
+    if (!session) throw new Fault('key_missing', { message: 'You are not signed in.' })
+    return {
+      name: session.person.email,
+      operator: session.person.operator,
+      roles: new Map(session.accounts.map(({ id, role }) => [id, role])),
+      session,
+    }
+  }
+
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request, reply) => {
+        reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+        checkOrigin(request, deps.publicUrl())
+      })
+      mountResources(scope, doorResources(deps), () => VISITOR)
+      mountResources(scope, [...operatorResources(deps), ...sessionResources(deps)], authenticate)
+      scope.route({
+        method: ['GET', 'POST', 'DELETE'],
+        url: '/accounts/:id/play/*',
+        // Before the body is read: the public API reads it, or refuses to.
+        onRequest: async (request, reply) => {
+          const actor = await authenticate(request)
+          const { id: account } = request.params as { id: string }
+          requireRole(actor, account, 'member')
+          if (actor.operator && !(await deps.statements.account(account))) throw accountUnknown()
+          const raw = request.raw.url ?? ''
+          const url = raw.slice(raw.indexOf('/play/') + '/play'.length)
+          if (!PLAYABLE.test(url)) throw new Fault('not_found')
+          await deps.play(request, reply, { account, session: actor.session!, url })
+        },
+        handler: () => undefined,
+      })
+    },
+    { prefix: CONSOLE_PREFIX },
+  )
+}

@@ -1,0 +1,221 @@
+// The operator's resources as a table: what each takes, who may ask, and what it does. The same table is mounted for the
+// operator token (admin.ts) and for people in the console (console.ts); nothing about a resource is said anywhere else.
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import * as z from 'zod'
+import type { By } from '../admission/audit.ts'
+import { parseRawQuery } from '../catalog/raw-query.ts'
+import type { Session, Visit } from '../identity/sessions.ts'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { jsonBody, rawQuery } from './server.ts'
+
+/** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
+export type Access = 'operator' | 'owner' | 'member'
+
+export interface Actor {
+  /** For the audit. */
+  readonly name: string
+  readonly operator: boolean
+  readonly roles: ReadonlyMap<string, 'owner' | 'member'>
+  /** Of somebody in the console. */
+  readonly session: Session | null
+}
+
+export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  readonly actor: Actor
+  readonly by: By
+  readonly visit: Visit
+}
+
+/** For the few answers that set a cookie. */
+export class WithHeaders {
+  readonly data: unknown
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(data: unknown, headers: Readonly<Record<string, string>>) {
+    this.data = data
+    this.headers = headers
+  }
+}
+
+export interface Resource {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below the prefix, with its parameters in braces. */
+  readonly path: string
+  readonly access: Access
+  /** The account whose members may ask. Absent on a resource for members: `run` shows each only their own. */
+  readonly account?: (params: never) => string | Promise<string>
+  readonly params?: z.ZodType
+  /** Strict, so that a misspelt filter is refused and not ignored. */
+  readonly query?: z.ZodType
+  /** Strict: a field that is not named here is refused, whoever sends it. */
+  readonly body?: z.ZodType
+  readonly bodyBytesMax?: number
+  readonly run: (call: never) => unknown
+  /** The same rows as text, for `accept: text/csv`. */
+  readonly csv?: (call: never) => AsyncGenerator<string>
+}
+
+interface ResourceOf<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends Resource {
+  readonly params?: P
+  readonly query?: Q
+  readonly body?: B
+  readonly account?: (params: z.output<P>) => string | Promise<string>
+  readonly run: (call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>) => unknown
+  readonly csv?: (call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
+}
+
+/** Only gives `run` the types of its schemas. */
+export function resource<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  entry: ResourceOf<P, Q, B>,
+): Resource {
+  return entry
+}
+
+/** Decides from the headers who asks; throws when nobody does. */
+export type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
+
+const BODY_BYTES_MAX = 262_144
+
+/** To be called inside a scope that has the prefix. */
+export function mountResources(
+  scope: FastifyInstance,
+  resources: readonly Resource[],
+  authenticate: Authenticate,
+): void {
+  const methods = new Map<string, Set<string>>()
+  for (const entry of resources) {
+    const url = urlOf(entry.path)
+    methods.set(url, (methods.get(url) ?? new Set<string>()).add(entry.method))
+    const actors = new WeakMap<FastifyRequest, Actor>()
+    scope.route({
+      method: entry.method,
+      url,
+      bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
+      // Who asks, and whether they may, is known before a body is read.
+      onRequest: async (request) => {
+        const actor = await authenticate(request)
+        await checkAccess(entry, request, actor)
+        actors.set(request, actor)
+      },
+      handler: (request, reply) => answer(entry, request, reply, actors.get(request)!),
+    })
+  }
+  for (const [url, used] of methods) refuseOtherMethods(scope, url, used, authenticate)
+}
+
+function urlOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+function refuseOtherMethods(
+  scope: FastifyInstance,
+  url: string,
+  used: ReadonlySet<string>,
+  authenticate: Authenticate,
+): void {
+  const allow = [...used, ...(used.has('GET') ? ['HEAD'] : [])].join(', ')
+  scope.route({
+    method: (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as HTTPMethods[]).filter((method) => !used.has(method)),
+    url,
+    onRequest: async (request) => {
+      await authenticate(request)
+      throw new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
+    },
+    handler: () => undefined,
+  })
+}
+
+async function checkAccess(entry: Resource, request: FastifyRequest, actor: Actor): Promise<void> {
+  if (actor.operator) return
+  if (entry.access === 'operator') throw new Fault('access_denied', { message: 'Only operators may do that.' })
+  if (entry.account) requireRole(actor, await entry.account(readParams(entry, request) as never), entry.access)
+}
+
+export function requireRole(actor: Actor, account: string, least: 'owner' | 'member'): void {
+  if (actor.operator) return
+  const role = actor.roles.get(account)
+  if (role === undefined) throw new Fault('access_denied', { message: 'You do not belong to this account.' })
+  if (least === 'owner' && role !== 'owner')
+    throw new Fault('access_denied', { message: 'Only owners of the account may do that.' })
+}
+
+async function answer(entry: Resource, request: FastifyRequest, reply: FastifyReply, actor: Actor): Promise<unknown> {
+  const call: ResourceCall = {
+    params: readParams(entry, request),
+    query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
+    body: readBody(entry, request),
+    actor,
+    by: { actor: actor.name, ip: request.ip, requestId: request.id },
+    visit: { ip: request.ip, userAgent: userAgentOf(request) },
+  }
+  if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
+    return sendCsv(reply, entry.path, entry.csv(call as never))
+  const result = await entry.run(call as never)
+  if (result instanceof WithHeaders) reply.headers(result.headers)
+  return { success: true, data: result instanceof WithHeaders ? result.data : result, requestId: request.id }
+}
+
+/** What a list of sessions shows of a browser's name for itself. */
+function userAgentOf(request: FastifyRequest): string {
+  return (request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
+}
+
+function readParams(entry: Resource, request: FastifyRequest): unknown {
+  if (!entry.params) return {}
+  const result = entry.params.safeParse(request.params)
+  if (!result.success) throw new Fault('not_found', { message: 'There is nothing with this id.' })
+  return result.data
+}
+
+function readBody(entry: Resource, request: FastifyRequest): unknown {
+  const empty = !Buffer.isBuffer(request.body) || request.body.length === 0
+  if (!entry.body) {
+    // Some clients cannot send a POST or DELETE without a body: an empty object is none.
+    if (!empty) readFields(NOTHING, readJson(jsonBody(request)).value, 'field')
+    return undefined
+  }
+  return readFields(entry.body, empty ? {} : readJson(jsonBody(request)).value, 'field')
+}
+
+const NOTHING = z.strictObject({})
+
+/** Refuses with every problem, each naming its field. */
+function readFields(schema: z.ZodType | undefined, input: unknown, noun: string): unknown {
+  const result = (schema ?? NOTHING).safeParse(input)
+  if (result.success) return result.data
+  const problems = result.error.issues.slice(0, 5).map((issue) => problemOf(issue, schema ?? NOTHING, noun))
+  const param = String(result.error.issues[0]?.path[0] ?? '')
+  throw new Fault('request_invalid', { message: problems.join(' '), ...(param ? { param } : {}) })
+}
+
+function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): string {
+  const path = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((name) => JSON.stringify(name.slice(0, 60).toWellFormed())).join(', ')
+    const object = schema instanceof z.ZodPipe ? schema.in : schema
+    const known = path === '' && object instanceof z.ZodObject ? Object.keys(object.shape) : []
+    const allowed = known.length > 0 ? ` It takes ${known.join(', ')}.` : ''
+    return `${path ? `${path}: ` : ''}There is no ${noun} ${names} here.${allowed}`
+  }
+  const message = issue.message.replace(/^Invalid input: /, '').replace(/\.?$/, '.')
+  return `${path || 'body'}: ${message}`
+}
+
+/** The first lines are read before anything is sent, so that a refusal is still a refusal. */
+async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<string>): Promise<FastifyReply> {
+  const first = await lines.next()
+  async function* all(): AsyncGenerator<string> {
+    if (!first.done) yield first.value
+    yield* lines
+  }
+  const name = path.split('/').at(-1)
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
+    .send(Readable.from(all()))
+}

@@ -1,0 +1,82 @@
+import * as z from 'zod'
+import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
+import { limitsInput } from '../../ledger/limits.ts'
+import type { AccountView, Statements } from '../../ledger/statement.ts'
+import { amount, byId, paging, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export function accountResources({ accounts, statements }: { accounts: Accounts; statements: Statements }): Resource[] {
+  async function show(id: string): Promise<AccountView> {
+    const account = await statements.account(id)
+    if (!account) throw accountUnknown()
+    return account
+  }
+
+  return [
+    resource({
+      method: 'GET',
+      path: '/accounts',
+      access: 'member',
+      query: z.strictObject({ ...paging, q: text(100, 0).optional() }),
+      run: ({ query, actor }) =>
+        statements.accounts({ ...query, ...(actor.operator ? {} : { only: [...actor.roles.keys()] }) }),
+    }),
+    resource({
+      method: 'POST',
+      path: '/accounts',
+      access: 'operator',
+      body: z.strictObject({
+        name: text(100),
+        credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
+        limits: limitsInput.nullable().optional(),
+      }),
+      run: async ({ body, by }) => show(await accounts.create(body, by)),
+    }),
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      run: ({ params }) => show(params.id),
+    }),
+    resource({
+      method: 'PATCH',
+      path: '/accounts/{id}',
+      access: 'operator',
+      params: byId,
+      body: z.strictObject({ name: text(100).optional(), limits: limitsInput.nullable().optional() }),
+      async run({ params, body, by }) {
+        await accounts.change(params.id, body, by)
+        return show(params.id)
+      },
+    }),
+    resource({
+      method: 'POST',
+      path: '/accounts/{id}/credits',
+      access: 'operator',
+      params: byId,
+      body: z.strictObject({
+        amount: amount.refine((value) => value !== 0n, 'must not be zero'),
+        note: text(200, 0).default(''),
+      }),
+      async run({ params, body, by }) {
+        await accounts.credit(params.id, body, by)
+        return show(params.id)
+      },
+    }),
+    resource({
+      method: 'GET',
+      path: '/limits',
+      access: 'operator',
+      run: () => accounts.systemLimits(),
+    }),
+    resource({
+      method: 'PATCH',
+      path: '/limits',
+      access: 'operator',
+      body: limitsInput,
+      run: ({ body, by }) => accounts.changeSystemLimits(body, by),
+    }),
+  ]
+}

@@ -1,0 +1,81 @@
+import * as z from 'zod'
+import { type Keys, keyUnknown } from '../../admission/keys.ts'
+import { limitsInput } from '../../ledger/limits.ts'
+import { byId, moment, paging, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+/** Nobody waits longer than a month to bring a new key everywhere. */
+const OVERLAP_SECONDS_MAX = 30 * 86_400
+const OVERLAP_SECONDS = 86_400
+
+const fields = {
+  name: text(100),
+  models: z.array(text(100)).min(1, 'must name at least one model; null allows all').max(500).nullable().optional(),
+  expiresAt: moment.nullable().optional(),
+  limits: limitsInput.nullable().optional(),
+  ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
+}
+
+const creation = z.strictObject(fields).transform(withMs)
+const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
+
+function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {
+  return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
+}
+
+export function keyResources({ keys }: { keys: Keys }): Resource[] {
+  async function accountOf({ id }: { id: string }): Promise<string> {
+    const found = await keys.get(id)
+    if (!found) throw keyUnknown()
+    return found.account
+  }
+
+  return [
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/keys',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      query: z.strictObject(paging),
+      run: ({ params, query }) => keys.list(params.id, query),
+    }),
+    resource({
+      method: 'POST',
+      path: '/accounts/{id}/keys',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      body: creation,
+      run: ({ params, body, by }) => keys.create(params.id, body, by),
+    }),
+    resource({
+      method: 'PATCH',
+      path: '/keys/{id}',
+      access: 'member',
+      params: byId,
+      account: accountOf,
+      body: change,
+      run: ({ params, body, by }) => keys.change(params.id, body, by),
+    }),
+    resource({
+      method: 'DELETE',
+      path: '/keys/{id}',
+      access: 'member',
+      params: byId,
+      account: accountOf,
+      run: ({ params, by }) => keys.revoke(params.id, by),
+    }),
+    resource({
+      method: 'POST',
+      path: '/keys/{id}/rotate',
+      access: 'member',
+      params: byId,
+      account: accountOf,
+      body: z.strictObject({
+        overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
+      }),
+      run: ({ params, body, by }) => keys.rotate(params.id, body.overlapSeconds, by),
+    }),
+  ]
+}

@@ -1,0 +1,61 @@
+import * as z from 'zod'
+import { inviteLink, setupLink } from '../../identity/link.ts'
+import type { Members } from '../../identity/members.ts'
+import type { People } from '../../identity/people.ts'
+import { byId, email, id } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export interface MemberDeps {
+  readonly members: Members
+  readonly people: People
+  /** The address that people reach the gateway at, without a slash at its end. */
+  readonly publicUrl: () => string
+}
+
+export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
+  return [
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/members',
+      access: 'owner',
+      params: byId,
+      account: ({ id }) => id,
+      run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
+    }),
+    resource({
+      method: 'POST',
+      path: '/accounts/{id}/invites',
+      access: 'owner',
+      params: byId,
+      account: ({ id }) => id,
+      body: z.strictObject({ email, role: z.enum(['owner', 'member']) }),
+      run: async ({ params, body, by }) => ({
+        link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
+      }),
+    }),
+    resource({
+      method: 'DELETE',
+      path: '/accounts/{id}/members/{userId}',
+      access: 'owner',
+      params: z.strictObject({ id, userId: id }),
+      account: ({ id }) => id,
+      async run({ params, actor, by }) {
+        await members.remove(params.id, params.userId, { mayRemoveLastOwner: actor.operator }, by)
+        return { removed: params.userId }
+      },
+    }),
+    resource({
+      method: 'POST',
+      path: '/setup-link',
+      access: 'operator',
+      run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
+    }),
+    resource({
+      method: 'POST',
+      path: '/password-link',
+      access: 'operator',
+      body: z.strictObject({ email }),
+      run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
+    }),
+  ]
+}

@@ -1,0 +1,110 @@
+import * as z from 'zod'
+import type { Audit } from '../../admission/audit.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { type Database, statement } from '../../database/database.ts'
+import type { Migrations } from '../../database/migrate.ts'
+import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import type { World } from '../../kernel/world.ts'
+import { verifyLedger } from '../../ledger/verify.ts'
+import type { LiveCall } from '../../pipeline/monitor.ts'
+import { paging } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export interface OperationsDeps {
+  readonly database: Database
+  readonly catalog: CatalogStore
+  readonly audit: Audit
+  readonly world: World
+  /** For how many months usage rows are kept. */
+  readonly usageMonths: number
+  /** The last calls of this process, newest first. */
+  readonly liveCalls: () => readonly LiveCall[]
+  readonly system: {
+    readonly version: string
+    readonly storeKind: string
+    readonly storeVersion: string
+    readonly migrations: Migrations
+    readonly queue: () => Promise<{ active: number; created: number; failed: number }>
+  }
+}
+
+const SIZE = statement('system_size', 'select pg_database_size(current_database()) as bytes')
+// A process that has been silent for a minute is gone.
+const PROCESSES = statement(
+  'system_processes',
+  `select id, started_at, heartbeat_at from process where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
+)
+
+export function operationsResources(deps: OperationsDeps): Resource[] {
+  const { database, catalog, audit, world, system } = deps
+  const startedMs = world.elapsedMs()
+  return [
+    resource({
+      method: 'GET',
+      path: '/ledger/verify',
+      access: 'operator',
+      run() {
+        // The month that is being trimmed away may be half gone.
+        const since = monthStart(dayOfMs(world.nowMs()), 1 - deps.usageMonths)
+        return verifyLedger(database, catalog, { usageSinceMs: Math.max(0, since) * 86_400_000 })
+      },
+    }),
+    resource({
+      method: 'GET',
+      path: '/audit',
+      access: 'operator',
+      query: z.strictObject(paging),
+      run: ({ query }) => audit.list(query),
+    }),
+    resource({
+      method: 'GET',
+      path: '/audit/verify',
+      access: 'operator',
+      run: () => audit.verify(),
+    }),
+    resource({
+      method: 'GET',
+      path: '/requests/live',
+      access: 'operator',
+      run: () => ({
+        items: deps.liveCalls().map(({ atMs, charged, ...call }) => ({
+          ...call,
+          at: new Date(atMs).toISOString(),
+          charged: formatCredits(charged),
+        })),
+        next: null,
+      }),
+    }),
+    resource({
+      method: 'GET',
+      path: '/system',
+      access: 'operator',
+      async run() {
+        const [size, processes, queue] = await Promise.all([
+          database.query<{ bytes: bigint }>(SIZE),
+          database.query<{ id: string; started_at: Date; heartbeat_at: Date }>(PROCESSES),
+          system.queue(),
+        ])
+        return {
+          version: system.version,
+          runtime: `Node ${process.versions.node}`,
+          store: {
+            kind: system.storeKind,
+            version: system.storeVersion,
+            sizeBytes: Number(size[0]?.bytes ?? 0n),
+          },
+          migrations: system.migrations,
+          processes: processes.map((row) => ({
+            id: row.id,
+            startedAt: row.started_at.toISOString(),
+            heartbeatAt: row.heartbeat_at.toISOString(),
+          })),
+          queue,
+          catalogVersion: catalog.current.version,
+          uptimeSeconds: Math.round((world.elapsedMs() - startedMs) / 1000),
+        }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,134 @@
+// What only people in the console need: to come in, to look at their sessions, to leave.
+import * as z from 'zod'
+import type { Audit } from '../../admission/audit.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import type { Database } from '../../database/database.ts'
+import type { Members } from '../../identity/members.ts'
+import type { People } from '../../identity/people.ts'
+import type { Session, Sessions } from '../../identity/sessions.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { NO_SESSION, sessionCookie } from '../cookie.ts'
+import { byId, email, linkToken, password } from '../fields.ts'
+import { createPublicCatalog } from '../public-catalog.ts'
+import { type Actor, type Resource, resource, WithHeaders } from '../resource.ts'
+
+export interface SessionDeps {
+  readonly database: Database
+  readonly audit: Audit
+  readonly catalog: CatalogStore
+  readonly people: People
+  readonly members: Members
+  readonly sessions: Sessions
+}
+
+const byToken = z.strictObject({ token: linkToken })
+const signedIn = (cookie: string) => new WithHeaders({ signedIn: true }, sessionCookie(cookie))
+
+/** For whoever comes, without a session. */
+export function doorResources({ people, members }: SessionDeps): Resource[] {
+  return [
+    resource({
+      method: 'GET',
+      path: '/setup',
+      access: 'member',
+      run: async () => ({ open: await people.setupOpen() }),
+    }),
+    resource({
+      method: 'POST',
+      path: '/setup',
+      access: 'member',
+      body: z.strictObject({ token: linkToken, email, password }),
+      run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by)),
+    }),
+    resource({
+      method: 'POST',
+      path: '/login',
+      access: 'member',
+      body: z.strictObject({ email, password }),
+      run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by)),
+    }),
+    resource({
+      method: 'GET',
+      path: '/invites/{token}',
+      access: 'member',
+      params: byToken,
+      run: ({ params }) => members.look(params.token),
+    }),
+    resource({
+      method: 'POST',
+      path: '/invites/{token}',
+      access: 'member',
+      params: byToken,
+      body: z.strictObject({ password }),
+      run: async ({ params, body, visit, by }) =>
+        signedIn(await members.accept(params.token, body.password, visit, by)),
+    }),
+  ]
+}
+
+/** For whoever has a session, about themselves. */
+export function sessionResources({ database, audit, catalog, people, sessions }: SessionDeps): Resource[] {
+  const readPublicCatalog = createPublicCatalog(() => catalog.current)
+  return [
+    resource({
+      method: 'GET',
+      path: '/session',
+      access: 'member',
+      run({ actor }) {
+        const { person, accounts } = sessionOf(actor)
+        return { user: { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' }, accounts }
+      },
+    }),
+    resource({
+      method: 'POST',
+      path: '/logout',
+      access: 'member',
+      async run({ actor, by }) {
+        const { id, person } = sessionOf(actor)
+        await sessions.end(person.id, id)
+        await database.transaction((tx) => audit.write(tx, by, { action: 'session.end', object: id }))
+        return new WithHeaders({ signedIn: false }, NO_SESSION)
+      },
+    }),
+    resource({
+      method: 'POST',
+      path: '/password',
+      access: 'member',
+      body: z.strictObject({ current: password, next: password }),
+      run: async ({ actor, body, visit, by }) =>
+        signedIn(await people.changePassword(sessionOf(actor).person, body, visit, by)),
+    }),
+    resource({
+      method: 'GET',
+      path: '/sessions',
+      access: 'member',
+      async run({ actor }) {
+        const { id, person } = sessionOf(actor)
+        return { items: await sessions.list(person.id, id), next: null }
+      },
+    }),
+    resource({
+      method: 'DELETE',
+      path: '/sessions/{id}',
+      access: 'member',
+      params: byId,
+      async run({ actor, params, by }) {
+        const ended = await sessions.end(sessionOf(actor).person.id, params.id)
+        if (!ended) throw new Fault('not_found', { message: 'You have no such session.' })
+        await database.transaction((tx) => audit.write(tx, by, { action: 'session.end', object: params.id }))
+        return { ended: params.id }
+      },
+    }),
+    resource({
+      method: 'GET',
+      path: '/catalog/public',
+      access: 'member',
+      run: () => readPublicCatalog(),
+    }),
+  ]
+}
+
+function sessionOf(actor: Actor): Session {
+  if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
+  return actor.session
+}

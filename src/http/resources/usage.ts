@@ -1,0 +1,108 @@
+import * as z from 'zod'
+import { accountUnknown } from '../../admission/accounts.ts'
+import type { Database } from '../../database/database.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
+import { readOverview } from '../../ledger/overview.ts'
+import type { Page, Statements } from '../../ledger/statement.ts'
+import { byId, id, paging, range, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+const DAYS_MAX = 366
+
+export interface JobFilter {
+  readonly status?: string | undefined
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+export interface UsageDeps {
+  readonly database: Database
+  readonly statements: Statements
+  /** The account's jobs as the contract shows them, with `product` and `charged`. */
+  readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<unknown>>
+}
+
+const usageQuery = z.strictObject({
+  ...paging,
+  ...range,
+  product: text(100).optional(),
+  key: id.optional(),
+  outcome: z.enum(['settled', 'released', 'expired']).optional(),
+})
+
+const ledgerQuery = z.strictObject({
+  ...paging,
+  ...range,
+  kind: z.enum(['grant', 'takeback', 'settled', 'released', 'expired']).optional(),
+})
+
+/** The statements take moments by these names. */
+const filterOf = <T extends { from?: number | undefined; to?: number | undefined }>(
+  account: string,
+  { from, to, ...rest }: T,
+) => ({ account, fromMs: from, toMs: to, ...rest })
+
+export function usageResources({ database, statements, listJobs }: UsageDeps): Resource[] {
+  async function usageOf(requestId: string) {
+    const found = await statements.usageOf(requestId)
+    if (!found) throw new Fault('not_found', { message: 'There is no usage of a call with this id.' })
+    return found
+  }
+
+  return [
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/overview',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      query: z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
+      async run({ params, query }) {
+        const overview = await readOverview(database, params.id, query.days)
+        if (!overview) throw accountUnknown()
+        return overview
+      },
+    }),
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/usage',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      query: usageQuery,
+      run: ({ params, query }) => statements.usage(filterOf(params.id, query)),
+      csv: ({ params, query }) => usageCsv(statements, filterOf(params.id, query)),
+    }),
+    resource({
+      method: 'GET',
+      path: '/usage/{requestId}',
+      access: 'member',
+      params: z.strictObject({ requestId: id }),
+      account: async ({ requestId }) => (await usageOf(requestId)).account,
+      run: async ({ params }) => (await usageOf(params.requestId)).detail,
+    }),
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/ledger',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      query: ledgerQuery,
+      run: ({ params, query }) => statements.ledger({ ...filterOf(params.id, query), balances: true }),
+      csv: ({ params, query }) => ledgerCsv(statements, filterOf(params.id, query)),
+    }),
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/jobs',
+      access: 'member',
+      params: byId,
+      account: ({ id }) => id,
+      query: z.strictObject({
+        ...paging,
+        status: z.enum(['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED']).optional(),
+      }),
+      run: ({ params, query }) => listJobs(params.id, query),
+    }),
+  ]
+}

@@ -1,0 +1,117 @@
+import * as z from 'zod'
+import type { Credentials } from '../../admission/credentials.ts'
+import type { Vendor } from '../../catalog/document.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { Fault } from '../../kernel/fault.ts'
+import type { VendorHealth } from '../../routing/vendor.ts'
+import { text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export interface VendorTest {
+  readonly ok: boolean
+  readonly status: number | null
+  readonly latencyMs: number
+  readonly message: string
+}
+
+export interface VendorDeps {
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+  readonly vendorHealth: () => readonly VendorHealth[]
+  readonly testVendor: (name: string) => Promise<VendorTest>
+}
+
+const byName = z.strictObject({ name: text(100) })
+/** It goes into a header as it is. */
+const secret = z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'must be 1 to 4096 visible ASCII characters without spaces')
+
+export function vendorResources({ catalog, credentials, vendorHealth, testVendor }: VendorDeps): Resource[] {
+  function find(name: string): Vendor {
+    const { vendors } = catalog.current.document
+    const vendor = Object.hasOwn(vendors, name) ? vendors[name] : undefined
+    if (!vendor) throw new Fault('not_found', { message: `The catalogue has no vendor "${name}".` })
+    return vendor
+  }
+
+  function credentialOf(name: string): string {
+    const { credential } = find(name)
+    if (credential === undefined)
+      throw new Fault('conflict', {
+        message: `The catalogue names no credential for the vendor "${name}". Add "credential" to its entry first.`,
+      })
+    return credential
+  }
+
+  function show(name: string, vendor: Vendor, health: VendorHealth | undefined): unknown {
+    const source = vendor.credential === undefined ? 'none' : credentials.source(vendor.credential)
+    return {
+      name,
+      baseUrl: vendor.baseUrl,
+      simulated: vendor.baseUrl === 'sandbox',
+      credential: { name: vendor.credential ?? null, present: source !== 'none', source },
+      breaker: health?.breaker ?? 'closed',
+      inFlight: health?.inFlight ?? 0,
+      requests: health?.requests ?? 0,
+      errors: health?.errors ?? 0,
+      latencyMsP50: health?.latencyMsP50 ?? null,
+      latencyMsP95: health?.latencyMsP95 ?? null,
+      lastError: health?.lastError ?? null,
+      lastAt: health?.lastAtMs === undefined || health.lastAtMs === null ? null : isoOf(health.lastAtMs),
+    }
+  }
+
+  return [
+    resource({
+      method: 'GET',
+      path: '/vendors',
+      access: 'operator',
+      run() {
+        const health = new Map(vendorHealth().map((entry) => [entry.name, entry]))
+        const vendors = Object.entries(catalog.current.document.vendors)
+        return { items: vendors.map(([name, vendor]) => show(name, vendor, health.get(name))), next: null }
+      },
+    }),
+    resource({
+      method: 'POST',
+      path: '/vendors/{name}/test',
+      access: 'operator',
+      params: byName,
+      run({ params }) {
+        find(params.name)
+        return testVendor(params.name)
+      },
+    }),
+    resource({
+      method: 'PUT',
+      path: '/vendors/{name}/credential',
+      access: 'operator',
+      params: byName,
+      body: z.strictObject({ value: secret }),
+      async run({ params, body, by }) {
+        const name = credentialOf(params.name)
+        await credentials.store(name, body.value, by)
+        return { name, present: true, source: credentials.source(name) }
+      },
+    }),
+    resource({
+      method: 'DELETE',
+      path: '/vendors/{name}/credential',
+      access: 'operator',
+      params: byName,
+      async run({ params, by }) {
+        const name = credentialOf(params.name)
+        const removed = await credentials.remove(name, by)
+        if (!removed)
+          throw new Fault('not_found', {
+            message: `No credential "${name}" is stored. One that comes from the environment is removed there.`,
+          })
+        const source = credentials.source(name)
+        return { name, present: source !== 'none', source }
+      },
+    }),
+  ]
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

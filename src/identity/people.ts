@@ -1,0 +1,200 @@
+// Logging in and out: the operator's set-up, the login, a changed password. The same words and the same time for
+// everything that is wrong with a login.
+import type { Audit, By } from '../admission/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { Attempts } from './attempts.ts'
+import { digestOfToken, newToken } from './link.ts'
+import type { Passwords } from './password.ts'
+import type { Person, Sessions, Visit } from './sessions.ts'
+import { passwordProblem } from './weak-password.ts'
+
+export interface People {
+  /** Whether the gateway still waits for its operator. */
+  setupOpen(): Promise<boolean>
+  /** The token of the set-up link, on the one occasion that it is made; undefined afterwards. */
+  openSetup(): Promise<string | undefined>
+  /** A new token, for a link that was lost; the old one is void. Throws conflict when there is an operator. */
+  renewSetup(by: By): Promise<string>
+  /** These answer the value of the session cookie. */
+  setUp(input: { token: string; email: string; password: string }, visit: Visit, by: By): Promise<string>
+  logIn(input: { email: string; password: string }, visit: Visit, by: By): Promise<string>
+  changePassword(person: Person, input: { current: string; next: string }, visit: Visit, by: By): Promise<string>
+  /** Forgets sessions, links and tries that no longer matter. */
+  tidy(): Promise<void>
+}
+
+export interface PeopleDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly passwords: Passwords
+  readonly attempts: Attempts
+  readonly sessions: Sessions
+}
+
+export interface PersonRow {
+  readonly id: string
+  readonly password: string
+}
+
+const OPERATOR_EXISTS = statement('person_operator', 'select exists (select 1 from person where operator) as some')
+export const FIND_PERSON = statement('person_find', 'select id, password from person where email = $1')
+const INSERT_PERSON = statement(
+  'person_insert',
+  `insert into person (id, email, operator, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
+)
+const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
+const KEEP_TOKEN = statement(
+  'setup_keep',
+  `insert into setting (name, value) values ('setup', $1) on conflict (name) do nothing returning name`,
+)
+const RENEW_TOKEN = statement(
+  'setup_renew',
+  `insert into setting (name, value) values ('setup', $1) on conflict (name) do update set value = excluded.value`,
+)
+const USE_TOKEN = statement('setup_use', `delete from setting where name = 'setup' and value = $1 returning name`)
+const TIDY = [
+  statement(
+    'tidy_sessions',
+    `delete from session where seen_at < now() - interval '60 minutes' or created_at < now() - interval '24 hours'`,
+  ),
+  statement('tidy_invites', 'delete from invite where expires_at < now()'),
+  statement(
+    'tidy_attempts',
+    `delete from login_attempt where blocked_until < now() - interval '2 hours' and since < now() - interval '2 hours'`,
+  ),
+]
+
+export function createPeople(deps: PeopleDeps): People {
+  const { database, world, audit, passwords, sessions } = deps
+
+  async function operatorExists(on: Queryable): Promise<boolean> {
+    const [row] = await on.query<{ some: boolean }>(OPERATOR_EXISTS)
+    return row?.some === true
+  }
+
+  return {
+    async setupOpen() {
+      return !(await operatorExists(database))
+    },
+
+    async openSetup() {
+      if (await operatorExists(database)) return undefined
+      const token = newToken(world)
+      const [made] = await database.query(KEEP_TOKEN, [stored(token)])
+      return made && token
+    },
+
+    async renewSetup(by) {
+      const token = newToken(world)
+      await database.transaction(async (tx) => {
+        if (await operatorExists(tx))
+          throw new Fault('conflict', { message: 'There is an operator already; the set-up is closed.' })
+        await tx.query(RENEW_TOKEN, [stored(token)])
+        await audit.write(tx, by, { action: 'setup.renew', object: 'setup' })
+      })
+      return token
+    },
+
+    async setUp({ token, email, password }, visit, by) {
+      requireGood(password, email)
+      const hash = await passwords.hash(password)
+      return database.transaction(async (tx) => {
+        const [used] = await tx.query(USE_TOKEN, [stored(token)])
+        if (!used || (await operatorExists(tx)))
+          throw new Fault('access_denied', {
+            message:
+              'This set-up link is not valid, or was used already. "tollgate setup-link" prints a new one while there is no operator.',
+          })
+        const person = await insertPerson(tx, world, { email, operator: true, password: hash })
+        const cookie = await sessions.start(tx, person, visit)
+        await audit.write(tx, { ...by, actor: email }, { action: 'setup.finish', object: person })
+        return cookie
+      })
+    },
+
+    async logIn({ email, password }, visit, by) {
+      const person = await checkLogin(deps, email, password, visit, by)
+      return database.transaction(async (tx) => {
+        const cookie = await sessions.start(tx, person, visit)
+        await audit.write(tx, { ...by, actor: email }, { action: 'session.start', object: person })
+        return cookie
+      })
+    },
+
+    async changePassword(person, { current, next }, visit, by) {
+      await checkLogin(deps, person.email, current, visit, by)
+      requireGood(next, person.email)
+      const hash = await passwords.hash(next)
+      return database.transaction(async (tx) => {
+        const cookie = await replacePassword(tx, sessions, person.id, hash, visit)
+        await audit.write(tx, by, { action: 'person.password', object: person.id })
+        return cookie
+      })
+    },
+
+    async tidy() {
+      for (const text of TIDY) await database.query(text)
+    },
+  }
+}
+
+/** Answers the person's id. Whoever is unknown and whoever mistypes get the same answer after the same time. */
+export async function checkLogin(
+  deps: PeopleDeps,
+  email: string,
+  password: string,
+  visit: Visit,
+  by: By,
+): Promise<string> {
+  const { database, passwords, attempts, audit } = deps
+  await attempts.begin(email, visit.ip)
+  const [row] = await database.query<PersonRow>(FIND_PERSON, [email])
+  const verdict = await (row ? passwords.verify(password, row.password) : passwords.verifyNobody(password))
+  if (!row || verdict === 'wrong') {
+    await database.transaction((tx) => audit.write(tx, by, { action: 'session.refuse', object: row?.id ?? 'unknown' }))
+    throw new Fault('key_unknown', { message: 'The e-mail address or the password is not right.' })
+  }
+  await attempts.succeeded(email, visit.ip)
+  if (verdict === 'stale') await database.query(SET_PASSWORD, [row.id, await passwords.hash(password)])
+  return row.id
+}
+
+export function requireGood(password: string, email: string): void {
+  const problem = passwordProblem(password, email)
+  if (problem) throw new Fault('request_invalid', { message: `password: ${problem}`, param: 'password' })
+}
+
+export async function insertPerson(
+  tx: Queryable,
+  world: World,
+  person: { email: string; operator: boolean; password: string },
+): Promise<string> {
+  const [row] = await tx.query<{ id: string }>(INSERT_PERSON, [
+    `usr_${newId(world)}`,
+    person.email,
+    person.operator,
+    person.password,
+  ])
+  if (!row) throw new Fault('conflict', { message: 'Somebody has this e-mail address already.' })
+  return row.id
+}
+
+/** A new password ends every session, and begins one for whoever chose it. */
+export async function replacePassword(
+  tx: Queryable,
+  sessions: Sessions,
+  person: string,
+  hash: string,
+  visit: Visit,
+): Promise<string> {
+  await tx.query(SET_PASSWORD, [person, hash])
+  await sessions.endAll(tx, person)
+  return sessions.start(tx, person, visit)
+}
+
+function stored(token: string): string {
+  return digestOfToken(token).toString('base64url')
+}

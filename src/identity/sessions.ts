@@ -1,0 +1,125 @@
+// Sessions of the console. The browser holds 32 random bytes, the database their SHA-256; whatever ends a session ends it
+// here, so a copied cookie is worth nothing afterwards.
+import { createHash } from 'node:crypto'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { newId, type World } from '../kernel/world.ts'
+
+export interface Visit {
+  readonly ip: string
+  readonly userAgent: string
+}
+
+export interface Person {
+  readonly id: string
+  readonly email: string
+  readonly operator: boolean
+}
+
+export interface Session {
+  readonly id: string
+  readonly person: Person
+  readonly accounts: ReadonlyArray<{ id: string; name: string; role: 'owner' | 'member' }>
+}
+
+export interface SessionView {
+  readonly id: string
+  readonly createdAt: string
+  readonly lastSeenAt: string
+  readonly ip: string
+  readonly userAgent: string
+  readonly current: boolean
+}
+
+export interface Sessions {
+  /** Answers the value of the cookie. */
+  start(on: Queryable, person: string, visit: Visit): Promise<string>
+  find(token: string): Promise<Session | undefined>
+  list(person: string, current: string): Promise<SessionView[]>
+  /** False when the person has no such session. */
+  end(person: string, id: string): Promise<boolean>
+  endAll(on: Queryable, person: string): Promise<void>
+}
+
+const TOKEN_BYTES = 32
+/** Of base64url. */
+const TOKEN_CHARS = 43
+
+const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
+const INSERT = statement(
+  'session_insert',
+  'insert into session (id, digest, person_id, ip, user_agent) values ($1, $2, $3, $4, $5)',
+)
+const FIND = statement(
+  'session_find',
+  `select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator,
+     coalesce((select json_agg(json_build_object('id', a.id, 'name', a.name, 'role', m.role) order by a.name)
+       from membership m join account a on a.id = m.account_id where m.person_id = p.id), '[]') as accounts
+   from session s join person p on p.id = s.person_id where s.digest = $1 and ${ALIVE}`,
+)
+const SEEN = statement('session_seen', 'update session set seen_at = now() where id = $1')
+const LIST = statement(
+  'session_list',
+  `select s.id, s.created_at, s.seen_at, s.ip, s.user_agent from session s where s.person_id = $1 and ${ALIVE}
+   order by s.seen_at desc limit 200`,
+)
+const END = statement('session_end', 'delete from session where person_id = $1 and id = $2 returning id')
+const END_ALL = statement('session_end_all', 'delete from session where person_id = $1')
+
+interface FoundRow {
+  id: string
+  resting: boolean
+  person_id: string
+  email: string
+  operator: boolean
+  accounts: Array<{ id: string; name: string; role: 'owner' | 'member' }>
+}
+
+export function createSessions({ database, world }: { database: Database; world: World }): Sessions {
+  return {
+    async start(on, person, { ip, userAgent }) {
+      const token = world.bytes(TOKEN_BYTES).toString('base64url')
+      await on.query(INSERT, [`ses_${newId(world)}`, digestOf(token), person, ip, userAgent])
+      return token
+    },
+    async find(token) {
+      if (token.length !== TOKEN_CHARS) return undefined
+      const [row] = await database.query<FoundRow>(FIND, [digestOf(token)])
+      if (!row) return undefined
+      // Once a minute is enough to know who is idle.
+      if (row.resting) await database.query(SEEN, [row.id])
+      return {
+        id: row.id,
+        person: { id: row.person_id, email: row.email, operator: row.operator },
+        accounts: row.accounts,
+      }
+    },
+    async list(person, current) {
+      const rows = await database.query<{
+        id: string
+        created_at: Date
+        seen_at: Date
+        ip: string
+        user_agent: string
+      }>(LIST, [person])
+      return rows.map((row) => ({
+        id: row.id,
+        createdAt: row.created_at.toISOString(),
+        lastSeenAt: row.seen_at.toISOString(),
+        ip: row.ip,
+        userAgent: row.user_agent,
+        current: row.id === current,
+      }))
+    },
+    async end(person, id) {
+      const [row] = await database.query(END, [person, id])
+      return row !== undefined
+    },
+    async endAll(on, person) {
+      await on.query(END_ALL, [person])
+    },
+  }
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
