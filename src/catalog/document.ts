@@ -66,6 +66,9 @@ const limits = z.strictObject({
   outputTokensFloor: count.default(64),
 })
 
+/** What distinguishes a family of models from the format it speaks; the names are in protocols/traits.ts. */
+const traits = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
+
 const model = z.strictObject({
   name: z.string().min(1).max(100),
   version: z.string().nullable().default(null),
@@ -76,7 +79,8 @@ const model = z.strictObject({
   doors: z.array(z.enum(['openai-chat', 'openai-responses', 'anthropic-messages'])).default([]),
   capabilities: z.array(z.string()).default([]),
   limits: limits.prefault({}),
-  traits: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).default({}),
+  /** Laid over those of its family. */
+  traits: traits.default({}),
   routes: z.array(route).min(1),
   pricing,
 })
@@ -92,6 +96,7 @@ const dataEndpoint = z.strictObject({
 const document = z
   .strictObject({
     vendors: z.record(name, vendor),
+    families: z.record(z.string().min(1).max(40), z.strictObject({ traits: traits.default({}) })).default({}),
     models: z.record(name, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(name, dataEndpoint),
@@ -149,7 +154,11 @@ export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: fa
 
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)
-  if (result.success) return { ok: true, document: result.data }
+  if (result.success) {
+    const { families, models } = result.data
+    for (const entry of Object.values(models)) entry.traits = { ...families[entry.family]?.traits, ...entry.traits }
+    return { ok: true, document: result.data }
+  }
   return {
     ok: false,
     problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${issue.message}`),

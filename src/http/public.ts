@@ -17,7 +17,7 @@ import { type Arrived, type PathDeps, serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
 import { type DataAsk, readAnalyticsAsk } from '../protocols/site-analytics.ts'
 import { readSocialAsk } from '../protocols/social-v2.ts'
-import { estimateTokens } from '../protocols/tokens.ts'
+import { countTokens } from '../protocols/text.ts'
 import { createModelLists } from './models.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
@@ -112,8 +112,9 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     responses: text,
     messages: text,
     data,
+    // Holds are made for a token per two bytes; whoever asks for a count wants the likely one.
     count_tokens: (request, reply) =>
-      send(reply, JSON.stringify({ input_tokens: estimateTokens(readTextRequest(request).value) })),
+      send(reply, JSON.stringify({ input_tokens: Math.ceil(countTokens(readTextRequest(request)) / 2) })),
     models: (request, reply) => send(reply, lists.list(request.principal!, request.id, isBeta(request))),
     'models/{id}': (request, reply) =>
       send(

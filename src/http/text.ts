@@ -45,7 +45,7 @@ export function textAsk(
       `"${uid}" is not offered here; use ${model.doors.map((name) => DOOR_PATHS[name]).join(' or ')}.`,
       'model',
     )
-  const ask = readTextAsk(door, json, { uid, traits: model.traits, limits: model.limits })
+  const ask = readTextAsk(door, json, { uid, traits: model.traits, limits: model.limits, routes: model.routes })
   if (principal.models !== null && !principal.models.has(uid)) throw new Fault('model_restricted')
   return { ask, model }
 }

@@ -72,6 +72,8 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
     stream: checked.stream,
     price: {},
     worst: { input: opening.inputTokens, output: perChoice * checked.n },
+    outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
+    choices: checked.n,
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
     ...(needs ? { needs } : {}),
     open: (target, options) => opening.open(target, options),
