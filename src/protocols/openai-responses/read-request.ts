@@ -1,4 +1,5 @@
 // A Responses request in neutral words, for vendors that speak another format.
+import { invalid } from '../../kernel/fault.ts'
 import { unpackExtra, unpackProof } from '../carry.ts'
 import { given, isObject, type Json, objects, text } from '../check.ts'
 import {
@@ -92,6 +93,13 @@ class ItemReader {
         this.answer({ kind: 'result', id: text(item.call_id)!, parts: readResult(item.output, `${at}.output`) })
         return
     }
+    // A thought that is only referred to may stay behind; what was said and called must be here.
+    if (item.type === 'item_reference' && text(item.id)?.startsWith('rs_')) return
+    if (item.type === 'item_reference')
+      throw invalid(
+        `"${at}" refers to a stored item, but nothing is stored for this model: send items whole, with "store": false.`,
+        at,
+      )
     throw cannotConvert(`${at}.type`, `an item of type "${String(item.type)}"`)
   }
 
