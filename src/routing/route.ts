@@ -56,7 +56,7 @@ export function targetOf(
  * that serve it, if there are any; a route that serves only a need is left to such asks.
  */
 export function routeAsk(
-  ask: Ask,
+  ask: Pick<Ask, 'product' | 'door' | 'needs'>,
   routes: readonly Route[],
   traits: Model['traits'],
   document: CatalogDocument,

@@ -1,0 +1,63 @@
+// Cancelling on the caller's wish: free before the vendor has heard of the job, and where the vendor allows it while the
+// task waits there. What runs cannot be stopped.
+import { Fault } from '../kernel/fault.ts'
+import type { ClaimedJob, JobRow, StepEnding } from './job.ts'
+import { decide, placeOf, type StepDeps } from './video.ts'
+
+const TRY_AGAIN_MS = 50
+const TRIES_MAX = 60
+
+export async function cancelJob(
+  job: JobRow,
+  deps: StepDeps,
+  finish: (job: ClaimedJob, ending: StepEnding) => Promise<void>,
+): Promise<JobRow> {
+  const claimed = await take(job, deps)
+  if (claimed) {
+    const before: StepEnding = { afterMs: 0, attempts: claimed.attempts - 1, misses: claimed.misses }
+    try {
+      await finish(claimed, await end(claimed, deps))
+    } catch (error) {
+      await finish(claimed, before)
+      throw error
+    }
+  }
+  const now = await deps.jobs.find(job.id)
+  if (now?.status === 'CANCELLED') return now
+  throw refusal(now ?? job)
+}
+
+/** A look at the task takes moments; whoever has the job for longer is making or fetching the video. */
+async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const now = tries === 0 ? job : await deps.jobs.find(job.id)
+    if (!now || (now.status !== 'PENDING' && now.status !== 'CONNECT')) return undefined
+    const claimed = await deps.jobs.claim(job.id)
+    if (claimed) return claimed
+    await new Promise<void>((resolve) => deps.world.after(TRY_AGAIN_MS, resolve))
+  }
+  return undefined
+}
+
+async function end(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  if (job.verdict !== null || (job.status !== 'PENDING' && job.status !== 'CONNECT')) throw refusal(job)
+  // Of a submission without an answer nobody knows whether there is a task to cancel.
+  if (job.task_id === null && job.submit_age_ms !== null) throw refusal(job)
+  if (job.task_id !== null && !(await deps.tasks.cancel(job.task_id, await placeOf(job, deps)))) throw refusal(job)
+  return decide(job, { verdict: 'CANCELLED' }, deps)
+}
+
+function refusal(job: JobRow): Fault {
+  switch (job.status) {
+    case 'COMPLETED':
+    case 'FAILED':
+      return new Fault('conflict', { message: `This job is ${job.status} already and cannot be cancelled.` })
+    case 'PROCESSING':
+      return new Fault('conflict', { message: 'This job is being worked on and cannot be cancelled any more.' })
+    default:
+      return new Fault('conflict', {
+        message: 'This job is just being handed to the provider; try to cancel it again in a moment.',
+        retryAfterSeconds: 2,
+      })
+  }
+}

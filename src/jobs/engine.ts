@@ -1,0 +1,192 @@
+// The job engine of one process: takes due steps from the queue, works on them, keeps their leases, and finds the jobs that
+// nobody works on any more. Any number of processes may run one on the same database.
+import type pg from 'pg'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Database } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Secrets } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { RouteSources } from '../routing/route.ts'
+import type { Vendors } from '../routing/vendor.ts'
+import type { Upstream } from '../upstream/call.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import { cancelJob } from './cancel.ts'
+import { createJobEvents, type JobEvents } from './events.ts'
+import { type ClaimedJob, createJobs, type JobRow, type Jobs, type StepEnding } from './job.ts'
+import { openQueue, type Queue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
+import type { ResultStore } from './result.ts'
+import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
+import { createVendorTasks } from './vendor-tasks.ts'
+import { type StepDeps, stepJob } from './video.ts'
+import { sendWebhook } from './webhook.ts'
+
+export interface EngineOptions {
+  readonly database: Database
+  /** The queue has a few connections of its own. */
+  readonly connection: pg.PoolConfig
+  readonly ledger: Ledger
+  readonly catalog: CatalogStore
+  readonly upstream: Upstream
+  readonly vendors: Vendors
+  readonly routes: RouteSources
+  readonly results: ResultStore
+  readonly guard: Pick<GuardedFetch, 'post'>
+  readonly secrets: Secrets
+  readonly world: World
+  readonly log: Log
+  readonly timing?: Partial<JobTiming>
+}
+
+export interface JobFacts {
+  /** Open jobs by status, over all processes. */
+  readonly open: Readonly<Record<string, number>>
+  /** Steps that this process works on now. */
+  readonly running: number
+  readonly queues: Awaited<ReturnType<Queue['facts']>>
+}
+
+export interface JobEngine {
+  readonly jobs: Jobs
+  readonly results: ResultStore
+  readonly events: JobEvents
+  /** A job was created: its first step is due now. */
+  created(jobId: string): void
+  /** Throws `conflict` where it cannot be cancelled any more. */
+  cancel(job: JobRow): Promise<JobRow>
+  facts(): Promise<JobFacts>
+  /** Takes nothing more; lets the running steps end, or hands them over after `forMs`. */
+  stop(forMs: number): Promise<void>
+}
+
+const STEPS_AT_ONCE_MAX = 1_000
+const WEBHOOKS_AT_ONCE_MAX = 50
+
+export async function startJobs(options: EngineOptions): Promise<JobEngine> {
+  const { world, log } = options
+  const timing: JobTiming = { ...JOB_TIMING, ...options.timing }
+  const jobs = createJobs(options.database, { leaseMs: timing.leaseMs })
+  const queue = await openQueue({
+    connection: options.connection,
+    world,
+    log,
+    webhookRetrySeconds: timing.webhookRetrySeconds,
+  })
+  const stopping = new AbortController()
+  /** Jobs in this process's hands, with the version under which it holds them. */
+  const held = new Map<string, number>()
+
+  const deps: StepDeps = {
+    ...options,
+    jobs,
+    tasks: createVendorTasks(options),
+    timing,
+    async callBack(jobId) {
+      await queue.push('webhook', jobId, 0)
+      webhooks.wake()
+    },
+  }
+
+  async function work(item: QueueItem): Promise<boolean> {
+    let job: ClaimedJob | undefined
+    try {
+      job = await jobs.claim(item.key)
+      // Nothing to do, or in the hands of another, who will queue the next step.
+      if (!job) return true
+      held.set(job.id, job.version)
+      const ending = await stepJob(job, deps).catch((error: unknown) => afterFailure(job as ClaimedJob, error))
+      await finish(job, ending)
+    } catch (error) {
+      // The row says when it is due, and the sweep will find it.
+      log.warn({ job: item.key, error }, 'job step was left to the sweep')
+    } finally {
+      if (job) held.delete(job.id)
+    }
+    return true
+  }
+
+  /** First the next step, then the end of this one: whatever comes between, the job is not forgotten. */
+  async function finish(job: ClaimedJob, ending: StepEnding): Promise<void> {
+    const mine = await jobs.putDown(job, ending)
+    if (mine && ending.afterMs !== undefined) await queue.push('job-step', job.id, ending.afterMs)
+  }
+
+  /** What nobody foresaw. It is tried a few times, and then the job is given up. */
+  function afterFailure(job: ClaimedJob, error: unknown): StepEnding {
+    const away = error instanceof Fault && error.kind === 'unavailable'
+    log.error(
+      { job: job.id, attempt: job.attempts, error, ...(error instanceof Fault ? error.details.internal : {}) },
+      'job step failed',
+    )
+    return {
+      afterMs: backoffMs(timing, job.attempts),
+      attempts: away ? job.attempts - 1 : Math.min(job.attempts, ATTEMPTS_MAX),
+      misses: job.misses,
+    }
+  }
+
+  const steps = queue.consume('job-step', { atOnceMax: STEPS_AT_ONCE_MAX, everyMs: timing.fetchEveryMs, run: work })
+  const webhooks = queue.consume('webhook', {
+    atOnceMax: WEBHOOKS_AT_ONCE_MAX,
+    everyMs: timing.fetchEveryMs * 3,
+    run: ({ key, retries }) => sendWebhook(key, retries >= WEBHOOK_RETRIES, { ...options, jobs }, stopping.signal),
+  })
+  const events = createJobEvents({ jobs, world, log, everyMs: timing.eventsEveryMs })
+
+  async function sweep(): Promise<void> {
+    const neglected = await jobs.neglected(timing.neglectedMs)
+    if (neglected.length === 0) return
+    log.info({ jobs: neglected.length }, 'jobs without a step were queued again')
+    await Promise.all(neglected.map((id) => queue.push('job-step', id, 0)))
+    steps.wake()
+  }
+  const timers = [
+    every(timing.sweepEveryMs, sweep),
+    every(timing.leaseMs / 3, () => jobs.renew([...held.keys()], [...held.values()])),
+    every(600_000, () => jobs.tidy()),
+  ]
+
+  function every(intervalMs: number, run: () => Promise<unknown>): () => void {
+    let cancel: () => void = () => {}
+    let ended = false
+    const schedule = () => {
+      if (ended) return
+      cancel = world.after(intervalMs, () => {
+        run()
+          .catch((error: unknown) => log.warn({ error }, 'work on jobs failed; it will be tried again'))
+          .finally(schedule)
+      })
+    }
+    schedule()
+    return () => {
+      ended = true
+      cancel()
+    }
+  }
+
+  return {
+    jobs,
+    results: options.results,
+    events,
+    created(jobId) {
+      queue
+        .push('job-step', jobId, 0)
+        .then(() => steps.wake())
+        .catch((error: unknown) => log.warn({ job: jobId, error }, 'new job was left to the sweep'))
+    },
+    cancel: (job) => cancelJob(job, deps, finish),
+    async facts() {
+      const [open, queues] = await Promise.all([jobs.facts(), queue.facts()])
+      return { open, queues, running: held.size }
+    },
+    async stop(forMs) {
+      stopping.abort()
+      events.stop()
+      const ended = Promise.all([steps.stop(), webhooks.stop()])
+      await Promise.race([ended, new Promise<void>((resolve) => world.after(forMs, resolve))])
+      for (const stop of timers) stop()
+      await queue.close()
+    },
+  }
+}

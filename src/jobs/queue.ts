@@ -1,0 +1,197 @@
+// The queue: pg-boss on the same Postgres. It remembers what is due when, and hands each item to one process at a time. A
+// consumer takes as many as it has room for, runs them side by side, and removes each when it is done.
+import type pg from 'pg'
+import { PgBoss } from 'pg-boss'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { createBatch } from '../ledger/batch.ts'
+
+export type QueueName = 'job-step' | 'webhook'
+
+export interface QueueItem {
+  /** The job that it is about. */
+  readonly key: string
+  /** Earlier tries that failed. */
+  readonly retries: number
+}
+
+export interface ConsumeOptions {
+  readonly atOnceMax: number
+  readonly everyMs: number
+  /** False: it failed, and is tried again later if its queue allows that. */
+  readonly run: (item: QueueItem) => Promise<boolean>
+}
+
+export interface Consumer {
+  /** There may be something due now. */
+  wake(): void
+  /** Takes nothing more, and resolves when what runs has ended. */
+  stop(): Promise<void>
+  readonly running: number
+}
+
+export interface Queue {
+  /** Queues an item for later; one that waits already is left as it is. */
+  push(name: QueueName, key: string, afterMs: number): Promise<void>
+  consume(name: QueueName, options: ConsumeOptions): Consumer
+  facts(): Promise<Record<QueueName, { waiting: number; active: number; failed: number }>>
+  close(): Promise<void>
+}
+
+export interface QueueOptions {
+  readonly connection: pg.PoolConfig
+  readonly world: World
+  readonly log: Log
+  readonly webhookRetrySeconds: number
+}
+
+const SCHEMA = 'pgboss'
+const CONNECTIONS_MAX = 3
+const FETCH_MAX = 200
+/** Tries of a webhook beyond the first: with doubling pauses, the last is some ten hours after it. */
+export const WEBHOOK_RETRIES = 12
+
+interface Pushed {
+  readonly key: string
+  readonly afterMs: number
+}
+interface Taken {
+  readonly id: string
+  readonly retryCount: number
+}
+
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const { world, log } = options
+  const boss = new PgBoss({
+    ...(options.connection as ConstructorParameters<typeof PgBoss>[0] & object),
+    schema: SCHEMA,
+    max: CONNECTIONS_MAX,
+    application_name: 'tollgate-queue',
+    schedule: false,
+  })
+  boss.on('error', (error) => log.warn({ error }, 'queue'))
+  await boss.start()
+  // An item left by a dead process is not tried again by the queue: the job's row knows better when its next step is due.
+  await boss.createQueue('job-step', { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 })
+  await boss.createQueue('webhook', {
+    policy: 'short',
+    retryLimit: WEBHOOK_RETRIES,
+    retryDelay: options.webhookRetrySeconds,
+    retryBackoff: true,
+    retryDelayMax: 7_200,
+    expireInSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  })
+
+  const pushes = perQueue((name) =>
+    createBatch<Pushed, void>({
+      async flush(items) {
+        await boss.insert(
+          name,
+          items.map(({ key, afterMs }) => ({ data: { key }, singletonKey: key, startAfter: afterMs / 1000 })),
+        )
+        return items.map(() => undefined)
+      },
+      flushesMax: 1,
+      sizeMax: 1_000,
+    }),
+  )
+  const removals = perQueue((name) =>
+    createBatch<Taken, void>({
+      async flush(items) {
+        await boss.deleteJob(name, items as Taken[])
+        return items.map(() => undefined)
+      },
+      flushesMax: 1,
+      sizeMax: 1_000,
+    }),
+  )
+
+  function consume(name: QueueName, { atOnceMax, everyMs, run }: ConsumeOptions): Consumer {
+    const running = new Set<Promise<void>>()
+    let stopping = false
+    let woken = false
+    let wakeUp: () => void = () => {}
+
+    const wake = () => {
+      woken = true
+      wakeUp()
+    }
+    const pause = () =>
+      new Promise<void>((resolve) => {
+        if (woken || stopping) return resolve()
+        const cancel = world.after(everyMs, resolve)
+        wakeUp = () => {
+          cancel()
+          resolve()
+        }
+      })
+
+    async function handle(item: { id: string; data: { key: string }; retryCount: number }): Promise<void> {
+      try {
+        const done = await run({ key: item.data.key, retries: item.retryCount })
+        if (done) await removals[name].run({ id: item.id, retryCount: item.retryCount })
+        else await boss.fail(name, { id: item.id, retryCount: item.retryCount })
+      } catch (error) {
+        // The queue lets go of it by itself after its time limit.
+        log.warn({ error, queue: name }, 'queue item could not be finished')
+      }
+    }
+
+    async function loop(): Promise<void> {
+      while (!stopping) {
+        woken = false
+        const room = Math.min(FETCH_MAX, atOnceMax - running.size)
+        let taken = 0
+        if (room > 0) {
+          const items = await boss.fetch<{ key: string }>(name, { batchSize: room }).catch((error: unknown) => {
+            log.warn({ error, queue: name }, 'queue could not be read')
+            return []
+          })
+          taken = items.length
+          for (const item of items) {
+            const handled = handle(item).finally(() => {
+              running.delete(handled)
+              if (running.size === atOnceMax - 1) wake()
+            })
+            running.add(handled)
+          }
+        }
+        if (room > 0 && taken === room) continue
+        await pause()
+      }
+    }
+    const ended = loop()
+
+    return {
+      wake,
+      async stop() {
+        stopping = true
+        wakeUp()
+        await ended
+        await Promise.all(running)
+      },
+      get running() {
+        return running.size
+      },
+    }
+  }
+
+  return {
+    push: (name, key, afterMs) => pushes[name].run({ key, afterMs }),
+    consume,
+    async facts() {
+      const rows = await boss.getQueues(['job-step', 'webhook'])
+      const of = (name: QueueName) => {
+        const row = rows.find((entry) => entry.name === name)
+        return { waiting: row?.queuedCount ?? 0, active: row?.activeCount ?? 0, failed: row?.failedCount ?? 0 }
+      }
+      return { 'job-step': of('job-step'), webhook: of('webhook') }
+    },
+    close: () => boss.stop({ graceful: false }),
+  }
+}
+
+function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
+  return { 'job-step': make('job-step'), webhook: make('webhook') }
+}

@@ -1,0 +1,73 @@
+// The one money outcome of a job: charged for what was delivered, or given back whole. The resolution bears the hold's id, so
+// that it may be repeated until it is known to be durable.
+import { type Catalog, findProduct } from '../catalog/store.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Resolution } from '../ledger/ledger.ts'
+import { type Charge, chargeOf } from '../meter/charge.ts'
+import type { Pricing } from '../meter/price.ts'
+import type { Usage } from '../meter/usage.ts'
+import { worstTokens } from '../protocols/video-task/rules.ts'
+import type { ClaimedJob, Delivered, Verdict } from './job.ts'
+import type { StoredRequest } from './stored-request.ts'
+
+/** Cancelled on the caller's own wish: no fault of anybody's. */
+const CANCELLED_STATUS = 499
+
+export interface Decided extends ClaimedJob {
+  readonly verdict: Verdict
+}
+
+export function isByTokens(pricing: Pricing): boolean {
+  return pricing.tiers.some((tier) => tier.output !== undefined)
+}
+
+export function jobResolution(job: Decided, request: StoredRequest, catalog: Catalog): Resolution {
+  const paid = job.verdict === 'COMPLETED' ? jobCharge(job, request, catalog) : undefined
+  return {
+    id: job.hold_id,
+    account: job.account_id,
+    key: job.key_id,
+    product: job.product,
+    catalogVersion: job.catalog_version,
+    kind: paid ? 'settled' : 'released',
+    charge: paid?.charge.amount ?? 0n,
+    lines: paid?.charge.lines ?? [],
+    door: 'video',
+    status:
+      job.verdict === 'COMPLETED' ? 200 : job.verdict === 'CANCELLED' ? CANCELLED_STATUS : (job.error?.status ?? 500),
+    estimated: paid?.estimated ?? false,
+    stream: false,
+    route: job.route,
+    durationMs: Math.min(job.age_ms, 2_000_000_000),
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: paid?.outputTokens ?? 0,
+  }
+}
+
+function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
+  const product = findProduct(catalog, job.product)
+  if (!product)
+    throw new Fault('internal', { internal: { why: 'the catalogue version lost the product', job: job.id } })
+  const { usage, estimated } = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
+  const asked = chargeOf(product.pricing, usage, { resolution: request.resolution })
+  const got = chargeOf(product.pricing, usage, { resolution: job.delivered?.resolution ?? request.resolution })
+  // Less than was asked for costs less; more than was asked for does not cost more.
+  const charge: Charge = got.amount < asked.amount ? got : asked
+  return { charge, estimated, outputTokens: usage.output ?? 0 }
+}
+
+/** What the vendor reports, cut to what the job can have used; what it leaves out is taken from what was asked for. */
+function deliveredUsage(
+  delivered: Delivered,
+  request: StoredRequest,
+  byTokens: boolean,
+): { usage: Usage; estimated: boolean } {
+  const second = Math.min(delivered.seconds ?? request.seconds, request.seconds)
+  if (!byTokens) return { usage: { second }, estimated: delivered.seconds === undefined }
+  const most = worstTokens(request.seconds, request.resolution, request.hasVideos)
+  return {
+    usage: { second, output: Math.min(delivered.outputTokens ?? most, most) },
+    estimated: delivered.outputTokens === undefined,
+  }
+}

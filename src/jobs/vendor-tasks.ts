@@ -1,0 +1,191 @@
+// Talks to the vendors' task APIs. Looks at many tasks are gathered into one question, so that ten thousand open jobs cost
+// a vendor some dozen requests a second and not a thousand.
+import type { Vendor } from '../catalog/document.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import { type Batch, createBatch } from '../ledger/batch.ts'
+import type { Target } from '../protocols/protocol.ts'
+import { readErrorText } from '../protocols/vendor-words.ts'
+import type { VideoOrder } from '../protocols/video-task/request.ts'
+import {
+  cancelCall,
+  createCall,
+  findMarked,
+  LOOK_TASKS_MAX,
+  listCall,
+  readCreated,
+  readTask,
+  readTasks,
+  showCall,
+  showManyCall,
+  type Task,
+  type TaskMark,
+} from '../protocols/video-task/task.ts'
+import type { Vendors } from '../routing/vendor.ts'
+import type { HttpCall, Upstream } from '../upstream/call.ts'
+
+/** Where the tasks of a job are. */
+export interface TaskPlace {
+  readonly vendorName: string
+  readonly vendor: Vendor
+  readonly target: Target
+}
+
+export type Submission =
+  | { readonly outcome: 'accepted'; readonly taskId: string }
+  /** The vendor has certainly not taken it. `fault` is set when it never will. */
+  | { readonly outcome: 'refused'; readonly fault?: Fault; readonly waitMs?: number }
+  /** Nobody knows. */
+  | { readonly outcome: 'unknown'; readonly why: unknown }
+
+export interface VendorTasks {
+  submit(order: VideoOrder, place: TaskPlace, mark: Pick<TaskMark, 'token' | 'seed'>): Promise<Submission>
+  /** Undefined: there is no such task. Rejects when the vendor gives no answer, which is no verdict. */
+  look(taskId: string, place: TaskPlace): Promise<Task | undefined>
+  /** The task that bears the mark, if the vendor has one. */
+  search(mark: TaskMark, place: TaskPlace): Promise<Task | undefined>
+  /** True: it is cancelled. False: the vendor does not allow it. */
+  cancel(taskId: string, place: TaskPlace): Promise<boolean>
+}
+
+export interface VendorTasksDeps {
+  readonly upstream: Upstream
+  readonly vendors: Vendors
+  readonly world: World
+}
+
+const BODY_BYTES_MAX = 8_000_000
+const LOOKS_AT_ONCE = 4
+const SEARCH_PAGES_MAX = 50
+/** A submission is never cut short: whatever stops the gateway, its answer is worth waiting for. */
+const NEVER = new AbortController().signal
+
+interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
+  const looks = new Map<string, Batch<string, Task | undefined>>()
+  /** Vendors that do not take questions about several tasks. */
+  const oneByOne = new Set<string>()
+
+  async function ask(call: HttpCall, { vendorName, vendor }: TaskPlace): Promise<Reply> {
+    const { upstream, vendors, world } = deps
+    const entered = vendors.enter(vendorName, vendor, NEVER)
+    const leave = entered instanceof Promise ? await entered : entered
+    const startedMs = world.elapsedMs()
+    try {
+      const reply = await upstream.send(call, { deadlines: vendor.timeouts, signal: NEVER })
+      const body = await reply.read(BODY_BYTES_MAX)
+      const { status, headers } = reply
+      if (status >= 500 || status === 401 || status === 403) vendors.failed(vendorName, `HTTP ${status}`)
+      else vendors.succeeded(vendorName, world.elapsedMs() - startedMs)
+      return { status, headers, body }
+    } catch (error) {
+      if (error instanceof Fault && error.blame === 'upstream') vendors.failed(vendorName, error.kind)
+      throw error
+    } finally {
+      leave()
+    }
+  }
+
+  async function lookAtOne(taskId: string, place: TaskPlace): Promise<Task | undefined> {
+    const reply = await ask(showCall(taskId, place.target), place)
+    if (reply.status === 404) return undefined
+    return readTask(okBody(reply, place))
+  }
+
+  async function lookAtMany(ids: readonly string[], place: TaskPlace): Promise<Array<Task | undefined | Error>> {
+    const one = (id: string) => lookAtOne(id, place).catch((error: Error) => error)
+    if (ids.length === 1 || oneByOne.has(place.vendorName)) return Promise.all(ids.map(one))
+    const reply = await ask(showManyCall(ids, place.target), place)
+    if (reply.status === 400 || reply.status === 404 || reply.status === 405 || reply.status === 501) {
+      oneByOne.add(place.vendorName)
+      return Promise.all(ids.map(one))
+    }
+    const found = new Map(readTasks(okBody(reply, place)).map((task) => [task.id, task]))
+    // Whether one that the list leaves out is really gone, only a question about itself can tell.
+    return Promise.all(ids.map((id) => found.get(id) ?? one(id)))
+  }
+
+  return {
+    async submit(order, place, mark) {
+      let reply: Reply
+      try {
+        reply = await ask(createCall(order, place.target, mark), place)
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        // Refused by our own side, or never sent: the vendor has not heard of it.
+        const unheard = error.details.internal?.sent === false || error.kind === 'upstream_unavailable'
+        return unheard ? { outcome: 'refused' } : { outcome: 'unknown', why: error }
+      }
+      const { status, headers, body } = reply
+      if (status >= 200 && status < 300) {
+        try {
+          return { outcome: 'accepted', taskId: readCreated(body) }
+        } catch (why) {
+          return { outcome: 'unknown', why }
+        }
+      }
+      const waitSeconds = Number(headers['retry-after'])
+      const wait = Number.isFinite(waitSeconds) && waitSeconds > 0 ? { waitMs: Math.min(waitSeconds, 600) * 1000 } : {}
+      switch (true) {
+        // Our credential, our account, its load: another time it may well take it.
+        case status === 401 || status === 402 || status === 403 || status === 429 || status === 503 || status === 529:
+          return { outcome: 'refused', ...wait }
+        case status >= 400 && status < 500 && status !== 408 && status !== 409: {
+          const said = readErrorText(body)
+          return {
+            outcome: 'refused',
+            fault: new Fault('upstream_invalid', said === undefined ? {} : { message: said }),
+          }
+        }
+        default:
+          return { outcome: 'unknown', why: { status } }
+      }
+    },
+
+    look(taskId, place) {
+      const name = `${place.vendorName} ${place.target.baseUrl} ${place.target.secret ?? ''}`
+      let batch = looks.get(name)
+      if (!batch) {
+        batch = createBatch<string, Task | undefined>({
+          flush: (ids) => lookAtMany(ids, place) as Promise<Array<Task | Error>>,
+          flushesMax: LOOKS_AT_ONCE,
+          sizeMax: LOOK_TASKS_MAX,
+        })
+        looks.set(name, batch)
+      }
+      return batch.run(taskId)
+    },
+
+    async search(mark, place) {
+      for (let page = 1; page <= SEARCH_PAGES_MAX; page++) {
+        const reply = await ask(listCall(place.target, page), place)
+        // A vendor without a list cannot be searched.
+        if (reply.status === 404 || reply.status === 405 || reply.status === 501) return undefined
+        const { task, more } = findMarked(okBody(reply, place), mark)
+        if (task || !more) return task
+      }
+      return undefined
+    },
+
+    async cancel(taskId, place) {
+      // What has ended would be removed by the same request, and its result with it: only what waits is cancelled.
+      const task = await lookAtOne(taskId, place)
+      if (task?.status === 'cancelled') return true
+      if (task?.status !== 'queued') return false
+      const { status } = await ask(cancelCall(taskId, place.target), place)
+      if (status >= 500) throw new Fault('upstream_failed', { internal: { status } })
+      return status < 300
+    },
+  }
+}
+
+function okBody({ status, body }: Reply, { vendorName }: TaskPlace): Buffer {
+  if (status >= 200 && status < 300) return body
+  const kind = status === 429 ? 'upstream_rate_limited' : status < 500 ? 'upstream_failed' : 'upstream_unavailable'
+  throw new Fault(kind, { internal: { vendor: vendorName, status } })
+}

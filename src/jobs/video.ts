@@ -1,0 +1,297 @@
+// One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and be
+// repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
+import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import { Fault, type FaultName } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { VideoOrder } from '../protocols/video-task/request.ts'
+import type { Task, TaskMark } from '../protocols/video-task/task.ts'
+import { type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
+import type { Vendors } from '../routing/vendor.ts'
+import type { ClaimedJob, Decision, JobError, JobFiles, Jobs, StepEnding } from './job.ts'
+import type { ResultStore } from './result.ts'
+import { type Decided, jobResolution } from './settle.ts'
+import { readStoredRequest, withoutOrder } from './stored-request.ts'
+import { ATTEMPTS_MAX, backoffMs, type JobTiming, MISSES_MAX } from './timing.ts'
+import type { TaskPlace, VendorTasks } from './vendor-tasks.ts'
+
+export interface StepDeps {
+  readonly jobs: Jobs
+  readonly tasks: VendorTasks
+  readonly ledger: Ledger
+  readonly catalog: CatalogStore
+  readonly vendors: Vendors
+  readonly routes: RouteSources
+  readonly results: ResultStore
+  readonly world: World
+  readonly log: Log
+  readonly timing: JobTiming
+  /** The job has ended: tell its caller's own address. */
+  readonly callBack: (jobId: string) => Promise<void>
+}
+
+export async function stepJob(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  if (isTerminal(job.status)) return afterwards(job, deps)
+  if (job.verdict !== null) return settle(job as Decided, deps)
+  if (job.attempts > ATTEMPTS_MAX) return fail(job, failure('internal'), deps)
+  if (job.overdue) return giveUpLate(job, deps)
+  if (job.task_id !== null) return look(job, job.task_id, deps)
+  if (job.submit_age_ms !== null) return search(job, job.submit_age_ms, deps)
+  return submit(job, deps)
+}
+
+const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED'
+
+// ---- Submission: at most once.
+
+async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  const { jobs, timing } = deps
+  if (job.age_ms > timing.submitForMs) return fail(job, failure('upstream_unavailable'), deps)
+  const candidate = await chooseRoute(job, deps)
+  if (!candidate) return again(backoffMs(timing, 2))
+  const request = readStoredRequest(job.request)
+  const order = request.order ?? (JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null)
+  if (!order) throw new Fault('internal', { internal: { why: 'the order is gone', job: job.id } })
+
+  // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
+  if (!(await jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })))
+    return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
+  const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
+  const submission = await deps.tasks.submit(order, candidate, mark)
+  const about = { job: job.id, vendor: candidate.vendorName, submission: job.submissions + 1 }
+  switch (submission.outcome) {
+    case 'accepted':
+      return accepted(job, submission.taskId, candidate, deps)
+    case 'refused':
+      deps.log.warn({ ...about, fault: submission.fault?.message }, 'video submission refused')
+      await jobs.refusedSubmission(job)
+      if (submission.fault) return fail(job, errorOf(submission.fault), deps)
+      return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
+    case 'unknown':
+      deps.log.warn({ ...about, why: submission.why }, 'video submission without a clear answer')
+      return again(timing.retryMs, 'CONNECT')
+  }
+}
+
+async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
+  const kept = withoutOrder(readStoredRequest(job.request))
+  if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
+  // Somebody else took the job for abandoned, and may have ended it.
+  deps.log.error({ job: job.id, task: taskId, anomaly: true }, 'video task accepted for a job that has moved on')
+  await deps.jobs.noteAnomaly(job.id, `task ${taskId} was accepted after the job had moved on`)
+  await deps.tasks.cancel(taskId, place).catch(() => false)
+  return again(pollMs(deps))
+}
+
+/** Nobody knows whether the vendor took it. It is searched for; it is never submitted again. */
+async function search(job: ClaimedJob, ageMs: number, deps: StepDeps): Promise<StepEnding> {
+  const { timing } = deps
+  const place = await placeOf(job, deps)
+  const task = await deps.tasks.search(markOf(job, place), place).catch(unlessOurs)
+  if (task instanceof Fault) return again(pollMs(deps), 'CONNECT')
+  if (task) {
+    deps.log.info({ job: job.id, task: task.id }, 'video task found again')
+    return accepted(job, task.id, place, deps)
+  }
+  // The request itself may still be on its way for as long as the vendor's time limit.
+  if (ageMs < timing.searchForMs + Math.min(place.vendor.timeouts.totalMs, timing.searchForMs))
+    return again(pollMs(deps), 'CONNECT')
+  return fail(job, failure('upstream_failed'), deps, timing.watchForMs)
+}
+
+function markOf(job: ClaimedJob, place: TaskPlace): TaskMark {
+  const { seed } = readStoredRequest(job.request)
+  return {
+    token: job.id,
+    model: place.target.model,
+    sinceSeconds: Math.floor(job.submit_started_seconds ?? job.created_at.getTime() / 1000),
+    ...(seed === undefined ? {} : { seed }),
+  }
+}
+
+// ---- Looking at the vendor's task.
+
+async function look(job: ClaimedJob, taskId: string, deps: StepDeps): Promise<StepEnding> {
+  const task = await deps.tasks.look(taskId, await placeOf(job, deps)).catch(unlessOurs)
+  // No answer is no verdict: the hold stays, and the question is asked again.
+  if (task instanceof Fault) return { ...again(2 * pollMs(deps)), misses: job.misses }
+  if (task === undefined) {
+    const misses = job.misses + 1
+    if (misses < MISSES_MAX) return { ...again(pollMs(deps)), misses }
+    return fail(
+      job,
+      failure('upstream_failed', 'The provider has lost this job. You were not charged.'),
+      deps,
+      deps.timing.watchForMs,
+    )
+  }
+  switch (task.status) {
+    case 'queued':
+      return again(pollMs(deps), 'CONNECT')
+    case 'running':
+      return again(pollMs(deps), 'PROCESSING')
+    case 'succeeded':
+      return fetchResult(job, task, deps)
+    case 'failed':
+    case 'expired': {
+      const { kind = 'upstream_failed', message, reason } = task.failure ?? {}
+      return fail(job, failure(kind, message, reason), deps)
+    }
+    case 'cancelled':
+      return decide(job, { verdict: 'CANCELLED' }, deps)
+    case undefined:
+      deps.log.warn({ job: job.id, status: task.word }, 'video task in a status that we do not know')
+      return again(pollMs(deps))
+  }
+}
+
+async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise<StepEnding> {
+  await deps.jobs.processing(job)
+  const place = await placeOf(job, deps)
+  const copy = (url: string, type: 'video' | 'image') =>
+    deps.results.copy(url, { type, account: job.account_id, trusted: place.target.baseUrl })
+  let files: JobFiles
+  try {
+    if (!task.videoUrl) throw new Fault('upstream_garbled', { internal: { why: 'a finished task without a video' } })
+    files = { video: await copy(task.videoUrl, 'video') }
+    if (task.lastFrameUrl) files = { ...files, lastFrame: await copy(task.lastFrameUrl, 'image') }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+    deps.log.warn({ job: job.id, attempt: job.attempts, ...error.details.internal }, 'video could not be fetched')
+    if (job.attempts >= ATTEMPTS_MAX)
+      return fail(
+        job,
+        failure('upstream_failed', 'The finished video could not be fetched from the provider. You were not charged.'),
+        deps,
+      )
+    return { ...again(backoffMs(deps.timing, job.attempts)), attempts: job.attempts }
+  }
+  const delivered = {
+    ...(task.seconds === undefined ? {} : { seconds: task.seconds }),
+    ...(task.resolution === undefined ? {} : { resolution: task.resolution }),
+    ...(task.outputTokens === undefined ? {} : { outputTokens: task.outputTokens }),
+  }
+  return decide(job, { verdict: 'COMPLETED', files: [files], delivered }, deps)
+}
+
+// ---- Endings.
+
+/** Past the deadline. Unless the vendor has just made it, it is asked to stop, and looked at for a while longer. */
+async function giveUpLate(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  if (job.task_id !== null) {
+    const place = await placeOf(job, deps)
+    const task = await deps.tasks.look(job.task_id, place).catch(unlessOurs)
+    if (task && !(task instanceof Fault) && task.status === 'succeeded') return fetchResult(job, task, deps)
+    await deps.tasks.cancel(job.task_id, place).catch(() => false)
+  }
+  const watchMs = job.task_id !== null || job.submit_age_ms !== null ? deps.timing.watchForMs : undefined
+  const error = failure('upstream_timeout', 'The provider did not finish in time. You were not charged.')
+  return fail(job, error, deps, watchMs)
+}
+
+function fail(job: ClaimedJob, error: JobError, deps: StepDeps, watchMs?: number): Promise<StepEnding> {
+  return decide(job, { verdict: 'FAILED', error, ...(watchMs === undefined ? {} : { watchMs }) }, deps)
+}
+
+/** Writes the verdict. After this line the job's end is fixed, and only the settlement is left to be made. */
+export async function decide(job: ClaimedJob, decision: Decision, deps: StepDeps): Promise<StepEnding> {
+  if (!(await deps.jobs.decide(job, decision))) return again(deps.timing.retryMs)
+  const { verdict, error = null, files = null, delivered = null, watchMs } = decision
+  return settle({ ...job, verdict, error, files, delivered, watching: watchMs !== undefined }, deps)
+}
+
+/** Money first, then the status: whoever sees the end of a job has been charged for it, or has the credits back. */
+async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
+  const catalog = await deps.catalog.at(job.catalog_version)
+  const resolved = await deps.ledger.resolve(jobResolution(job, readStoredRequest(job.request), catalog))
+  if (resolved.loss > 0n)
+    deps.log.warn({ job: job.id, loss: resolved.loss.toString() }, 'charge above what the account had')
+  if (!(await deps.jobs.conclude(job))) return again(deps.timing.retryMs)
+  deps.log.info({ job: job.id, account: job.account_id, product: job.product, status: job.verdict }, 'job ended')
+  return afterwards({ ...job, status: job.verdict, attempts: ATTEMPTS_MAX }, deps)
+}
+
+/** A job that has ended: its caller is told, and a task that we gave up is looked at from time to time. */
+async function afterwards(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  // The first time, and after a step that was cut off; a duplicate is better than silence.
+  const untold = job.attempts > 1 && job.callback_url !== null && job.called_back_at === null
+  if (untold) await deps.callBack(job.id)
+  if (!job.watching || job.verdict === 'COMPLETED') return DONE
+  if (job.attempts > 1) return again(deps.timing.watchEveryMs)
+  return (await watchedEnough(job, deps)) ? DONE : again(deps.timing.watchEveryMs)
+}
+
+/** Whether the vendor has come to an end with what we gave up. A success that comes now is ours to pay for. */
+async function watchedEnough(job: ClaimedJob, deps: StepDeps): Promise<boolean> {
+  const place = await placeOf(job, deps)
+  const task = await (job.task_id !== null
+    ? deps.tasks.look(job.task_id, place)
+    : deps.tasks.search(markOf(job, place), place)
+  ).catch(unlessOurs)
+  if (task instanceof Fault) return false
+  if (task === undefined) return job.task_id !== null
+  if (task.status === 'succeeded' || job.task_id === null) {
+    const anomaly =
+      task.status === 'succeeded'
+        ? `task ${task.id} succeeded after the refund`
+        : `task ${task.id} exists after the refund`
+    deps.log.error({ job: job.id, task: task.id, status: task.word, anomaly: true }, anomaly)
+    await deps.jobs.noteAnomaly(job.id, anomaly)
+    if (task.status !== 'succeeded') await deps.tasks.cancel(task.id, place).catch(() => false)
+    return true
+  }
+  return task.status !== undefined && task.status !== 'queued' && task.status !== 'running'
+}
+
+const DONE: StepEnding = { afterMs: undefined, attempts: 0, misses: 0 }
+
+// ---- Small things.
+
+function again(afterMs: number, status?: 'CONNECT' | 'PROCESSING'): StepEnding {
+  return { afterMs, attempts: 0, misses: 0, ...(status ? { status } : {}) }
+}
+
+function pollMs({ world, timing }: StepDeps): number {
+  const { pollMsMin, pollMsMax } = timing
+  return pollMsMin + Math.floor(((pollMsMax - pollMsMin) * world.bytes(2).readUInt16BE()) / 65_536)
+}
+
+export function failure(kind: FaultName, message?: string, reason?: string): JobError {
+  return errorOf(new Fault(kind, message === undefined ? {} : { message }), reason)
+}
+
+function errorOf(fault: Fault, reason?: string): JobError {
+  const { code, status, message } = fault
+  return { code, status, message, ...(reason === undefined ? {} : { reason }) }
+}
+
+/** What is the vendor's fault is an answer here; what is ours goes up. */
+function unlessOurs(error: unknown): Fault {
+  if (error instanceof Fault && error.blame === 'upstream') return error
+  throw error
+}
+
+/** Vendors show a task only to the credential that made it, so a job stays with its route for life. */
+export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<TaskPlace> {
+  const candidates = await candidatesOf(job, deps)
+  const place = candidates.find((candidate) => candidate.number === job.route)
+  if (!place) throw new Fault('internal', { internal: { why: 'the route is gone', job: job.id, route: job.route } })
+  return place
+}
+
+async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
+  const { document, ...catalog } = await deps.catalog.at(job.catalog_version)
+  const product = findProduct({ document, ...catalog }, job.product)
+  const traits = document.models[job.product]?.traits ?? {}
+  return routeAsk({ product: job.product }, product?.routes ?? [], traits, document, deps.routes)
+}
+
+/** Another route than the one that has just refused, if there is one that works. */
+async function chooseRoute(job: ClaimedJob, deps: StepDeps): Promise<Candidate | undefined> {
+  const candidates = await candidatesOf(job, deps)
+  const refused = (candidate: Candidate) => Number(candidate.number === job.route)
+  return candidates
+    .toSorted((a, b) => refused(a) - refused(b))
+    .find((candidate) => deps.vendors.available(candidate.vendorName))
+}
