@@ -7,48 +7,145 @@ const flag = z
   .default('0')
   .transform((value) => value === '1' || value === 'true')
 
+/** Rules over several settings are checked even if one of them has a problem of its own. */
+const ALWAYS = () => true
+
 const schema = z
   .object({
-    PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
-    HOST: z.string().min(1).default('127.0.0.1'),
-    PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-    TOLLGATE_DATA: z.string().min(1).default('./data'),
-    DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-    TOLLGATE_DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(500).default(16),
-    TOLLGATE_DATABASE_PREPARE: flag.default(true),
-    TOLLGATE_ALLOW_UNSAFE_STORE: flag,
-    TOLLGATE_OPERATOR_TOKEN: z.string().min(24, 'must have at least 24 characters').optional(),
+    PORT: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(8080)
+      .describe('The port to listen on; 0 takes a free one.'),
+    HOST: z
+      .string()
+      .min(1)
+      .default('127.0.0.1')
+      .describe('The address to listen on. Anything but loopback belongs behind TLS.'),
+    PUBLIC_URL: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe(
+        'The address that callers use, when it is not the one listened on: for links, signed file addresses and the console.',
+      ),
+    TOLLGATE_DATA: z
+      .string()
+      .min(1)
+      .default('./data')
+      .describe('The data directory: the built-in Postgres, files, the secret and the operator token.'),
+    DATABASE_URL: z
+      .url({ protocol: /^postgres(ql)?$/ })
+      .optional()
+      .describe('A Postgres server, 15 or newer. Without it Tollgate runs one of its own in the data directory.'),
+    TOLLGATE_DATABASE_CONNECTIONS: z.coerce
+      .number()
+      .int()
+      .min(2)
+      .max(500)
+      .default(16)
+      .describe('Most connections to Postgres that one process opens.'),
+    TOLLGATE_DATABASE_PREPARE: flag
+      .default(true)
+      .describe('Named prepared statements. Set to 0 behind a pooler that does not keep them.'),
+    TOLLGATE_ALLOW_UNSAFE_STORE: flag.describe(
+      'Start although the server has fsync or synchronous_commit off. Only for tests: charges can be lost.',
+    ),
+    TOLLGATE_OPERATOR_TOKEN: z
+      .string()
+      .min(24, 'must have at least 24 characters')
+      .optional()
+      .describe(
+        'The token of the operator API, at least 24 characters. Without it one is made on the first start and kept in the data directory.',
+      ),
     TOLLGATE_SECRET: z
       .string()
       .refine(
         (value) => Buffer.byteLength(value) >= 32,
         'must have at least 32 bytes; make one with: openssl rand -base64 48',
       )
-      .optional(),
-    TOLLGATE_CATALOG: z.string().min(1).optional(),
-    TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1),
-    TOLLGATE_URL: z.url({ protocol: /^https?$/ }).optional(),
-    TOLLGATE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
-    TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional(),
-    TOLLGATE_STRICT_ERRORS: flag,
-    TOLLGATE_DEFAULT_MODEL: flag,
-    TOLLGATE_DRAIN_SECONDS: z.coerce.number().int().min(0).max(3600).default(30),
-    TOLLGATE_SANDBOX_SPEED: z.coerce.number().positive().max(1000).default(1),
-    TOLLGATE_ASSET_DAYS: z.coerce.number().positive().max(3650).default(7),
-    TOLLGATE_S3_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-    TOLLGATE_S3_BUCKET: z.string().min(1).optional(),
-    TOLLGATE_S3_REGION: z.string().min(1).default('us-east-1'),
-    TOLLGATE_S3_ACCESS_KEY_ID: z.string().min(1).optional(),
-    TOLLGATE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional(),
-    TOLLGATE_OUTBOUND_ALLOW: z.string().default(''),
-    TOLLGATE_BYTES_IN_FLIGHT_MAX: z.coerce.number().int().min(1_000_000).default(1_500_000_000),
-    TOLLGATE_USAGE_MONTHS: z.coerce.number().int().min(1).max(1200).default(24),
-    OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-    OTEL_SERVICE_NAME: z.string().min(1).default('tollgate'),
+      .optional()
+      .describe(
+        'The root of all derived secrets, at least 32 bytes, the same for every process. Required with DATABASE_URL; otherwise made on the first start and kept in the data directory.',
+      ),
+    TOLLGATE_CATALOG: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A catalogue document (JSON) that is applied at start when it differs from the present one.'),
+    TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1).describe('Processes on this port.'),
+    TOLLGATE_URL: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Where the command line finds the gateway, when it does not run on this machine.'),
+    TOLLGATE_LOG_LEVEL: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+      .default('info')
+      .describe('How much is logged.'),
+    TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional().describe('json, or text for reading along.'),
+    TOLLGATE_STRICT_ERRORS: flag.describe(
+      'Error bodies exactly as the contract has them, also for SDKs, which then show less.',
+    ),
+    TOLLGATE_DEFAULT_MODEL: flag.describe(
+      'Chat requests without a model use alpha-5.4 and image requests alpha-image-2, instead of being refused.',
+    ),
+    TOLLGATE_DRAIN_SECONDS: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(3600)
+      .default(30)
+      .describe('How long running calls may go on after SIGTERM.'),
+    TOLLGATE_SANDBOX_SPEED: z.coerce
+      .number()
+      .positive()
+      .max(1000)
+      .default(1)
+      .describe('How many times faster than real the simulated vendors are.'),
+    TOLLGATE_ASSET_DAYS: z.coerce
+      .number()
+      .positive()
+      .max(3650)
+      .default(7)
+      .describe('How many days results (images, videos) are kept, and their addresses work.'),
+    TOLLGATE_S3_ENDPOINT: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('An S3-compatible store for results. Without it they are files in the data directory.'),
+    TOLLGATE_S3_BUCKET: z.string().min(1).optional().describe('Its bucket.'),
+    TOLLGATE_S3_REGION: z.string().min(1).default('us-east-1').describe('Its region.'),
+    TOLLGATE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Its access key.'),
+    TOLLGATE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('Its secret key.'),
+    TOLLGATE_OUTBOUND_ALLOW: z
+      .string()
+      .default('')
+      .describe(
+        "Pairs of host:port, separated by commas, that callers' URLs may point to although they are not public.",
+      ),
+    TOLLGATE_BYTES_IN_FLIGHT_MAX: z.coerce
+      .number()
+      .int()
+      .min(1_000_000)
+      .default(1_500_000_000)
+      .describe('Most bytes of large bodies that one process works on at once; more are refused with 503.'),
+    TOLLGATE_USAGE_MONTHS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(1200)
+      .default(24)
+      .describe('How many months usage rows are kept. Money is kept for ever.'),
+    OTEL_EXPORTER_OTLP_ENDPOINT: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Where traces go (OTLP over HTTP, JSON). Without it none are made.'),
+    OTEL_SERVICE_NAME: z.string().min(1).default('tollgate').describe('The service name in traces.'),
   })
   .refine((env) => !env.DATABASE_URL || env.TOLLGATE_SECRET, {
     path: ['TOLLGATE_SECRET'],
     message: 'must be given together with DATABASE_URL, the same for every process: keys are checked with it',
+    when: ALWAYS,
   })
   .refine(
     (env) =>
@@ -57,8 +154,12 @@ const schema = z
     {
       path: ['TOLLGATE_S3_BUCKET'],
       message: 'needs TOLLGATE_S3_ENDPOINT, TOLLGATE_S3_ACCESS_KEY_ID and TOLLGATE_S3_SECRET_ACCESS_KEY as well',
+      when: ALWAYS,
     },
   )
+
+/** Every setting with its description; the reference page and the README's table are made from this. */
+export const SETTINGS: Readonly<Record<string, z.ZodType>> = schema.shape
 
 export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
