@@ -1,0 +1,29 @@
+// A model of each family, and the doors at which the shipped catalogue offers it.
+export const FAMILIES = [
+  { model: 'alpha-5.4', doors: ['chat', 'responses'] },
+  { model: 'alpha-6-astra', doors: ['chat', 'responses'] },
+  { model: 'beta-opus-4-5', doors: ['chat', 'messages'] },
+  { model: 'beta-opus-5-5', doors: ['chat', 'messages'] },
+  { model: 'gamma-v4-pro', doors: ['chat'] },
+  { model: 'delta-3.8-flash', doors: ['chat'] },
+  { model: 'epsilon-k3', doors: ['chat'] },
+  { model: 'zeta-m3', doors: ['chat'] },
+] as const
+
+export const ALL_DOORS = ['openai-chat', 'openai-responses', 'anthropic-messages']
+
+/** Opens every door for every text model: conversion then serves what the vendor does not speak. */
+export function openAllDoors(document: { models: Record<string, { type: string; doors?: string[] }> }): void {
+  for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = ALL_DOORS
+}
+
+export const WEATHER = {
+  name: 'get_weather',
+  description: 'The current weather in a city.',
+  parameters: {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
+  },
+} as const
