@@ -58,7 +58,7 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
   const format = FORMATS[door]
   const checked = format.check(new Fields(json), traits)
   const needs =
-    door === 'openai-chat' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
+    door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
   const opening = new Opening(format, json, checked, model)
   if (model.routes) opening.checkRoutes(model.routes, needs)
   const { limits } = model

@@ -1,0 +1,163 @@
+// The official @anthropic-ai/sdk, newest and 0.60, unchanged, at the Messages door.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import Newest from '@anthropic-ai/sdk'
+import Older from 'anthropic-sdk-060'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { FAMILIES, openAllDoors, WEATHER } from './families.ts'
+
+let g: TestGateway
+let key: string
+before(async () => {
+  g = await startGateway({ catalog: openAllDoors })
+  key = (await g.account()).key
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+})
+
+const VERSIONS = [
+  ['newest', (options = {}) => new Newest({ apiKey: key, baseURL: `${g.url}/beta`, ...options })],
+  ['0.60', (options = {}) => new Older({ apiKey: key, baseURL: `${g.url}/beta`, ...options }) as unknown as Newest],
+] as const
+const tool = {
+  name: WEATHER.name,
+  description: WEATHER.description,
+  input_schema: WEATHER.parameters as unknown as Newest.Tool.InputSchema,
+}
+
+for (const [version, make] of VERSIONS)
+  describe(`@anthropic-ai/sdk ${version}`, () => {
+    for (const { model } of FAMILIES) {
+      test(`${model}: an answer`, async () => {
+        const answer = await make().messages.create({
+          model,
+          max_tokens: 2000,
+          messages: [{ role: 'user', content: 'Say hello.' }],
+        })
+        assert.equal(answer.type, 'message')
+        assert.equal(answer.model, model)
+        assert.equal(answer.stop_reason, 'end_turn')
+        assert.ok(answer.content.some((block) => block.type === 'text' && block.text.length > 0))
+        assert.ok(answer.usage.input_tokens > 0 && answer.usage.output_tokens > 0)
+        assert.match(answer._request_id ?? '', /^req_/)
+      })
+
+      test(`${model}: a stream that the SDK’s own reader accepts`, async () => {
+        const stream = make().messages.stream({
+          model,
+          max_tokens: 2000,
+          messages: [{ role: 'user', content: 'Count to five.' }],
+        })
+        let text = ''
+        stream.on('text', (delta) => {
+          text += delta
+        })
+        const final = await stream.finalMessage()
+        assert.equal(final.stop_reason, 'end_turn')
+        const said = final.content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+        assert.equal(said, text)
+        assert.ok(text.length > 0 && final.usage.output_tokens > 0)
+      })
+
+      test(`${model}: tools, there and back again`, async () => {
+        const question = { role: 'user' as const, content: 'What is the weather in Oslo? Use get_weather.' }
+        const first = await make()
+          .messages.stream({ model, max_tokens: 2000, tools: [tool], messages: [question] })
+          .finalMessage()
+        const call = first.content.find((block) => block.type === 'tool_use')
+        assert.equal(first.stop_reason, 'tool_use')
+        assert.ok(call && typeof (call.input as { city?: unknown }).city === 'string')
+        const second = await make().messages.create({
+          model,
+          max_tokens: 2000,
+          tools: [tool],
+          messages: [
+            question,
+            { role: 'assistant', content: first.content as Newest.ContentBlockParam[] },
+            { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.id, content: '{"celsius": 4}' }] },
+          ],
+        })
+        assert.equal(second.stop_reason, 'end_turn')
+      })
+    }
+
+    test('thinking comes back signed, and survives a tool turn', async () => {
+      const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
+      const question = { role: 'user' as const, content: 'What is the weather in Rome? Use get_weather.' }
+      const first = await make().messages.create({
+        model: 'beta-opus-4-5',
+        max_tokens: 3000,
+        thinking,
+        tools: [tool],
+        messages: [question],
+      })
+      assert.equal(first.content[0]?.type, 'thinking')
+      const call = first.content.find((block) => block.type === 'tool_use')
+      assert.ok(call)
+      const second = await make().messages.create({
+        model: 'beta-opus-4-5',
+        max_tokens: 3000,
+        thinking,
+        tools: [tool],
+        messages: [
+          question,
+          { role: 'assistant', content: first.content as Newest.ContentBlockParam[] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.id, content: 'sunny' }] },
+        ],
+      })
+      assert.equal(second.stop_reason, 'end_turn')
+    })
+
+    test('tokens are counted, models are listed', async () => {
+      const counted = await make().messages.countTokens({
+        model: 'beta-opus-5',
+        messages: [{ role: 'user', content: 'How many tokens is this?' }],
+      })
+      assert.ok(counted.input_tokens > 0 && counted.input_tokens < 50)
+      const ids: string[] = []
+      for await (const model of make().models.list()) ids.push(model.id)
+      assert.ok(ids.includes('beta-opus-5'))
+    })
+
+    test('errors are the SDK’s classes, with a readable message', async () => {
+      const api = make({ maxRetries: 0 })
+      const ask = (content: string, model = 'beta-opus-5') =>
+        api.messages.create({ model, max_tokens: 100, messages: [{ role: 'user', content }] })
+      const named = (name: string, words: RegExp) => (error: Error & { status?: number }) => {
+        assert.equal(error.constructor.name, name)
+        assert.match(error.message, words)
+        return true
+      }
+      await assert.rejects(ask('x', 'nope'), named('NotFoundError', /does not exist/))
+      await assert.rejects(ask('[[429]]'), named('RateLimitError', /rate limit/))
+      await assert.rejects(ask('[[500]]'), named('InternalServerError', /provider failed/))
+      await assert.rejects(
+        make({ apiKey: 'tg_live_wrong', maxRetries: 0 }).models.list(),
+        named('AuthenticationError', /not valid/),
+      )
+    })
+
+    test('a fault inside a stream is thrown, and is never a clean end', async () => {
+      for (const trigger of ['[[cut=3]]', '[[error-in-stream=3]]']) {
+        const stream = make().messages.stream({
+          model: 'beta-opus-5',
+          max_tokens: 500,
+          messages: [{ role: 'user', content: `A story. ${trigger} [[chunks=20]]` }],
+        })
+        await assert.rejects(stream.finalMessage(), /provider|Overloaded|overloaded/i)
+      }
+    })
+  })
+
+test('deprecated sampling parameters are the model’s to refuse, with its own words', async () => {
+  const answer = await g.call('/beta/v1/messages', key, {
+    model: 'beta-opus-5',
+    max_tokens: 100,
+    top_p: 1,
+    messages: [{ role: 'user', content: 'x' }],
+  })
+  assert.equal(answer.status, 400)
+  assert.match(await answer.text(), /top_p/)
+})
