@@ -2,34 +2,40 @@
 // the next request has it again.
 import type { Proof } from './dialogue.ts'
 
-/** For the `signature` or `encrypted_content` of a format that did not make the proof. */
-export function packProof(proof: Proof): string | undefined {
-  if (proof.signature !== undefined) return `signature:${proof.signature}`
-  if (proof.redacted !== undefined) return `redacted:${proof.redacted}`
-  if (proof.encrypted !== undefined) return `encrypted:${proof.encrypted.id}:${proof.encrypted.data}`
-  return undefined
+/** Begins everything packed here, so that it is never taken for a vendor's own and never sent to one. */
+export const PACKED = 'tollgate.'
+
+/**
+ * For the `signature` or `encrypted_content` of a format that did not make the proof. A thought without any proof gets a
+ * mark too: clients do not send back what has none, and some vendors want their thoughts back all the same.
+ */
+export function packProof(proof: Proof): string {
+  if (proof.signature !== undefined) return `${PACKED}signature:${proof.signature}`
+  if (proof.redacted !== undefined) return `${PACKED}redacted:${proof.redacted}`
+  if (proof.encrypted !== undefined) return `${PACKED}encrypted:${proof.encrypted.id}:${proof.encrypted.data}`
+  return `${PACKED}plain:`
 }
 
 /** Undefined when the text was not packed here, so that it is the format's own. */
 export function unpackProof(packed: string): Proof | undefined {
-  const [kind, rest] = cut(packed)
+  if (!packed.startsWith(PACKED)) return undefined
+  const [kind, rest] = cut(packed.slice(PACKED.length))
   if (kind === 'signature') return { signature: rest }
   if (kind === 'redacted') return { redacted: rest }
-  if (kind !== 'encrypted') return undefined
+  if (kind !== 'encrypted') return {}
   const [id, data] = cut(rest)
   return { encrypted: { id, data } }
 }
 
 /** What a chat vendor attached to a call. */
 export function packExtra(callId: string, extra: unknown): string {
-  return `extra:${Buffer.from(JSON.stringify({ callId, extra })).toString('base64url')}`
+  return `${PACKED}extra:${Buffer.from(JSON.stringify({ callId, extra })).toString('base64url')}`
 }
 
 export function unpackExtra(packed: string): { callId: string; extra: unknown } | undefined {
-  const [kind, rest] = cut(packed)
-  if (kind !== 'extra') return undefined
+  if (!packed.startsWith(`${PACKED}extra:`)) return undefined
   try {
-    const value: unknown = JSON.parse(Buffer.from(rest, 'base64url').toString('utf8'))
+    const value: unknown = JSON.parse(Buffer.from(packed.slice(PACKED.length + 6), 'base64url').toString('utf8'))
     const { callId, extra } = value as { callId?: unknown; extra?: unknown }
     return typeof callId === 'string' ? { callId, extra } : undefined
   } catch {
@@ -39,5 +45,5 @@ export function unpackExtra(packed: string): { callId: string; extra: unknown } 
 
 function cut(packed: string): [string, string] {
   const colon = packed.indexOf(':')
-  return colon < 0 ? ['', packed] : [packed.slice(0, colon), packed.slice(colon + 1)]
+  return colon < 0 ? [packed, ''] : [packed.slice(0, colon), packed.slice(colon + 1)]
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeEvent } from '../../upstream/sse.ts'
+import { PACKED } from '../carry.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { Answer } from '../protocol.ts'
@@ -16,7 +17,18 @@ export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits, o
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   if (outputTokensCap !== undefined && outputTokensCap < (ask.tokensMax ?? 0))
     replace.max_tokens = String(outputTokensCap)
+  if (json.text.includes(`"${PACKED}`)) replace.messages = JSON.stringify(withoutForeign(json.value.messages))
   return splice(json, { replace, remove: traits.dropParams })
+}
+
+/** A conversation may come from another family: thoughts that this vendor did not sign would be refused. */
+function withoutForeign(messages: unknown): Json[] {
+  const isForeign = (block: Json) => [block.signature, block.data].some((mark) => text(mark)?.startsWith(PACKED))
+  return objects(messages).map((message) =>
+    Array.isArray(message.content)
+      ? { ...message, content: objects(message.content).filter((block) => !isForeign(block)) }
+      : message,
+  )
 }
 
 export function passMessagesAnswer(body: Buffer, uid: string): Answer {

@@ -101,9 +101,10 @@ function writePart(part: OutputPart): Json[] {
   }
 }
 
-function thoughtBlock(thought: string, packed: string | undefined): Json {
-  if (thought === '' && packed !== undefined) return { type: 'redacted_thinking', data: packed }
-  return { type: 'thinking', thinking: thought, signature: packed ?? '' }
+function thoughtBlock(thought: string, packed: string): Json {
+  return thought === ''
+    ? { type: 'redacted_thinking', data: packed }
+    : { type: 'thinking', thinking: thought, signature: packed }
 }
 
 /** The message without its content. Before the vendor has counted, the prompt is an estimate. */

@@ -3,7 +3,7 @@ import type { Fault } from '../../kernel/fault.ts'
 import { encodeComment, encodeEvent } from '../../upstream/sse.ts'
 import { packExtra, packProof } from '../carry.ts'
 import type { Json } from '../check.ts'
-import type { AnswerFacts, Finish, ReplyEvent } from '../dialogue.ts'
+import type { AnswerFacts, Finish, Proof, ReplyEvent } from '../dialogue.ts'
 import { isWholeJson, type StreamWriter } from '../reader.ts'
 import { type TokenCounts, writeMessagesUsage } from '../tokens.ts'
 import { MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
@@ -41,7 +41,7 @@ export class MessagesWriter implements StreamWriter {
       case 'thought':
         return this.start() + this.think(event.text)
       case 'proof':
-        return this.start() + this.prove(packProof(event.proof))
+        return this.start() + this.prove(event.proof)
       case 'call':
         return this.start() + this.call(event)
       case 'input':
@@ -82,10 +82,9 @@ export class MessagesWriter implements StreamWriter {
     return out + this.delta({ type: 'thinking_delta', thinking: text })
   }
 
-  private prove(packed: string | undefined): string {
-    if (this.open?.kind === 'thought')
-      return (packed === undefined ? '' : this.delta({ type: 'signature_delta', signature: packed })) + this.closeOpen()
-    return packed === undefined ? '' : this.hidden(packed)
+  private prove(proof: Proof): string {
+    if (this.open?.kind === 'thought') return this.closeOpen(packProof(proof))
+    return Object.keys(proof).length === 0 ? '' : this.hidden(packProof(proof))
   }
 
   /** A block that the caller keeps and returns without being able to read it. */
@@ -121,10 +120,13 @@ export class MessagesWriter implements StreamWriter {
     return event('content_block_delta', { index: this.open?.index ?? 0, delta })
   }
 
-  private closeOpen(): string {
+  /** A thought is closed with its signature; clients send back none that has no signature. */
+  private closeOpen(signature = packProof({})): string {
     const { open } = this
+    if (!open) return ''
+    const signed = open.kind === 'thought' ? this.delta({ type: 'signature_delta', signature }) : ''
     this.open = undefined
-    return open ? event('content_block_stop', { index: open.index }) : ''
+    return signed + event('content_block_stop', { index: open.index })
   }
 
   private closeCall(key: number, call: CallBlock): string {

@@ -3,6 +3,7 @@ import type { Fault } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeEvent } from '../../upstream/sse.ts'
+import { PACKED } from '../carry.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { Answer } from '../protocol.ts'
@@ -23,6 +24,11 @@ export function passResponses(
     if (json.member(name)) replace[name] = String(outputTokensCap)
     else add[name] = String(outputTokensCap)
   }
+  // A conversation may come from another family: thoughts that this vendor did not make would be refused.
+  if (json.text.includes(`"${PACKED}`))
+    replace.input = JSON.stringify(
+      objects(json.value.input).filter((item) => !text(item.encrypted_content)?.startsWith(PACKED)),
+    )
   return splice(json, { replace, add, remove: traits.dropParams })
 }
 

@@ -58,7 +58,7 @@ export class ResponsesWriter implements StreamWriter {
       case 'thought':
         return this.start() + this.think(event.text)
       case 'proof': {
-        if (this.open?.kind !== 'thought' && packProof(event.proof) === undefined) return ''
+        if (this.open?.kind !== 'thought' && Object.keys(event.proof).length === 0) return ''
         const out = this.start() + (this.open?.kind === 'thought' ? '' : this.openThought())
         if (this.open?.kind === 'thought') this.open.proof = packProof(event.proof)
         return out + this.closeOpen()
@@ -213,7 +213,7 @@ export class ResponsesWriter implements StreamWriter {
         ? ''
         : this.event('response.reasoning_summary_text.done', { ...at, text: state.text }) +
           this.event('response.reasoning_summary_part.done', { ...at, part })
-    return summary + this.doneItem(state.index, thoughtItem(state.id, state.text, state.proof))
+    return summary + this.doneItem(state.index, thoughtItem(state.id, state.text, state.proof ?? packProof({})))
   }
 
   private closeAll(): string {

@@ -1,0 +1,99 @@
+// Recorded streams and answers, replayed through any pair of doors without a network.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '../src/kernel/fault.ts'
+import { readJson } from '../src/kernel/json.ts'
+import type { Exchange, TextProtocolName, Traits } from '../src/protocols/protocol.ts'
+import { readTextAsk } from '../src/protocols/text.ts'
+
+export const UID = 'public-model'
+export const FIXTURES = join(import.meta.dirname, 'fixtures')
+
+export function fixture(protocol: TextProtocolName, name: string): Buffer {
+  return readFileSync(join(FIXTURES, protocol, name))
+}
+
+/** A short request at each door. */
+const REQUESTS: Record<TextProtocolName, object> = {
+  'openai-chat': {
+    model: UID,
+    messages: [{ role: 'user', content: 'Hello' }],
+    stream_options: { include_usage: true },
+  },
+  'openai-responses': { model: UID, input: 'Hello', instructions: 'Be brief.', metadata: { k: 'v' } },
+  'anthropic-messages': { model: UID, max_tokens: 1000, messages: [{ role: 'user', content: 'Hello' }] },
+}
+
+export interface Pair {
+  readonly front: TextProtocolName
+  readonly back: TextProtocolName
+  readonly stream?: boolean
+  readonly traits?: Traits
+  /** Laid over the short request. */
+  readonly request?: object
+}
+
+export async function openPair({ front, back, stream = true, traits = {}, request = {} }: Pair): Promise<Exchange> {
+  const body = Buffer.from(JSON.stringify({ ...REQUESTS[front], stream, ...request }))
+  return openBody(front, back, body, traits)
+}
+
+export async function openBody(
+  front: TextProtocolName,
+  back: TextProtocolName,
+  body: Buffer,
+  traits: Traits,
+): Promise<Exchange> {
+  const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
+  const ask = readTextAsk(front, readJson(body), { uid: UID, traits, limits })
+  const target = {
+    protocol: back,
+    baseUrl: 'http://vendor.test',
+    secret: 'sk-vendor',
+    headers: {},
+    model: 'vendor-model',
+    traits,
+  }
+  const signal = new AbortController().signal
+  return ask.open(target, { requestId: 'req_01abc', createdSeconds: 1789000000, signal })
+}
+
+export interface Replayed {
+  /** What the caller got before the end. */
+  readonly sent: string
+  /** The last frames: of a finish when the stream was whole, of a failure when not. */
+  readonly last: string
+  readonly terminal: boolean
+  readonly fault: string | undefined
+  readonly usage: unknown
+  readonly tokensSeen: number
+}
+
+/** Sends the bytes in the pieces given, then ends the stream. */
+export function replay(exchange: Exchange, pieces: Iterable<Buffer>): Replayed {
+  const relay = exchange.stream!({ 'content-type': 'text/event-stream' })
+  const out: Buffer[] = []
+  let thrown: Fault | undefined
+  try {
+    for (const piece of pieces) out.push(Buffer.from(relay.push(piece) ?? ''))
+    out.push(Buffer.from(relay.end() ?? ''))
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    thrown = error
+  }
+  const { terminal, usage, outputTokensSeen } = relay.state
+  const fault = thrown ?? relay.state.fault
+  const whole = terminal && !fault
+  return {
+    sent: Buffer.concat(out).toString('utf8'),
+    last: whole ? relay.finish('charge 1.5') : relay.fail(fault ?? new Fault('upstream_garbled'), 'req_01abc'),
+    terminal,
+    fault: fault?.kind,
+    usage,
+    tokensSeen: outputTokensSeen,
+  }
+}
+
+export function* sliced(bytes: Buffer, size: number): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
