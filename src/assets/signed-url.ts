@@ -1,0 +1,33 @@
+// Addresses that anyone who has them can open, until they expire, and that nobody can make.
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readAssetName } from './store.ts'
+
+export interface AssetSigner {
+  /** The absolute address of an asset, good until the asset expires. */
+  urlOf(name: string): string
+  /** Whether this gateway made the address. Says nothing about its expiry. */
+  verify(name: string, expires: string | undefined, signature: string | undefined): boolean
+}
+
+export function createAssetSigner(options: { key: Buffer; publicUrl: string }): AssetSigner {
+  const base = options.publicUrl.replace(/\/+$/, '')
+
+  function sign(name: string, expires: string): Buffer {
+    return createHmac('sha256', options.key).update(`asset\n${name}\n${expires}`).digest()
+  }
+
+  return {
+    urlOf(name) {
+      const facts = readAssetName(name)
+      if (!facts) throw new Error('not the name of an asset')
+      const expires = String(Math.floor(facts.expiresMs / 1000))
+      return `${base}/assets/${name}?exp=${expires}&sig=${sign(name, expires).toString('base64url')}`
+    },
+    verify(name, expires, signature) {
+      if (expires === undefined || signature === undefined) return false
+      const given = Buffer.from(signature, 'base64url')
+      const right = sign(name, expires)
+      return given.length === right.length && timingSafeEqual(given, right)
+    },
+  }
+}
