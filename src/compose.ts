@@ -8,6 +8,7 @@ import { createAudit } from './admission/audit.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { forgetOldAnswers } from './admission/idempotency.ts'
 import { createKeys } from './admission/keys.ts'
+import { openBackOffice, VERSION } from './back-office.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
@@ -22,6 +23,7 @@ import { createSecrets } from './kernel/secret.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { tendUsage } from './ledger/retention.ts'
+import { createStatements } from './ledger/statement.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
 import { createMonitor, type Monitor } from './pipeline/monitor.ts'
@@ -29,6 +31,7 @@ import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { PathDeps } from './pipeline/serve.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
+import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createUpstream } from './upstream/exchange.ts'
 
@@ -110,6 +113,7 @@ export async function createGateway(options: GatewayOptions) {
     world,
     waiting: () => ledger.pending + database.waiting(),
     running: () => monitor.running,
+    lagMsMax: config.TOLLGATE_SHED_LAG_MS,
   })
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
@@ -157,11 +161,34 @@ export async function createGateway(options: GatewayOptions) {
     unparsed: new Set(['images']),
   })
 
+  const office = openBackOffice(app, {
+    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
+    operatorToken: options.operatorToken,
+    statements: createStatements(database),
+    usageMonths: config.TOLLGATE_USAGE_MONTHS,
+    listJobs: async () => ({ items: [], next: null }),
+    vendorHealth: () => vendors.health(),
+    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes: path.routes }),
+    liveCalls: () => monitor.live(),
+    system: {
+      version: VERSION,
+      storeKind: config.DATABASE_URL ? 'server' : 'embedded',
+      storeVersion,
+      migrations,
+      queue: async () => ({ active: 0, created: 0, failed: 0 }),
+    },
+  })
+
   const timers = [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
-    every(world, TIDY_EVERY_MS, () => Promise.all([forgetOldAnswers(database), apiKeys.flushLastUsed()]), log),
+    every(
+      world,
+      TIDY_EVERY_MS,
+      () => Promise.all([forgetOldAnswers(database), apiKeys.flushLastUsed(), office.people.tidy()]),
+      log,
+    ),
   ]
 
   return {
@@ -171,6 +198,7 @@ export async function createGateway(options: GatewayOptions) {
     catalog,
     accounts,
     keys,
+    office,
     monitor,
     vendors,
     storeVersion,

@@ -2,6 +2,7 @@
 import type { Gateway } from './compose.ts'
 import type { Config } from './config.ts'
 import type { Kept } from './data-directory.ts'
+import { setupLink } from './identity/link.ts'
 
 const FIRST_CREDITS = 1_000_000_000n
 
@@ -22,6 +23,7 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
   )
   const [row] = await database.query<{ count: bigint }>({ text: 'select count(*) as count from account' })
   const first = row?.count === 0n ? await createFirstAccount(gateway) : undefined
+  const setup = await gateway.office.people.openSetup()
 
   say('')
   say(`  Tollgate is ready after ${seconds.toFixed(1)} s.`)
@@ -38,6 +40,11 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
     say('')
     say(`  Operator token, for /admin/v1 and the command line; kept in the data directory, shown once:`)
     say(`    ${kept.operatorToken}`)
+  }
+  if (setup !== undefined) {
+    say('')
+    say('  Your console login is made with this link, which works once:')
+    say(`    ${setupLink(url, setup)}`)
   }
   if (first) {
     say('')

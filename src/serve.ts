@@ -1,8 +1,10 @@
 // The `serve` verb: the store, the simulated vendors, the gateway, and what a new user sees in the first minute.
 
+import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
+import { join } from 'node:path'
 import type pg from 'pg'
 import { createGateway, type Gateway } from './compose.ts'
 import type { Config } from './config.ts'
@@ -61,6 +63,7 @@ export async function serve(config: Config): Promise<void> {
         : 'Postgres at DATABASE_URL',
     })
 
+    buildConsole(gateway, log)
     const signal = await stop
     say(`\n${signal}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
     await workers?.stop()
@@ -71,6 +74,25 @@ export async function serve(config: Config): Promise<void> {
     await embedded?.stop()
   }
   say('Stopped.')
+}
+
+/** The console is built when its sources changed; the API does not wait for it. */
+function buildConsole(gateway: Gateway, log: Log): void {
+  const build = spawn(process.execPath, [join(import.meta.dirname, '..', 'console', 'build.ts'), '--if-stale'], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  let problem = ''
+  build.stderr.on('data', (bytes: Buffer) => {
+    problem += bytes.toString()
+  })
+  build.once('close', (code) => {
+    if (code !== 0)
+      log.warn(
+        { problem: problem.slice(-500) },
+        'the console could not be built; a build from before is served, if there is one',
+      )
+    void gateway.office.consoleFiles.load()
+  })
 }
 
 function openGateway(config: Config, shared: Shared, log: Log): Promise<Gateway> {

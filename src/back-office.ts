@@ -1,0 +1,80 @@
+// The second half of composition: what operators and people use. The operator API, the console and the documentation.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Principal } from './admission/api-key.ts'
+import type { Config } from './config.ts'
+import type { Database } from './database/database.ts'
+import { mountAdmin, type ResourceDeps } from './http/admin.ts'
+import { mountConsole } from './http/console.ts'
+import { type ConsoleFiles, mountConsoleFiles } from './http/console-files.ts'
+import { mountDocs } from './http/docs.ts'
+import { vouch } from './http/routes.ts'
+import { createAttempts } from './identity/attempts.ts'
+import { createMembers } from './identity/members.ts'
+import { createPasswords } from './identity/password.ts'
+import { createPeople, type People } from './identity/people.ts'
+import { createSessions } from './identity/sessions.ts'
+import type { World } from './kernel/world.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+export const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
+
+export interface BackOffice {
+  readonly people: People
+  readonly consoleFiles: ConsoleFiles
+}
+
+export function openBackOffice(
+  app: FastifyInstance,
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl'> & {
+    readonly config: Config
+    readonly database: Database
+    readonly world: World
+    readonly operatorToken: string
+  },
+): BackOffice {
+  const { config, database, world, audit } = parts
+  const publicUrl = () => config.PUBLIC_URL?.replace(/\/+$/, '') ?? addressOf(app, config)
+  const sessions = createSessions({ database, world })
+  const identity = {
+    database,
+    world,
+    audit,
+    passwords: createPasswords({ world }),
+    attempts: createAttempts(database),
+    sessions,
+  }
+  const people = createPeople(identity)
+  const deps = { ...parts, members: createMembers(identity), people, publicUrl }
+  mountAdmin(app, deps)
+  mountConsole(app, {
+    ...deps,
+    sessions,
+    play(request, reply, { account, url }) {
+      reply.hijack()
+      vouch(request.raw, playerOf(account))
+      request.raw.url = url
+      app.routing(request.raw, reply.raw)
+    },
+  })
+  const consoleFiles = mountConsoleFiles(app, {
+    folder: join(ROOT, 'console', 'dist'),
+    https: config.PUBLIC_URL?.startsWith('https:') ?? false,
+  })
+  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/' })
+  return { people, consoleFiles }
+}
+
+/** Someone at the console's playground: the account's own, without a key. */
+function playerOf(account: string): Principal {
+  return { keyId: 'console', accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
+}
+
+function addressOf(app: FastifyInstance, config: Config): string {
+  const address = app.server.address()
+  const port = typeof address === 'object' && address ? address.port : config.PORT
+  const host = config.HOST === '0.0.0.0' || config.HOST === '::' ? 'localhost' : config.HOST
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
