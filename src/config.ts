@@ -90,6 +90,13 @@ const schema = z
     TOLLGATE_DEFAULT_MODEL: flag.describe(
       'Chat requests without a model use alpha-5.4 and image requests alpha-image-2, instead of being refused.',
     ),
+    TOLLGATE_SHED_LAG_MS: z.coerce
+      .number()
+      .int()
+      .min(10)
+      .max(600_000)
+      .default(250)
+      .describe('New calls are refused with 503 while the event loop lags behind by more than this many milliseconds.'),
     TOLLGATE_DRAIN_SECONDS: z.coerce
       .number()
       .int()

@@ -1,0 +1,203 @@
+// F1, F2, F3: callers who leave. Each call is settled once, by the table of endings, and its vendor is let go within 1 s.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import type { TestGateway } from '../gateway.ts'
+import {
+  type ChatVendor,
+  chatBody,
+  chunk,
+  DONE,
+  FULL,
+  runs,
+  STREAM_HEADERS,
+  startFaultGateway,
+  startVendor,
+  usage,
+  usageChunk,
+  wholeAnswer,
+} from './chat-vendor.ts'
+import { count, each, post, until } from './raw-client.ts'
+
+const CHUNKS = 200
+/** 1 s on a machine of its own. */
+const UPSTREAM_CLOSE_MS = FULL ? 1_000 : 5_000
+
+let vendor: ChatVendor
+let g: TestGateway
+before(async () => {
+  vendor = await startVendor()
+  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } } })
+})
+after(async () => {
+  await g.close()
+  await vendor.close()
+})
+afterEach(() => g.settled())
+
+interface UsageRow {
+  id: string
+  outcome: string
+  status: number
+  charged: bigint
+  held: bigint
+  estimated: boolean
+}
+
+/** Waits until this many calls of an account have been resolved. */
+async function resolved(account: string, calls: number): Promise<UsageRow[]> {
+  for (;;) {
+    const rows = await g.gateway.database.query<UsageRow>(
+      { text: 'select id, outcome, status, charged, held, estimated from usage where account_id = $1' },
+      [account],
+    )
+    assert.ok(rows.length <= calls, `${rows.length} resolutions of ${calls} calls`)
+    if (rows.length === calls) return rows
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** How many of the vendor's answers have begun to reach the gateway. */
+function answered(gateway: TestGateway): number {
+  return gateway.gateway.vendors.health().find(({ name }) => name === 'mock')?.requests ?? 0
+}
+
+function connections({ gateway }: TestGateway): Promise<number> {
+  return new Promise((resolve) => gateway.app.server.getConnections((_, open) => resolve(open)))
+}
+
+test('a caller who leaves after any chunk of 200 pays for what was delivered, once, and frees the vendor within 1 s', async () => {
+  vendor.answer = async ({ response, prompt }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    response.flushHeaders()
+    for (let i = 0; i < Number(prompt); i++) response.write(chunk(`word${i} `))
+  }
+  const charges: bigint[] = []
+  let slowestMs = 0
+  await each(count(CHUNKS), 20, async (k) => {
+    const { id, key } = await g.account()
+    const calls = vendor.calls.length
+    const call = post(g.url, { key, body: chatBody(String(k), { stream: true }) })
+    if (k > 0) await call.until((text) => text.includes(`word${k - 1} `))
+    const seen = () => vendor.calls.slice(calls).find(({ prompt }) => prompt === String(k))
+    await until(() => seen() !== undefined)
+    const leftMs = performance.now()
+    call.leave()
+    slowestMs = Math.max(slowestMs, (await seen()!.closed) - leftMs)
+    const [row] = await resolved(id, 1)
+    assert.equal(row!.status, 499)
+    assert.ok(row!.charged <= row!.held)
+    charges[k] = row!.charged
+    assert.equal((await g.balance(id)).posted, 1_000_000_000n - row!.charged)
+  })
+  assert.equal(charges[0], 0n)
+  for (let k = 1; k < CHUNKS; k++) {
+    assert.ok(charges[k]! > 0n, `free after chunk ${k}`)
+    assert.ok(k === 1 || charges[k]! >= charges[k - 1]!, `chunk ${k} costs less than the one before`)
+  }
+  assert.ok(slowestMs <= UPSTREAM_CLOSE_MS, `a vendor was let go after ${slowestMs} ms`)
+})
+
+test('a caller who leaves after the vendor has reported its usage pays what was reported', async () => {
+  vendor.answer = ({ response }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    response.write(chunk('first') + chunk('second', null, { usage: usage(70, 30) }))
+  }
+  const { id, key } = await g.account()
+  const call = post(g.url, { key, body: chatBody('hello', { stream: true }) })
+  await call.until((text) => text.includes('second'))
+  call.leave()
+  const [row] = await resolved(id, 1)
+  assert.deepEqual([row!.charged, row!.estimated, row!.status], [130n, false, 499])
+})
+
+test('a caller who leaves a whole answer pays nothing before the vendor answers, and the prompt afterwards', async () => {
+  vendor.answer = async ({ response, prompt }) => {
+    if (prompt.startsWith('before')) return
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.write(wholeAnswer('half of it', usage(5, 5)).slice(0, Number(prompt.split(' ')[1]) * 20 + 1))
+  }
+  for (const point of count(10)) {
+    const { id, key } = await g.account()
+    const before = answered(g)
+    const prompt = `${point < 5 ? 'before' : 'after'} ${point}`
+    const calls = vendor.calls.length
+    const call = post(g.url, { key, body: chatBody(prompt) })
+    const seen = () => vendor.calls.slice(calls).find((entry) => entry.prompt === prompt)
+    await until(() => seen() !== undefined)
+    if (point >= 5) await until(() => answered(g) > before)
+    const leftMs = performance.now()
+    call.leave()
+    assert.ok((await seen()!.closed) - leftMs <= UPSTREAM_CLOSE_MS)
+    const [row] = await resolved(id, 1)
+    assert.equal(row!.status, 499)
+    if (point < 5) assert.equal(row!.charged, 0n)
+    else assert.ok(row!.charged > 0n && row!.estimated)
+  }
+})
+
+test('a caller who resets the connection around the last byte is settled once', async () => {
+  const calls = runs(150, 1_000)
+  const { id, key } = await g.account()
+  let reset: (after: number) => void = () => {}
+  vendor.answer = async ({ response, prompt }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    response.write(chunk(`answer ${prompt}`) + chunk('', 'stop') + usageChunk(usage(10, 20)))
+    const delayMs = Number(prompt) % 11
+    reset(Number(prompt))
+    setTimeout(() => response.end(DONE), delayMs)
+  }
+  const waiting = new Map<number, () => void>()
+  reset = (n) => void setTimeout(() => waiting.get(n)?.(), 5)
+  await each(count(calls), 25, async (n) => {
+    const call = post(g.url, { key, body: chatBody(String(n), { stream: true }) })
+    waiting.set(n, () => call.reset())
+    await call.until((text) => text.includes(`answer ${n}`)).catch(() => undefined)
+    await call.text().catch(() => undefined)
+  })
+  const rows = await resolved(id, calls)
+  assert.equal(new Set(rows.map((row) => row.id)).size, calls)
+  for (const row of rows) assert.ok(row.charged > 0n && row.outcome === 'settled', JSON.stringify(row, replacer))
+  const [pairs] = await g.gateway.database.query<{ transfers: bigint; sum: bigint }>(
+    {
+      text: `select count(*) as transfers, sum(amount)::bigint as sum from transfer where account_id = $1 and kind = 'settled'`,
+    },
+    [id],
+  )
+  assert.equal(pairs!.transfers, BigInt(calls))
+  assert.equal(
+    pairs!.sum,
+    rows.reduce((sum, row) => sum + row.charged, 0n),
+  )
+})
+
+const replacer = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
+
+test('a vendor that bills the whole answer anyway is heard to the end, and the caller who left pays what it reports', async () => {
+  const draining = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, onAbort: 'drain' } } })
+  try {
+    for (const stream of [true, false]) {
+      const gone = Promise.withResolvers<void>()
+      vendor.answer = async ({ response }) => {
+        response.writeHead(200, stream ? STREAM_HEADERS : { 'content-type': 'application/json' })
+        if (stream) response.write(chunk('first'))
+        else response.write(' ')
+        await gone.promise
+        response.end(
+          stream ? chunk('rest', 'stop') + usageChunk(usage(40, 60)) + DONE : wholeAnswer('rest', usage(40, 60)),
+        )
+      }
+      const { id, key } = await draining.account()
+      const before = answered(draining)
+      const call = post(draining.url, { key, body: chatBody('hello', { stream }) })
+      if (stream) await call.until((text) => text.includes('first'))
+      await until(() => answered(draining) > before)
+      call.leave()
+      await until(async () => (await connections(draining)) === 0)
+      gone.resolve()
+      await draining.settled()
+      assert.equal((await draining.balance(id)).posted, 1_000_000_000n - 160n, stream ? 'stream' : 'whole')
+    }
+  } finally {
+    await draining.close()
+  }
+})
