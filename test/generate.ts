@@ -1,0 +1,76 @@
+// Writes everything in the repository that is made from something else. `npm run generate` runs it; test/generated.test.ts
+// fails when a file is not what this would write.
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { ANALYTICS } from '../src/catalog/analytics.ts'
+import { checkDocument } from '../src/catalog/document.ts'
+import { analyticsReference, socialReference } from '../src/catalog/reference.ts'
+import { SOCIAL } from '../src/catalog/social.ts'
+import { readDefaultCatalog } from '../src/compose.ts'
+import { openDatabase } from '../src/database/database.ts'
+import { startEmbedded } from '../src/database/embedded.ts'
+import { freshDatabase, SERVER_VARIABLE } from './database.ts'
+import { configurationPage, settingsTable } from './pages/configuration.ts'
+import { endpointsPage, endpointTable } from './pages/endpoints.ts'
+import { errorsPage } from './pages/errors.ts'
+import { between } from './pages/markdown.ts'
+import { metricsPage } from './pages/metrics.ts'
+import { operatorApiPage } from './pages/operator-api.ts'
+import { dumpSchema } from './pages/schema.ts'
+
+export const ROOT = resolve(import.meta.dirname, '..')
+
+/** Paths and the text that each should have. Needs the test server. */
+export async function generatedFiles(): Promise<Map<string, string>> {
+  const catalog = checkDocument(await readDefaultCatalog())
+  if (!catalog.ok) throw new Error(`The shipped catalogue is not valid: ${catalog.problems.join('; ')}`)
+  return new Map([
+    ['README.md', await readme()],
+    ['docs/reference/endpoints.md', endpointsPage()],
+    ['docs/reference/analytics.md', analyticsReference(ANALYTICS)],
+    ['docs/reference/social.md', socialReference(SOCIAL)],
+    ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/operator-api.md', operatorApiPage()],
+    ['docs/reference/configuration.md', configurationPage(catalog.document)],
+    ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/schema.sql', await schema()],
+  ])
+}
+
+/** Written by hand, but for its two tables. */
+async function readme(): Promise<string> {
+  const text = await readFile(join(ROOT, 'README.md'), 'utf8')
+  return between(between(text, 'endpoints', endpointTable()), 'settings', settingsTable())
+}
+
+async function schema(): Promise<string> {
+  const fresh = await freshDatabase()
+  const database = openDatabase({ connection: fresh.connection, connectionsMax: 1 })
+  try {
+    return await dumpSchema(database)
+  } finally {
+    await database.close()
+    await fresh.drop()
+  }
+}
+
+async function write(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-generate-'))
+  const server = await startEmbedded({ dataDirectory: join(directory, 'data'), log: () => undefined })
+  process.env[SERVER_VARIABLE] = JSON.stringify(server.connection)
+  try {
+    for (const [path, text] of await generatedFiles()) {
+      const file = join(ROOT, path)
+      if ((await readFile(file, 'utf8').catch(() => undefined)) === text) continue
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, text)
+      console.log(`wrote ${path}`)
+    }
+  } finally {
+    await server.stop()
+    await rm(directory, { recursive: true, force: true, maxRetries: 10 })
+  }
+}
+
+if (import.meta.main) await write()

@@ -1,0 +1,115 @@
+// The page of every error, from the table of faults. What to do is written here; the compiler asks for it.
+import { faultBody } from '../../src/http/envelope.ts'
+import { type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
+import { code, page, table } from './markdown.ts'
+
+/** What each integer code means to the contract. */
+const CODES: Record<number, string> = {
+  10000: 'Invalid request',
+  10001: 'Validation error',
+  20000: 'Missing or invalid authentication',
+  20001: 'Access denied',
+  30000: 'Not found',
+  30001: 'Conflict',
+  40000: 'Insufficient credit',
+  40001: 'Rate limit exceeded',
+  50000: 'Upstream provider error',
+  50001: 'Service unavailable',
+  50002: 'Gateway timeout',
+  50003: 'Internal error',
+}
+
+const ADVICE: Record<FaultName, string> = {
+  request_invalid:
+    'Read the message: it names the field and what is allowed. Correct the request; a repetition fails again.',
+  request_too_large: 'Send less. The message names the limit where there is one to name.',
+  method_not_allowed: 'Use one of the methods in the `allow` header.',
+  schema_invalid:
+    'The provider understood the request and cannot carry it out. Read the message and change the fields that it names.',
+  key_missing:
+    'Send the header `Authorization: Bearer <key>`, or `x-api-key`. A proxy between you and the gateway may have removed it.',
+  key_unknown:
+    'Check for missing characters, for the right gateway address, and in the console whether the key was revoked or has expired.',
+  access_denied:
+    'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
+  model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
+  not_found: 'Check the path. Analytics and social paths are listed in the reference.',
+  model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
+  job_unknown:
+    'Use the digits of `data.jobId` as they were answered, as a string: they exceed what a JavaScript number holds.',
+  conflict:
+    'The same `Idempotency-Key` came with another body, or its first call is still running; or the job can no longer be cancelled. The message says which.',
+  credits_short:
+    'The message states what the call needs and what is available. Add credits, or ask for less: a smaller `max_tokens` makes a smaller hold.',
+  rate_limited:
+    'Wait for `retry-after` seconds. The header `x-tollgate-limit` names the limit. A spend limit is not cured by waiting a moment; `x-should-retry: false` says so.',
+  upstream_rate_limited: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
+  upstream_invalid:
+    'The provider refused the request, and the message is its own. Correct the request; a repetition fails again.',
+  upstream_failed: 'Try again after a moment. If it goes on, tell the operator the request id.',
+  upstream_garbled: 'Try again. If it goes on, tell the operator the request id.',
+  unavailable: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
+  upstream_unavailable: 'Wait for `retry-after` seconds and try again, or use another model.',
+  upstream_timeout: 'Try again, ask for less output, or use `stream: true`, so that the answer begins sooner.',
+  internal: 'Try again once. If it goes on, tell the operator the request id: the log has the reason.',
+}
+
+const BLAME: Record<Blame, string> = { caller: 'the request', upstream: 'the provider', us: 'the gateway' }
+
+const EXAMPLE = { requestId: 'req_01jexample', sdk: false }
+
+function bodies(): string {
+  const fault = new Fault('model_unknown')
+  const block = (title: string, surface: Parameters<typeof faultBody>[1]) =>
+    `${title}\n\n\`\`\`json\n${faultBody(fault, surface, EXAMPLE)}\n\`\`\``
+  return [
+    block('Models, jobs, account, social data, site analytics (native envelope):', 'native'),
+    block('Chat:', 'chat'),
+    block('Images:', 'images'),
+    block('Responses:', 'responses'),
+    block('Messages:', 'messages'),
+  ].join('\n\n')
+}
+
+function faultSection(name: FaultName): string {
+  const { status, blame, text } = FAULTS[name]
+  return [
+    `<a id="${name}"></a>`,
+    `### ${name}`,
+    table(['HTTP status', 'Cause lies with', 'Text'], [[String(status), BLAME[blame], text]]),
+    ADVICE[name],
+  ].join('\n\n')
+}
+
+export function errorsPage(): string {
+  const names = Object.keys(FAULTS) as FaultName[]
+  const codes = [...new Set(names.map((name) => FAULTS[name].code))].sort((a, b) => a - b)
+  const overview = codes.flatMap((number) =>
+    names
+      .filter((name) => FAULTS[name].code === number)
+      .map((name) => [
+        `[${number}](#code-${number})`,
+        String(FAULTS[name].status),
+        `[${code(name)}](#${name})`,
+        BLAME[FAULTS[name].blame],
+        FAULTS[name].text,
+      ]),
+  )
+  return page(
+    'Errors',
+    'Compare the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer carries the request id in the headers `x-request-id` and `request-id`; with it an operator finds the call in log, trace, usage and ledger.',
+    'A call that ends in one of these errors is not charged, unless the provider had already reported usage: see the guide on billing.',
+    table(['Code', 'Status', 'Fault', 'Cause lies with', 'Text'], overview),
+    '## Bodies',
+    'The form of the body depends on the endpoint. When the request carries the mark of an SDK, or came by one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',
+    bodies(),
+    'Once a stream has begun its status cannot change: the error then comes as an event in the format of the protocol, and the stream ends without `[DONE]`, `message_stop` or `response.completed`.',
+    ...codes.map((number) =>
+      [
+        `<a id="code-${number}"></a>`,
+        `## ${number}: ${CODES[number] ?? 'Other'}`,
+        ...names.filter((name) => FAULTS[name].code === number).map(faultSection),
+      ].join('\n\n'),
+    ),
+  )
+}

@@ -1,0 +1,40 @@
+// The operator API, from the table of resources that both the operator token and the console reach.
+import * as z from 'zod'
+import { ADMIN_PREFIX, operatorResources, type ResourceDeps } from '../../src/http/admin.ts'
+import type { Resource } from '../../src/http/resource.ts'
+import { code, page, table } from './markdown.ts'
+
+const WHO: Record<Resource['access'], string> = {
+  operator: 'operators',
+  owner: 'owners of the account',
+  member: 'members of the account',
+}
+
+/** The table needs nothing of its dependencies until a resource is asked for. */
+const nothing: object = new Proxy(() => nothing, { get: () => nothing, apply: () => nothing })
+
+export function listResources(): Resource[] {
+  return operatorResources(nothing as ResourceDeps)
+}
+
+function fieldsOf(schema: z.ZodType | undefined): string {
+  if (!schema) return ''
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return Object.keys(properties)
+    .map((name) => (required.includes(name) ? `**${code(name)}**` : code(name)))
+    .join(', ')
+}
+
+export function operatorApiPage(): string {
+  const rows = listResources().map((entry) => [
+    code(`${entry.method} ${entry.path}`),
+    WHO[entry.access],
+    [fieldsOf(entry.query), fieldsOf(entry.body)].filter(Boolean).join('; '),
+  ])
+  return page(
+    'Operator API',
+    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, who may do what the second column says.`,
+    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`. Every change writes an audit row. Fields that are not listed are refused.',
+    table(['Resource', 'In the console also', 'Query and body fields (bold: required)'], rows),
+  )
+}
