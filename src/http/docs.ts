@@ -1,7 +1,7 @@
 // The documentation that the gateway serves: guides written in docs/guides, the API reference drawn from the OpenAPI
 // document. Pages are made on the server and need no script, so they work everywhere and offline.
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { marked } from 'marked'
 import { Fault } from '../kernel/fault.ts'
@@ -32,9 +32,19 @@ function readGuides(folder: string): Guide[] {
       return {
         name: file.replace(/^\d+-/, '').replace(/\.md$/, ''),
         title,
-        html: marked.parse(text, { async: false, gfm: true }),
+        html: withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder)),
       }
     })
+}
+
+const LINK_TO_FILE = /href="(?:\.\.\/)?(?:(guides|reference)\/)?(?:\d+-)?([a-z-]+)\.md(#[\w-]+)?"/g
+
+/** Pages link to one another as files, so that they read well in a repository too; here the files have addresses. */
+function withAddresses(html: string, folder: string): string {
+  return html.replaceAll(
+    LINK_TO_FILE,
+    (_link, other: string | undefined, name: string, at = '') => `href="/docs/${other ?? folder}/${name}${at}"`,
+  )
 }
 
 export function mountDocs(app: FastifyInstance, options: { version: string; serverUrl: string }): void {
