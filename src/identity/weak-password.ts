@@ -37,6 +37,8 @@ const ROWS = [
 const RUN_CHARS_MIN = 3
 const LEFT_CHARS_MIN = 4
 const WORDS_MAX = 2
+/** Decoration stands before, after and between words; letters and digits that alternate more often are random. */
+const TURNS_MAX = 5
 const DISTINCT_MIN = 5
 const LEET: Record<string, string> = {
   '0': 'o',
@@ -64,7 +66,7 @@ export function passwordProblem(password: string, email: string): string | undef
 function isGuessable(password: string, email: string): boolean {
   if (new Set(password).size < DISTINCT_MIN) return true
   if (/^(.{1,6})\1+.{0,5}$/su.test(password)) return true
-  const own = email.split(/[@.+_-]/).filter((part) => part.length >= LEFT_CHARS_MIN)
+  const own = [email, ...email.split(/[@.+_-]/).filter((part) => part.length >= RUN_CHARS_MIN)]
   return [password, unleet(password)].some((text) => leavesNothing(text, own))
 }
 
@@ -82,7 +84,8 @@ function leavesNothing(text: string, own: readonly string[]): boolean {
   })
   // Digits and signs between the words are the usual decoration; letters that repeat add little.
   const left = new Set(rest.replaceAll(/[^\p{L}]/gu, ''))
-  return left.size < LEFT_CHARS_MIN && words.size <= WORDS_MAX
+  const turns = rest.match(/\p{L}+|\d+|[^\p{L}\d]+/gu)?.length ?? 0
+  return left.size < LEFT_CHARS_MIN && words.size <= WORDS_MAX && turns <= TURNS_MAX
 }
 
 /** Takes away pieces of the alphabet, of digits and of keyboard rows, forwards and backwards. */

@@ -1,0 +1,177 @@
+// The operator API and the console API on a database of their own, on a real socket, without vendors behind them.
+import type { AddressInfo } from 'node:net'
+import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
+import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
+import { type Audit, createAudit } from '../src/admission/audit.ts'
+import { type Credentials, openCredentials } from '../src/admission/credentials.ts'
+import { createKeys, type Keys } from '../src/admission/keys.ts'
+import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
+import { type Changes, createChanges } from '../src/database/changes.ts'
+import { type Database, openDatabase } from '../src/database/database.ts'
+import { mountAdmin } from '../src/http/admin.ts'
+import { type ConsoleDeps, mountConsole } from '../src/http/console.ts'
+import { createServer } from '../src/http/server.ts'
+import { createAttempts } from '../src/identity/attempts.ts'
+import { createMembers } from '../src/identity/members.ts'
+import { type Cost, createPasswords } from '../src/identity/password.ts'
+import { createPeople, type People } from '../src/identity/people.ts'
+import { createSessions } from '../src/identity/sessions.ts'
+import { createLog, type Log } from '../src/kernel/log.ts'
+import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
+import { realWorld as world } from '../src/kernel/world.ts'
+import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
+import { createStatements } from '../src/ledger/statement.ts'
+import { freshDatabase } from './database.ts'
+import { SMALL_CATALOG } from './small-catalog.ts'
+
+export const OPERATOR_TOKEN = 'tg_op_token-of-the-operator-for-tests'
+
+export interface OperatorServer {
+  readonly url: string
+  readonly database: Database
+  readonly databaseUrl: string
+  readonly ledger: Ledger
+  readonly catalog: CatalogStore
+  readonly changes: Changes
+  readonly accounts: Accounts
+  readonly keys: Keys
+  readonly apiKeys: ApiKeys
+  readonly audit: Audit
+  readonly credentials: Credentials
+  readonly people: People
+  readonly secrets: Secrets
+  /** Everything that was logged. */
+  readonly logged: () => string
+  /** The environment in which credentials are looked for. */
+  readonly environment: Map<string, string>
+  close(): Promise<void>
+}
+
+/** Hashes that take a millisecond, for tests that are not about their cost. */
+export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
+
+export async function startOperatorServer(
+  options: { cost?: Cost; overrides?: Partial<ConsoleDeps> } = {},
+): Promise<OperatorServer> {
+  const fresh = await freshDatabase()
+  const database = openDatabase({ connection: fresh.connection })
+  const { log, logged } = memoryLog()
+  const secrets = createSecrets('a root secret of at least 32 bytes for tests')
+  const environment = new Map<string, string>()
+  const changes = createChanges(database, world)
+  const audit = createAudit({ database, world })
+  const catalog = await openCatalog({ database, changes, initial: SMALL_CATALOG })
+  const ledger = createLedger({ database, world, processId: 'p1' })
+  await ledger.sweep()
+  const pepper = secrets.key('api-key')
+  const apiKeys = createApiKeys({ database, changes, world, pepper })
+  const credentials = await openCredentials({
+    ...{ database, changes, world, audit, secrets },
+    environment: (name) => environment.get(name),
+  })
+  const accounts = createAccounts({ database, world, ledger, audit })
+  const keys = createKeys({ database, changes, catalog, world, audit, pepper })
+  const sessions = createSessions({ database, world })
+  const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })
+  const identity = { database, world, audit, passwords, attempts: createAttempts(database), sessions }
+  const people = createPeople(identity)
+  await changes.start()
+
+  let url = ''
+  const deps: ConsoleDeps = {
+    ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions },
+    members: createMembers(identity),
+    statements: createStatements(database),
+    publicUrl: () => url,
+    usageMonths: 24,
+    listJobs: async () => ({ items: [], next: null }),
+    vendorHealth: () => [],
+    testVendor: async () => ({ ok: true, status: 200, latencyMs: 3, message: 'It answers.' }),
+    liveCalls: () => [],
+    system: {
+      version: '0.0.0-test',
+      storeKind: 'server',
+      storeVersion: '18',
+      migrations: { applied: 3, latest: 3 },
+      queue: async () => ({ active: 0, created: 0, failed: 0 }),
+    },
+    play: async () => undefined,
+    ...options.overrides,
+  }
+  const app = createServer({ world, log, strictErrors: false })
+  mountAdmin(app, { ...deps, operatorToken: OPERATOR_TOKEN })
+  mountConsole(app, deps)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  return {
+    ...{ url, database, databaseUrl: fresh.url, ledger, catalog, changes, accounts, keys, apiKeys, audit, credentials },
+    ...{ people, secrets, logged, environment },
+    async close() {
+      await app.close()
+      changes.stop()
+      await ledger.idle()
+      await database.close()
+      await fresh.drop()
+    },
+  }
+}
+
+function memoryLog(): { log: Log; logged: () => string } {
+  const lines: string[] = []
+  const stream = { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream
+  return { log: createLog({ level: 'trace', stream }), logged: () => lines.join('') }
+}
+
+export interface Answer<T = unknown> {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly data: T
+  readonly error: { code: number; message: string } | undefined
+}
+
+export type Ask = <T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer<T>>
+
+async function send<T>(
+  url: string,
+  method: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Answer<T>> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    redirect: 'manual',
+  })
+  const text = await response.text()
+  const json = response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : {}
+  return { status: response.status, headers: response.headers, text, data: json.data as T, error: json.error }
+}
+
+/** The operator API with the token. */
+export function asOperator(server: OperatorServer): Ask {
+  return (method, path, body, headers = {}) =>
+    send(`${server.url}/admin/v1${path}`, method, body, { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers })
+}
+
+/** The console API as a browser on our own pages, with whatever cookie it was given last. */
+export function asBrowser(server: OperatorServer): Ask & { cookie: string } {
+  const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const answer = await send(`${server.url}/console/api${path}`, method, body, {
+      'sec-fetch-site': 'same-origin',
+      ...(browser.cookie ? { cookie: browser.cookie } : {}),
+      ...headers,
+    })
+    const set = answer.headers.get('set-cookie')
+    if (set) browser.cookie = set.includes('Max-Age=0') ? '' : (set.split(';')[0] ?? '')
+    return answer
+  }
+  const browser = Object.assign(ask as Ask, { cookie: '' })
+  return browser
+}
