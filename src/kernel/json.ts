@@ -199,11 +199,15 @@ function closeMember(text: string, member: Member | undefined, at: number): void
 
 function readKey(raw: string): string {
   if (!raw.includes('\\')) return raw
+  let key: string
   try {
-    return JSON.parse(`"${raw}"`) as string
+    key = JSON.parse(`"${raw}"`) as string
   } catch {
     return raw // The parser will refuse the whole body for the same reason.
   }
+  // V8 takes the name x" for x\ once it has seen an object with the latter: what we check would not be what we forward.
+  if (/["\\]$/.test(key)) throw invalid('The body must not hold a member whose name ends with a quote or a backslash.')
+  return key
 }
 
 /** Top-level edits; the texts given are JSON. */
