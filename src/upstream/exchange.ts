@@ -35,7 +35,7 @@ export function createUpstream(options: { world: World }): Upstream {
   }
 
   return {
-    send(call, { deadlines, signal }) {
+    async send(call, { deadlines, signal }) {
       const slash = call.url.indexOf('/', 8)
       const origin = slash < 0 ? call.url : call.url.slice(0, slash)
       const path = slash < 0 ? '/' : call.url.slice(slash)
