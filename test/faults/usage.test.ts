@@ -1,0 +1,164 @@
+// F11: vendors that report nonsense. A charge is never negative, never more than the call can have used, and what is wrong
+// is said in the log.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import fc from 'fast-check'
+import { type Log, silentLog } from '../../src/kernel/log.ts'
+import type { TestGateway } from '../gateway.ts'
+import {
+  CHAT_PATH,
+  type ChatVendor,
+  chatBody,
+  chunk,
+  DONE,
+  runs,
+  STREAM_HEADERS,
+  startFaultGateway,
+  startVendor,
+  usageChunk,
+  wholeAnswer,
+} from './chat-vendor.ts'
+import { each } from './raw-client.ts'
+
+const OUTPUT_MAX = 50
+
+let vendor: ChatVendor
+let g: TestGateway
+const anomalies: object[] = []
+before(async () => {
+  vendor = await startVendor()
+  const log: Log = {
+    ...silentLog,
+    warn(fields) {
+      if ('anomaly' in fields) anomalies.push(fields)
+    },
+  }
+  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } }, log })
+})
+after(async () => {
+  await g.close()
+  await vendor.close()
+})
+afterEach(() => g.settled())
+
+/** Reported as the next answer's usage, by the number in the prompt. */
+let reports: unknown[] = []
+
+function answerWithReports(): void {
+  vendor.answer = ({ response, prompt, body }) => {
+    const report = reports[Number(prompt)]
+    if ((JSON.parse(body) as { stream?: boolean }).stream) {
+      response.writeHead(200, STREAM_HEADERS)
+      response.end(chunk('hello there', 'stop') + (report === undefined ? '' : usageChunk(report)) + DONE)
+    } else response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('hello there', report))
+  }
+}
+
+async function charge(
+  index: number,
+  stream: boolean,
+): Promise<{ charged: bigint; held: bigint; estimated: boolean; lines: unknown }> {
+  const { id, key } = await g.account()
+  const answer = await g.call(CHAT_PATH, key, chatBody(String(index), { max_tokens: OUTPUT_MAX, stream }))
+  assert.equal(answer.status, 200, await answer.clone().text())
+  await answer.text()
+  const [row] = await g.gateway.database.query<{ charged: bigint; held: bigint; estimated: boolean; lines: unknown }>(
+    { text: 'select charged, held, estimated, lines from usage where account_id = $1' },
+    [id],
+  )
+  assert.equal((await g.balance(id)).posted, 1_000_000_000n - row!.charged)
+  return row!
+}
+
+test('reports of usage are taken as they are where they make sense, and estimated or cut where not', async () => {
+  answerWithReports()
+  const table: Array<[report: unknown, check: (charged: bigint, held: bigint, estimated: boolean) => boolean]> = [
+    [{ prompt_tokens: 10, completion_tokens: 20 }, (charged) => charged === 50n],
+    [{ prompt_tokens: 0, completion_tokens: 0 }, (charged, _, estimated) => charged === 0n && !estimated],
+    [{ prompt_tokens: 10, completion_tokens: OUTPUT_MAX }, (charged) => charged === 110n],
+    [{ prompt_tokens: 10, completion_tokens: OUTPUT_MAX + 1 }, (charged) => charged === 110n],
+    [{ prompt_tokens: 10, completion_tokens: 1e15 }, (charged) => charged === 110n],
+    [{ prompt_tokens: 1e15, completion_tokens: 20 }, (charged, held) => charged > 0n && charged <= held],
+    [undefined, (charged, held, estimated) => charged > 0n && charged <= held && estimated],
+    [null, (charged, held) => charged > 0n && charged <= held],
+    ['many', (charged, held) => charged > 0n && charged <= held],
+    [{ prompt_tokens: -5, completion_tokens: -5 }, (charged, held) => charged >= 0n && charged <= held],
+    [{ prompt_tokens: '10', completion_tokens: '20' }, (charged, held) => charged >= 0n && charged <= held],
+    [{ prompt_tokens: 1e300, completion_tokens: 0.5 }, (charged, held) => charged >= 0n && charged <= held],
+  ]
+  reports = table.map(([report]) => report)
+  for (const [index, [report, check]] of table.entries())
+    for (const stream of [false, true]) {
+      const { charged, held, estimated } = await charge(index, stream)
+      assert.ok(
+        check(charged, held, estimated),
+        `${JSON.stringify(report)} ${stream}: ${charged} of ${held}, ${estimated}`,
+      )
+    }
+  assert.ok(anomalies.length >= 6, 'impossible reports are written down')
+})
+
+const anything = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.constantFrom(0, -0, -1, 1e18, 2 ** 53, 2 ** 63, 1e308, '7', '', null, true, [], {}),
+  fc.nat({ max: 100 }),
+)
+const report = fc.oneof(
+  { weight: 1, arbitrary: fc.jsonValue() },
+  {
+    weight: 5,
+    arbitrary: fc.record(
+      {
+        prompt_tokens: anything,
+        completion_tokens: anything,
+        total_tokens: anything,
+        prompt_tokens_details: fc.oneof(anything, fc.record({ cached_tokens: anything, cache_write_tokens: anything })),
+        completion_tokens_details: fc.oneof(anything, fc.record({ reasoning_tokens: anything })),
+        cache_read_input_tokens: anything,
+        cache_creation_input_tokens: anything,
+      },
+      { requiredKeys: [] },
+    ),
+  },
+)
+
+interface UsageRow {
+  charged: bigint
+  held: bigint
+  loss: bigint
+  estimated: boolean
+  lines: Array<[unit: string, quantity: number]>
+}
+
+test('whatever a vendor reports, the charge stays between nothing and what the call can have used', async () => {
+  answerWithReports()
+  reports = fc.sample(report, { numRuns: runs(400, 10_000), seed: 7 })
+  const { id, key } = await g.account()
+  await each(reports.keys(), 20, async (index) => {
+    const answer = await g.call(
+      CHAT_PATH,
+      key,
+      chatBody(String(index), { max_tokens: OUTPUT_MAX, stream: index % 2 === 0 }),
+    )
+    assert.ok(answer.status === 200 || answer.status === 502, `${answer.status}: ${JSON.stringify(reports[index])}`)
+    await answer.text()
+  })
+  await g.settled()
+  const rows = await g.gateway.database.query<UsageRow>(
+    { text: 'select charged, held, loss, estimated, lines from usage where account_id = $1' },
+    [id],
+  )
+  assert.equal(rows.length, reports.length)
+  for (const { charged, held, loss, estimated, lines } of rows) {
+    assert.ok(charged >= 0n && loss === 0n)
+    if (estimated) {
+      assert.ok(charged <= held, `an estimate of ${charged} above the hold of ${held}`)
+      continue
+    }
+    const output = lines.find(([unit]) => unit === 'output')?.[1] ?? 0
+    assert.ok(output <= OUTPUT_MAX, `${output} tokens of output`)
+    // Hidden prompts may make an honest vendor count more input than we see, but not without bound.
+    assert.ok(charged <= held + 20_000n, `${charged} of ${held}`)
+  }
+})
