@@ -137,11 +137,11 @@ class References {
   }
 
   all(signal: AbortSignal): Promise<readonly InlineImage[]> {
-    this.fetching ??= this.fetch(signal)
+    this.fetching ??= this.load(signal)
     return this.fetching
   }
 
-  private async fetch(signal: AbortSignal): Promise<readonly InlineImage[]> {
+  private async load(signal: AbortSignal): Promise<readonly InlineImage[]> {
     const elsewhere = this.references.filter((reference) => typeof reference === 'string').length
     if (elsewhere === 0) return this.references as readonly InlineImage[]
     const { lease } = this.deps
