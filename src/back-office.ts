@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Principal } from './admission/api-key.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
+import { publicUrlOf } from './http/address.ts'
 import { mountAdmin, type ResourceDeps } from './http/admin.ts'
 import { mountConsole } from './http/console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './http/console-files.ts'
@@ -36,7 +37,7 @@ export function openBackOffice(
   },
 ): BackOffice {
   const { config, database, world, audit } = parts
-  const publicUrl = () => config.PUBLIC_URL?.replace(/\/+$/, '') ?? addressOf(app, config)
+  const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })
   const identity = {
     database,
@@ -70,11 +71,4 @@ export function openBackOffice(
 /** Someone at the console's playground: the account's own, without a key. */
 function playerOf(account: string): Principal {
   return { keyId: 'console', accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
-}
-
-function addressOf(app: FastifyInstance, config: Config): string {
-  const address = app.server.address()
-  const port = typeof address === 'object' && address ? address.port : config.PORT
-  const host = config.HOST === '0.0.0.0' || config.HOST === '::' ? 'localhost' : config.HOST
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

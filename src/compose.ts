@@ -8,13 +8,20 @@ import { createAudit } from './admission/audit.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { forgetOldAnswers } from './admission/idempotency.ts'
 import { createKeys } from './admission/keys.ts'
+import { openDiskStore } from './assets/disk.ts'
+import { createAssetHost } from './assets/host.ts'
+import { createS3Store } from './assets/s3.ts'
+import { createAssetSigner } from './assets/signed-url.ts'
 import { openBackOffice, VERSION } from './back-office.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
+import { publicUrlOf } from './http/address.ts'
+import { mountAssets } from './http/assets.ts'
 import { createDrain } from './http/drain.ts'
+import { imageHandlers, mountNoEdits } from './http/images.ts'
 import { publicHandlers } from './http/public.ts'
 import { mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
@@ -33,7 +40,9 @@ import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
+import { createByteBudget } from './upstream/budget.ts'
 import { createUpstream } from './upstream/exchange.ts'
+import { createGuardedFetch } from './upstream/guard.ts'
 
 export interface GatewayOptions {
   readonly config: Config
@@ -51,6 +60,8 @@ const TRACE_EVERY_MS = 2_000
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
+const ASSETS_EVERY_MS = 600_000
+const BODIES_WAITING_MAX = 200
 const TEND_EVERY_MS = 6 * 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
@@ -62,6 +73,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
 
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
+  const strictErrors = config.TOLLGATE_STRICT_ERRORS
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -131,7 +143,7 @@ export async function createGateway(options: GatewayOptions) {
     watch,
   }
 
-  const app = createServer({ world, log, strictErrors: config.TOLLGATE_STRICT_ERRORS })
+  const app = createServer({ world, log, strictErrors })
   const drain = createDrain(app, world)
   let ready = true
   app.get('/healthz', () => ({ ok: true }))
@@ -147,16 +159,33 @@ export async function createGateway(options: GatewayOptions) {
   app.get('/metrics', async (_request, reply) =>
     reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
   )
+  const store = config.TOLLGATE_S3_BUCKET
+    ? createS3Store({
+        ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET },
+        credentials: {
+          region: config.TOLLGATE_S3_REGION,
+          accessKeyId: config.TOLLGATE_S3_ACCESS_KEY_ID!,
+          secretAccessKey: config.TOLLGATE_S3_SECRET_ACCESS_KEY!,
+        },
+      })
+    : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
+  const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
+  const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * 86_400_000 })
+  const guard = createGuardedFetch({ world, allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean) })
+  const budget = createByteBudget({
+    world,
+    bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
+    queueMax: BODIES_WAITING_MAX,
+  })
+  mountNoEdits(app)
+  mountAssets(app, { store, signer, world })
   mountApi(app, {
     keys: apiKeys,
-    handlers: publicHandlers({
-      catalog,
-      path,
-      database,
-      strictErrors: config.TOLLGATE_STRICT_ERRORS,
-      cache: createDataCache(world),
-    }),
-    strictErrors: config.TOLLGATE_STRICT_ERRORS,
+    handlers: {
+      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world) }),
+      ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors }),
+    },
+    strictErrors,
     shed: overload.check,
     unparsed: new Set(['images']),
   })
@@ -182,6 +211,7 @@ export async function createGateway(options: GatewayOptions) {
   const timers = [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
+    every(world, ASSETS_EVERY_MS, () => store.sweep(), log),
     every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
     every(
       world,

@@ -1,5 +1,8 @@
 // A whole gateway for a test file: its own database, the simulated vendors, a free port.
 
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
@@ -34,13 +37,14 @@ export async function startGateway(
   const fresh = await freshDatabase()
   const world = options.world ?? realWorld
   const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
+  const data = await mkdtemp(join(tmpdir(), 'tollgate-'))
   const config = readConfig({
     PORT: '0',
+    TOLLGATE_DATA: data,
     TOLLGATE_SECRET: SECRET,
     TOLLGATE_DRAIN_SECONDS: '2',
     // A machine that runs many tests at once is slow, but not overloaded.
     TOLLGATE_SHED_LAG_MS: '60000',
-    PUBLIC_URL: 'http://127.0.0.1:1',
     ...options.env,
   })
   const gateway = await createGateway({
@@ -124,6 +128,7 @@ export async function startGateway(
       await gateway.close()
       await sandbox.close()
       await fresh.drop()
+      await rm(data, { recursive: true, force: true })
     },
   }
   return made

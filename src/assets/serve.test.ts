@@ -22,7 +22,7 @@ let asset: HostedAsset
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
   store = await openDiskStore({ world, directory })
-  signer = createAssetSigner({ key: Buffer.alloc(32, 7), publicUrl: 'https://gw.example/' })
+  signer = createAssetSigner({ key: Buffer.alloc(32, 7), publicUrl: () => 'https://gw.example' })
   host = createAssetHost({ store, signer, world, lifetimeMs: 3_600_000 })
   asset = await host.keep([FILE.subarray(0, 4), FILE.subarray(4)], 'jpeg')
 })
@@ -107,7 +107,7 @@ test('an address that was changed in any character, or has no signature, finds n
   await assert.rejects(get(asset.url, { sig: undefined }), missing)
   await assert.rejects(get(asset.url, { exp: '9999999999' }), missing)
   await assert.rejects(get(asset.url, { sig: '' }), missing)
-  const other = createAssetSigner({ key: Buffer.alloc(32, 8), publicUrl: 'https://gw.example' })
+  const other = createAssetSigner({ key: Buffer.alloc(32, 8), publicUrl: () => 'https://gw.example' })
   await assert.rejects(get(other.urlOf(asset.name)), missing)
 })
 

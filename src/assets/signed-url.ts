@@ -9,9 +9,7 @@ export interface AssetSigner {
   verify(name: string, expires: string | undefined, signature: string | undefined): boolean
 }
 
-export function createAssetSigner(options: { key: Buffer; publicUrl: string }): AssetSigner {
-  const base = options.publicUrl.replace(/\/+$/, '')
-
+export function createAssetSigner(options: { key: Buffer; publicUrl: () => string }): AssetSigner {
   function sign(name: string, expires: string): string {
     return createHmac('sha256', options.key).update(`asset\n${name}\n${expires}`).digest('base64url')
   }
@@ -21,7 +19,7 @@ export function createAssetSigner(options: { key: Buffer; publicUrl: string }): 
       const facts = readAssetName(name)
       if (!facts) throw new Error('not the name of an asset')
       const expires = String(Math.floor(facts.expiresMs / 1000))
-      return `${base}/assets/${name}?exp=${expires}&sig=${sign(name, expires)}`
+      return `${options.publicUrl()}/assets/${name}?exp=${expires}&sig=${sign(name, expires)}`
     },
     verify(name, expires, signature) {
       if (expires === undefined || signature === undefined) return false

@@ -1,7 +1,6 @@
 // What each public endpoint does with a request of a known caller: validate it into an ask, and put it on the path.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
-import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import type { DataEndpoint } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { cacheKey } from '../catalog/query.ts'
@@ -12,12 +11,12 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { chargeOf } from '../meter/charge.ts'
 import { type DataCache, serveThroughCache } from '../pipeline/data-cache.ts'
-import type { Out } from '../pipeline/out.ts'
-import { type Arrived, type PathDeps, serve } from '../pipeline/serve.ts'
+import { type PathDeps, serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
 import { type DataAsk, readAnalyticsAsk } from '../protocols/site-analytics.ts'
 import { readSocialAsk } from '../protocols/social-v2.ts'
 import { countTokens } from '../protocols/text.ts'
+import { arrive } from './arrive.ts'
 import { createModelLists } from './models.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
@@ -31,40 +30,9 @@ export interface PublicDeps {
   readonly cache: DataCache
 }
 
-/** The caller's headers that a format may forward. */
-const FORWARDED = ['anthropic-version', 'anthropic-beta', 'traceparent'] as const
-
 export function publicHandlers(deps: PublicDeps): Handlers {
   const { catalog, path } = deps
   const lists = createModelLists(() => catalog.current)
-
-  /** Everything that the path needs besides the ask. */
-  function arrive(
-    request: FastifyRequest,
-    out: Out,
-    ask: Ask,
-    product: Product,
-    facts: { door: string; traits?: Arrived['traits']; catalog: Catalog; body?: string | Buffer },
-  ): Arrived {
-    const key = readIdempotencyKey(header(request, 'idempotency-key'))
-    const idempotency =
-      key !== undefined && facts.body !== undefined
-        ? { key, requestHash: hashRequest(facts.door, facts.body) }
-        : undefined
-    return {
-      requestId: request.id,
-      principal: request.principal!,
-      ask,
-      catalog: facts.catalog,
-      product,
-      door: facts.door,
-      traits: facts.traits ?? {},
-      startedMs: path.world.elapsedMs(),
-      out,
-      callerHeaders: forwarded(request),
-      ...(idempotency ? { idempotency } : {}),
-    }
-  }
 
   function text(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
     const now = catalog.current
@@ -72,7 +40,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     const { ask, model } = textAsk(TEXT_DOORS[spec.id]!, json, now, request.principal!)
     onPath(request, reply, deps, (out) =>
       serve(
-        arrive(request, out, ask, model, { door: spec.id, traits: model.traits, catalog: now, body: json.text }),
+        arrive(request, out, ask, model, { door: spec.id, traits: model.traits, catalog: now, body: json.text }, path),
         path,
       ),
     )
@@ -89,7 +57,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
       throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
     const cached = 'cache' in product ? (product as DataEndpoint).cache : undefined
     onPath(request, reply, deps, (out) => {
-      const arrived = arrive(request, out, ask, product, { door: spec.id, catalog: now })
+      const arrived = arrive(request, out, ask, product, { door: spec.id, catalog: now }, path)
       if (!cached) return serve(arrived, path)
       const rule = { key: cacheKey(spec, ask.query), ttlSeconds: cached.ttlSeconds, pricing: cached.pricing }
       return serveThroughCache(arrived, rule, deps.cache, path)
@@ -217,17 +185,3 @@ const ACCOUNT = statement(
   `select a.id, a.name, a.posted, a.held, a.limits, k.limits as key_limits
    from account a left join api_key k on k.id = $2 where a.id = $1`,
 )
-
-function header(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name]
-  return Array.isArray(value) ? value[0] : value
-}
-
-function forwarded(request: FastifyRequest): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const name of FORWARDED) {
-    const value = header(request, name)
-    if (value !== undefined) headers[name] = value
-  }
-  return headers
-}

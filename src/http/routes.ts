@@ -1,7 +1,6 @@
 // The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
 // before a body is read.
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
@@ -58,10 +57,9 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
           reply.headers(CORS)
           request.principal = vouched.get(request.raw) ?? (await authenticate(request, options.keys))
           options.shed()
+          // The handler takes the response over here, before the framework would read the body.
+          if (options.unparsed.has(spec.id)) handle(request, reply, spec)
         },
-        ...(options.unparsed.has(spec.id)
-          ? { preParsing: (_request, _reply, _payload, done) => done(null, EMPTY()) }
-          : {}),
         handler: (request, reply) => handle(request, reply, spec),
       })
     }
@@ -103,8 +101,6 @@ function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promi
     request.ip,
   )
 }
-
-const EMPTY = () => Readable.from([])
 
 /** Takes the response out of the framework's hands, and answers whatever `run` throws. */
 export function onPath(
