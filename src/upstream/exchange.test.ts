@@ -117,7 +117,7 @@ test('a vendor that accepts and says nothing is a timeout at the first-byte limi
   const ms = performance.now() - start
   assert.equal(kind, 'upstream_timeout')
   assert.deepEqual(internal, { phase: 'first-byte', sent: true })
-  assert.ok(ms > 250 && ms < 1_300, `${ms} ms`)
+  assert.ok(ms > 250 && ms < 800, `${ms} ms`)
 })
 
 test('a vendor that stops between two pieces is a timeout at the idle limit, and its socket is closed', async () => {
@@ -139,7 +139,7 @@ test('a vendor that stops between two pieces is a timeout at the idle limit, and
   assert.equal(kind, 'upstream_timeout')
   assert.equal(internal.phase, 'idle')
   assert.deepEqual(pieces, ['abc'])
-  assert.ok(ms > 200 && ms < 1_300, `${ms} ms`)
+  assert.ok(ms > 200 && ms < 800, `${ms} ms`)
   await closed.promise
 })
 
