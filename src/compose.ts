@@ -60,6 +60,8 @@ const TRACE_EVERY_MS = 2_000
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
+/** The defaults of the contract's tables 4.2 and 4.3. */
+const DEFAULT_MODELS = { chat: 'alpha-5.4', images: 'alpha-image-2' } as const
 const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
 const TEND_EVERY_MS = 6 * 3_600_000
@@ -74,6 +76,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
+  const defaultModels = config.TOLLGATE_DEFAULT_MODEL ? DEFAULT_MODELS : undefined
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -182,8 +185,8 @@ export async function createGateway(options: GatewayOptions) {
   mountApi(app, {
     keys: apiKeys,
     handlers: {
-      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world) }),
-      ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors }),
+      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels }),
+      ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors, defaultModel: defaultModels?.images }),
     },
     strictErrors,
     shed: overload.check,

@@ -24,7 +24,10 @@ export async function serve(config: Config): Promise<void> {
   if (cluster.isWorker) return serveAsWorker(config)
   const world = realWorld
   const startedMs = world.elapsedMs()
-  const log = createLog({ level: config.TOLLGATE_LOG_LEVEL })
+  const log = createLog({
+    level: config.TOLLGATE_LOG_LEVEL,
+    format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
+  })
   const say = (line: string) => process.stdout.write(`${line}\n`)
   const stop = untilSignal()
   const kept = await openDataDirectory(config, world)
@@ -110,7 +113,10 @@ function openGateway(config: Config, shared: Shared, log: Log): Promise<Gateway>
 /** One of several processes on one port: the parent keeps the store and the simulated vendors. */
 async function serveAsWorker(config: Config): Promise<void> {
   const shared = await sharedByParent()
-  const log = createLog({ level: config.TOLLGATE_LOG_LEVEL })
+  const log = createLog({
+    level: config.TOLLGATE_LOG_LEVEL,
+    format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
+  })
   const gateway = await openGateway(config, shared, log)
   await gateway.app.listen({ port: config.PORT, host: config.HOST })
   await untilDismissed()

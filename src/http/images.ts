@@ -13,7 +13,7 @@ import type { ByteBudget } from '../upstream/budget.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { arrive, idempotencyKeyOf } from './arrive.ts'
 import { type Handlers, onPath } from './routes.ts'
-import { modelAt } from './text.ts'
+import { modelAt, withModel } from './text.ts'
 
 export interface ImageDeps {
   readonly catalog: CatalogStore
@@ -22,6 +22,7 @@ export interface ImageDeps {
   readonly assets: AssetHost
   readonly budget: ByteBudget
   readonly strictErrors: boolean
+  readonly defaultModel: string | undefined
 }
 
 /** What a chunked body is counted as before its size is known. */
@@ -38,10 +39,11 @@ export function imageHandlers(deps: ImageDeps): Handlers {
       if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
       const lease = await budget.acquire(contentLength ?? UNKNOWN_BYTES, out.signal)
       try {
-        const body = await readImageBody(request.raw, {
+        const read = await readImageBody(request.raw, {
           contentLength,
           digest: idempotencyKeyOf(request) !== undefined,
         })
+        const body = { ...read, json: withModel(read.json, deps.defaultModel) }
         const now = catalog.current
         const uid = readModelName(body.json)
         // Whatever is wrong with the body is said first, even when the model is wrong too.

@@ -20,7 +20,7 @@ import { arrive } from './arrive.ts'
 import { createModelLists } from './models.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
-import { readTextRequest, TEXT_DOORS, textAsk } from './text.ts'
+import { readTextRequest, TEXT_DOORS, textAsk, withModel } from './text.ts'
 
 export interface PublicDeps {
   readonly catalog: CatalogStore
@@ -28,6 +28,8 @@ export interface PublicDeps {
   readonly database: Database
   readonly strictErrors: boolean
   readonly cache: DataCache
+  /** Filled in for requests without a model, where the operator wants it so. */
+  readonly defaultModels: { readonly chat: string } | undefined
 }
 
 export function publicHandlers(deps: PublicDeps): Handlers {
@@ -36,7 +38,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
 
   function text(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
     const now = catalog.current
-    const json = readTextRequest(request)
+    const json = withModel(readTextRequest(request), spec.id === 'chat' ? deps.defaultModels?.chat : undefined)
     const { ask, model } = textAsk(TEXT_DOORS[spec.id]!, json, now, request.principal!)
     onPath(request, reply, deps, (out) =>
       serve(

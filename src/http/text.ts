@@ -4,7 +4,7 @@ import type { Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { type JsonText, readJson } from '../kernel/json.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { TextProtocolName } from '../protocols/protocol.ts'
 import { type ModelFacts, readModelName, readTextAsk, type TextAsk } from '../protocols/text.ts'
 import { jsonBody } from './server.ts'
@@ -26,6 +26,12 @@ const NO_MODEL: ModelFacts = { uid: '', traits: {}, limits: { outputTokensReserv
 
 export function readTextRequest(request: FastifyRequest): JsonText {
   return readJson(jsonBody(request))
+}
+
+/** The contract's table names a default beside "required": it is filled in only where the operator says so. */
+export function withModel(json: JsonText, preset: string | undefined): JsonText {
+  if (preset === undefined || json.member('model')) return json
+  return readJson(Buffer.from(splice(json, { add: { model: JSON.stringify(preset) } })))
 }
 
 export function textAsk(

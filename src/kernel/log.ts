@@ -8,16 +8,34 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-export function createLog(options: { level: Level | 'silent'; stream?: NodeJS.WritableStream }): Log {
-  const destination = options.stream ?? pino.destination({ fd: 2, sync: false, minLength: 4096, maxLength: 1_048_576, periodicFlush: 500 })
+export interface LogOptions {
+  readonly level: Level | 'silent'
+  readonly format?: 'json' | 'text' | undefined
+  readonly stream?: NodeJS.WritableStream
+}
+
+/** Lines wait in memory for at most half a second; when whoever reads them stops, more than a megabyte is dropped. */
+const BUFFERED = { fd: 2, sync: false, minLength: 4096, maxLength: 1_048_576, periodicFlush: 500 } as const
+
+export function createLog({ level, format = 'json', stream }: LogOptions): Log {
+  const destination = (stream ?? pino.destination(BUFFERED)) as pino.DestinationStream
   return pino(
     {
-      level: options.level,
+      level,
       base: null,
       serializers: { error: (error: Error) => ({ name: error.name, message: error.message, stack: error.stack }) },
     },
-    destination as pino.DestinationStream,
+    format === 'text' ? { write: (line: string) => destination.write(readable(line)) } : destination,
   )
+}
+
+/** `03:10:28 warn  vendor failed  vendor=alpha status=500`: for reading along. */
+function readable(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as { level: number; time: number; msg: string }
+  const shown = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return `${new Date(time).toISOString().slice(11, 19)} ${(pino.levels.labels[level] ?? '').padEnd(5)} ${msg}  ${shown.join(' ')}\n`
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
