@@ -27,6 +27,7 @@ export interface ImageDeps {
 
 /** What a chunked body is counted as before its size is known. */
 const UNKNOWN_BYTES = 32_000_000
+const BESIDE_BYTES = 2_000_000
 
 export function imageHandlers(deps: ImageDeps): Handlers {
   const { catalog, path, guard, assets, budget } = deps
@@ -37,12 +38,14 @@ export function imageHandlers(deps: ImageDeps): Handlers {
       const length = request.headers['content-length']
       const contentLength = length === undefined ? undefined : Number(length)
       if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
-      const lease = await budget.acquire(contentLength ?? UNKNOWN_BYTES, out.signal)
+      const lease = await budget.acquire(Math.max(contentLength ?? UNKNOWN_BYTES, BESIDE_BYTES), out.signal)
       try {
         const read = await readImageBody(request.raw, {
           contentLength,
           digest: idempotencyKeyOf(request) !== undefined,
         })
+        // The text is gone; what stays are the pictures and little else.
+        lease.shrinkTo(read.inlineBytes + BESIDE_BYTES)
         const body = { ...read, json: withModel(read.json, deps.defaultModel) }
         const now = catalog.current
         const uid = readModelName(body.json)
