@@ -205,7 +205,7 @@ class Opening {
       },
       answer: way.answer,
       ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
-      errorText: readErrorText,
+      errorText: (body) => readErrorText(body, { vendorName: target.model, uid: this.uid }),
     }
   }
 }

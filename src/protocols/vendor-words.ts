@@ -8,22 +8,23 @@ const VENDOR_NAMES =
   /\b(open\s?ai|chat\s?gpt|gpt-[\w.-]+|azure|anthropic|claude(?:-[\w.-]+)?|deep\s?seek(?:-[\w.-]+)?|gemini(?:-[\w.-]+)?|google(?:apis)?|vertex(?:\s?ai)?|moonshot(?:\s?ai)?|kimi(?:-[\w.-]+)?|mini\s?max(?:-[\w.-]+)?|volc(?:engine)?|byte\s?dance|bytedance|seedance|ark|bedrock|open\s?router|twitter|similar\s?web)\b/gi
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
   [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[address]'],
   [/\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|cn|cloud)(?:\/[^\s"'<>)\]]*)?/gi, '[address]'],
   [/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, '[address]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '[key]'],
-  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk|AIza)[-_][\w*.-]{6,}/gi, '[key]'],
+  // Names of fields look like these too, but have no digits.
+  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]*[\d*])[\w*.-]{6,}/gi, '[key]'],
   [/\bAIza[\w-]{10,}/g, '[key]'],
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '[key]'],
   [
-    /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_][A-Za-z0-9][\w-]{5,}/gi,
+    /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_](?=[\w-]*\d)[\w-]{6,}/gi,
     '[id]',
   ],
   [
     /\b(organi[sz]ation|account|project|tenant|team)((?:\s+id)?\s*[:=]?\s+)["'`]?(?=[\w-]*\d)[\w-]{6,}["'`]?/gi,
     '$1$2[id]',
   ],
-  [/[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
 ]
 
 const CHARS_MAX = 500
@@ -48,11 +49,11 @@ export function errorMessage(body: unknown): string | undefined {
   return text(outer.message) ?? (isObject(base) ? text(base.status_msg) : undefined) ?? text(outer.detail)
 }
 
-/** The scrubbed words of an error body; undefined when it holds none. */
-export function readErrorText(body: Buffer): string | undefined {
+/** The scrubbed words of an error body, with the public name of the model; undefined when it holds none. */
+export function readErrorText(body: Buffer, model: { vendorName: string; uid: string }): string | undefined {
   try {
     const message = errorMessage(JSON.parse(body.subarray(0, 65_536).toString('utf8')))
-    const clean = message === undefined ? '' : scrub(message)
+    const clean = message === undefined ? '' : scrub(message.replaceAll(model.vendorName, model.uid))
     return clean === '' ? undefined : clean
   } catch {
     return undefined // An HTML page or a cut body says nothing that a caller should read.

@@ -1,0 +1,233 @@
+// What the network and the vendors do to streams: slices at any byte, cuts at any byte, noise, endless lines, nonsense
+// counts. For every pair of doors.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Fault } from '../src/kernel/fault.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName, type Traits } from '../src/protocols/protocol.ts'
+import { fixture, openPair, replay, sliced, UID } from './text-replay.ts'
+
+const PAIRS = TEXT_PROTOCOLS.flatMap((front) => TEXT_PROTOCOLS.map((back) => ({ front, back })))
+const RECORDINGS: Record<TextProtocolName, readonly (readonly [string, Traits])[]> = {
+  'openai-chat': [
+    ['text.sse', {}],
+    ['reasoning.sse', {}],
+    ['think-tags.sse', { quirks: ['think-tags', 'reasoning-details'] }],
+  ],
+  'openai-responses': [['length.sse', {}]],
+  'anthropic-messages': [
+    ['text.sse', {}],
+    ['reasoning.sse', {}],
+  ],
+}
+
+for (const { front, back } of PAIRS)
+  test(`${front} from ${back}: a stream cut at any byte, or sent byte by byte, or with other line ends, reads the same`, async () => {
+    for (const [name, traits] of RECORDINGS[back]) {
+      const bytes = fixture(back, name)
+      const exchange = await openPair({ front, back, traits })
+      const whole = replay(exchange, [bytes])
+      assert.ok(whole.terminal && !whole.sent.includes('\ufffd'))
+      for (let at = 1; at < bytes.length; at++) {
+        const cut = replay(exchange, [bytes.subarray(0, at), bytes.subarray(at)])
+        if (cut.sent !== whole.sent || cut.last !== whole.last) assert.deepEqual(cut, whole, `cut at ${at}`)
+      }
+      for (const size of [1, 2, 3, 7, 1000])
+        assert.deepEqual(replay(exchange, sliced(bytes, size)), whole, `slices of ${size}`)
+      for (const end of ['\r\n', '\r']) {
+        const changed = Buffer.from(bytes.toString('utf8').replaceAll('\n', end))
+        assert.deepEqual(replay(exchange, [changed]), whole)
+        assert.deepEqual(replay(exchange, sliced(changed, 1)), whole)
+      }
+    }
+  })
+
+/** The first byte after which the answer is complete, so that an end of the stream there is honest. */
+function completeFrom(back: TextProtocolName, text: string): number {
+  const marks = {
+    'openai-chat': '"finish_reason":"',
+    'openai-responses': 'event: response.incomplete',
+    'anthropic-messages': 'event: message_stop',
+  }
+  const at = text.lastIndexOf(marks[back])
+  return Buffer.byteLength(text.slice(0, text.indexOf('\n\n', at)))
+}
+
+for (const { front, back } of PAIRS)
+  test(`${front} from ${back}: a stream that breaks off at any byte never looks like a whole one`, async () => {
+    for (const [name, traits] of RECORDINGS[back].slice(0, 2)) {
+      const bytes = fixture(back, name)
+      const exchange = await openPair({ front, back, traits })
+      const complete = completeFrom(back, bytes.toString('utf8'))
+      for (let at = 0; at < bytes.length; at++) {
+        const { terminal, sent, last } = replay(exchange, [bytes.subarray(0, at)])
+        assert.equal(terminal, at >= complete, `cut at ${at} of ${complete}`)
+        if (terminal) continue
+        assert.ok(!/\[DONE\]|message_stop|response\.completed|response\.incomplete/.test(sent), `cut at ${at}`)
+        assert.ok(!/"(finish_reason|stop_reason)":"/.test(sent) || back === 'anthropic-messages', `cut at ${at}`)
+        assert.match(last, /"error"|response\.failed/)
+      }
+    }
+  })
+
+for (const { front, back } of PAIRS)
+  test(`${front} from ${back}: noise in a stream is passed, refused or replaced, but never crashes`, async () => {
+    const bytes = fixture(back, RECORDINGS[back][0]![0])
+    const exchange = await openPair({ front, back })
+    const noise = fc.tuple(fc.nat({ max: bytes.length }), fc.uint8Array({ minLength: 1, maxLength: 8 }), fc.boolean())
+    fc.assert(
+      fc.property(noise, ([at, dirt, replaces]) => {
+        const rest = bytes.subarray(replaces ? Math.min(at + dirt.length, bytes.length) : at)
+        replay(exchange, [bytes.subarray(0, at), Buffer.from(dirt), rest])
+      }),
+      { numRuns: 1_200 },
+    )
+  })
+
+for (const { front, back } of PAIRS)
+  test(`${front} from ${back}: a line of 64 MB is refused after 8 MB`, async () => {
+    const relay = (await openPair({ front, back })).stream!({})
+    const piece = Buffer.alloc(1024 * 1024, 0x61)
+    relay.push(Buffer.from('data: {"id":"'))
+    let pushed = 0
+    assert.throws(
+      () => {
+        for (; pushed < 64; pushed++) relay.push(piece)
+      },
+      (error) => error instanceof Fault && error.kind === 'upstream_garbled',
+    )
+    assert.ok(pushed <= 8)
+  })
+
+test('between equal formats a chunk of whole events is passed on as the very same bytes', async () => {
+  for (const protocol of TEXT_PROTOCOLS) {
+    const relay = (await openPair({ front: protocol, back: protocol })).stream!({})
+    const text = fixture(protocol, 'text.sse')
+      .toString('utf8')
+      .replaceAll(/vendor-(alpha-54-0305|beta-opus-5)/g, UID)
+    for (const event of text.split(/(?<=\n\n)/)) {
+      const chunk = Buffer.from(event)
+      const out = relay.push(chunk)
+      if (out !== undefined) assert.equal(out, chunk)
+    }
+    assert.ok(relay.state.terminal)
+  }
+})
+
+test('the usage chunk reaches only the callers who asked for it, once, wherever the vendor put it', async () => {
+  for (const name of ['text.sse', 'reasoning.sse'])
+    for (const asked of [true, false]) {
+      const request = { stream_options: { include_usage: asked } }
+      const { sent, last } = replay(await openPair({ front: 'openai-chat', back: 'openai-chat', request }), [
+        fixture('openai-chat', name),
+      ])
+      assert.equal((sent + last).match(/"usage":\{/g)?.length ?? 0, asked ? 1 : 0)
+      assert.equal(sent.includes('"choices":[]'), false)
+      assert.ok(last.endsWith('data: [DONE]\n\n'))
+    }
+})
+
+test('a streamed answer is metered as the whole one is, cache and reasoning included', async () => {
+  for (const { front, back } of PAIRS)
+    for (const name of ['text', 'tools', 'reasoning', 'refusal', 'length']) {
+      const whole = await (await openPair({ front, back, stream: false })).answer(fixture(back, `${name}.json`), {})
+      const { usage } = replay(await openPair({ front, back }), [fixture(back, `${name}.sse`)])
+      assert.ok(usage)
+      assert.deepEqual(usage, whole.usage, `${front} from ${back}: ${name}`)
+    }
+})
+
+test('a finish without [DONE] and a clean end is a whole answer; [DONE] is not needed', async () => {
+  const text = fixture('openai-chat', 'text.sse').toString('utf8').replace('data: [DONE]\n\n', '')
+  for (const front of TEXT_PROTOCOLS) {
+    const whole = replay(await openPair({ front, back: 'openai-chat' }), [fixture('openai-chat', 'text.sse')])
+    assert.deepEqual(replay(await openPair({ front, back: 'openai-chat' }), [Buffer.from(text)]), whole)
+  }
+})
+
+test('with several choices, a stream is whole only when each has finished', async () => {
+  const chunk = (index: number, finish: string | null) =>
+    `data: {"id":"x","model":"m","choices":[{"index":${index},"delta":{"content":"a"},"finish_reason":${JSON.stringify(finish)}}]}\n\n`
+  const exchange = await openPair({ front: 'openai-chat', back: 'openai-chat', request: { n: 2 } })
+  assert.equal(replay(exchange, [Buffer.from(chunk(0, null) + chunk(1, null) + chunk(0, 'stop'))]).terminal, false)
+  assert.equal(replay(exchange, [Buffer.from(chunk(0, null) + chunk(0, 'stop') + chunk(1, 'stop'))]).terminal, true)
+})
+
+test('an error inside a stream is a fault, says nothing of the vendor, and nothing after it is passed on', async () => {
+  for (const { front, back } of PAIRS) {
+    const bytes = Buffer.concat([fixture(back, 'error.sse'), fixture(back, 'text.sse')])
+    const { sent, last, fault, terminal } = replay(await openPair({ front, back }), [bytes])
+    assert.ok(fault?.startsWith('upstream_'), `${front} from ${back}`)
+    assert.equal(terminal, false)
+    assert.ok(!/openai|org-AbCd|Grüße/i.test(sent.replaceAll('openai-', '') + last), last)
+  }
+})
+
+test('a vendor that answers a request for a stream with JSON is not understood', async () => {
+  const exchange = await openPair({ front: 'openai-chat', back: 'openai-chat' })
+  assert.throws(() => exchange.stream!({ 'content-type': 'application/json; charset=utf-8' }), Fault)
+})
+
+test('nonsense counts never become negative, overlapping or unsafe usage', async () => {
+  const nonsense = fc.oneof(
+    fc.constantFrom(-1, 1e18, Number.POSITIVE_INFINITY, '5', null, 0.5, {}, [], true),
+    fc.integer({ min: 0, max: 5000 }),
+    fc.constant(undefined),
+  )
+  const counts = fc.record({ a: nonsense, b: nonsense, c: nonsense, d: nonsense, e: nonsense })
+  const bodies: Record<TextProtocolName, (c: Record<string, unknown>) => object> = {
+    'openai-chat': ({ a, b, c, d, e }) => ({
+      choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+      usage: {
+        prompt_tokens: a,
+        completion_tokens: b,
+        prompt_tokens_details: { cached_tokens: c, cache_write_tokens: d },
+        completion_tokens_details: { reasoning_tokens: e },
+      },
+    }),
+    'openai-responses': ({ a, b, c, d, e }) => ({
+      status: 'completed',
+      output: [],
+      usage: {
+        input_tokens: a,
+        output_tokens: b,
+        input_tokens_details: { cached_tokens: c, cache_write_tokens: d },
+        output_tokens_details: { reasoning_tokens: e },
+      },
+    }),
+    'anthropic-messages': ({ a, b, c, d, e }) => ({
+      content: [],
+      stop_reason: 'end_turn',
+      usage: {
+        input_tokens: a,
+        output_tokens: b,
+        cache_read_input_tokens: c,
+        cache_creation_input_tokens: d,
+        output_tokens_details: { thinking_tokens: e },
+      },
+    }),
+  }
+  for (const { front, back } of PAIRS) {
+    const exchange = await openPair({ front, back, stream: false })
+    fc.assert(
+      fc.property(counts, (given) => {
+        const { usage } = exchange.answer(Buffer.from(JSON.stringify(bodies[back](given))), {}) as {
+          usage: Record<string, number> | undefined
+        }
+        if (!usage) return
+        for (const count of Object.values(usage))
+          assert.ok(Number.isSafeInteger(count) && count >= 0, JSON.stringify(usage))
+        const prompt = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
+        if (back !== 'anthropic-messages') assert.equal(prompt, given.a)
+        assert.equal(usage.output, given.b)
+      }),
+      { numRuns: 1_200 },
+    )
+  }
+  const zero = {
+    choices: [{ index: 0, message: { content: '' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 0, completion_tokens: 0 },
+  }
+  const exchange = await openPair({ front: 'openai-chat', back: 'openai-chat', stream: false })
+  assert.deepEqual((await exchange.answer(Buffer.from(JSON.stringify(zero)), {})).usage, { input: 0, output: 0 })
+})
