@@ -50,10 +50,11 @@ export function errorMessage(body: unknown): string | undefined {
 }
 
 /** The scrubbed words of an error body, with the public name of the model; undefined when it holds none. */
-export function readErrorText(body: Buffer, model: { vendorName: string; uid: string }): string | undefined {
+export function readErrorText(body: Buffer, model?: { vendorName: string; uid: string }): string | undefined {
   try {
     const message = errorMessage(JSON.parse(body.subarray(0, 65_536).toString('utf8')))
-    const clean = message === undefined ? '' : scrub(message.replaceAll(model.vendorName, model.uid))
+    const said = model ? message?.replaceAll(model.vendorName, model.uid) : message
+    const clean = said === undefined ? '' : scrub(said)
     return clean === '' ? undefined : clean
   } catch {
     return undefined // An HTML page or a cut body says nothing that a caller should read.
