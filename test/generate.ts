@@ -11,6 +11,7 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/embedded.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
+import { commandLinePage } from './pages/command-line.ts'
 import { configurationPage, settingsTable } from './pages/configuration.ts'
 import { endpointsPage, endpointTable } from './pages/endpoints.ts'
 import { errorsPage } from './pages/errors.ts'
@@ -32,6 +33,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/social.md', socialReference(SOCIAL)],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/operator-api.md', operatorApiPage()],
+    ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],

@@ -103,7 +103,7 @@ export function errorsPage(): string {
     '## Bodies',
     'The form of the body depends on the endpoint. When the request carries the mark of an SDK, or came by one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',
     bodies(),
-    'Once a stream has begun its status cannot change: the error then comes as an event in the format of the protocol, and the stream ends without `[DONE]`, `message_stop` or `response.completed`.',
+    'Once a stream has begun its status cannot change: the error then comes as an event in the format of the protocol. In chat that is a chunk with an `error` object and no finish reason, then `[DONE]`; in Responses `response.failed`; in Messages `event: error`.',
     ...codes.map((number) =>
       [
         `<a id="code-${number}"></a>`,

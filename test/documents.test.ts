@@ -1,0 +1,77 @@
+// Written pages: links lead somewhere, and pages are complete.
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { test } from 'node:test'
+import fastify from 'fastify'
+import { mountDocs } from '../src/http/docs.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], { cwd: ROOT }).sort()
+const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+/** Code may contain what looks like a link. */
+const proseOf = (page: string) =>
+  textOf(page)
+    .replaceAll(/```[\s\S]*?```/g, '')
+    .replaceAll(/`[^`\n]*`/g, '')
+const linksOf = (page: string) => [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!)
+
+test('links between pages lead to files that exist, and to places in them', () => {
+  const broken: string[] = []
+  for (const page of pages)
+    for (const link of linksOf(page)) {
+      if (/^https?:/.test(link)) continue
+      const [path = '', place] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(join(ROOT, target))) broken.push(`${page}: ${link}`)
+      else if (place && !textOf(target).includes(`<a id="${place}"></a>`)) broken.push(`${page}: ${link}`)
+    }
+  assert.deepEqual(broken, [])
+})
+
+test('every guide begins with its title', () => {
+  assert.deepEqual(
+    pages.filter((page) => page.startsWith('docs/guides/') && !/^# .+\n\n/.test(textOf(page))),
+    [],
+  )
+})
+
+test('the decisions are all in their list', () => {
+  const list = textOf('docs/decisions/README.md')
+  const files = pages
+    .filter((page) => /^docs\/decisions\/\d/.test(page))
+    .map((page) => page.slice('docs/decisions/'.length))
+  assert.deepEqual(
+    files.filter((file) => !list.includes(`](${file})`)),
+    [],
+  )
+})
+
+test('no page names this machine, or promises what is not there', () => {
+  const found = pages.filter((page) => /\/work\/|\/root\/|\bTODO\b|\bTBD\b|lorem ipsum/i.test(textOf(page)))
+  assert.deepEqual(found, [])
+})
+
+test('every page that the gateway serves links only to what it serves', async () => {
+  const app = fastify()
+  mountDocs(app, { version: '0.0.0', serverUrl: 'http://127.0.0.1' })
+  const seen = new Set<string>()
+  const waiting = ['/docs']
+  const broken: string[] = []
+  for (let address = waiting.pop(); address !== undefined; address = waiting.pop()) {
+    if (seen.has(address)) continue
+    seen.add(address)
+    const answer = await app.inject({ url: address })
+    if (answer.statusCode !== 200) broken.push(address)
+    if (!String(answer.headers['content-type']).startsWith('text/html')) continue
+    for (const [, href = ''] of answer.body.matchAll(/<a [^>]*href="([^"]*)"/g)) {
+      const path = href.split('#')[0]!
+      if (path.startsWith('/docs')) waiting.push(path)
+      else if (path !== '' && path !== '/console' && path !== '/openapi.json' && !/^https:/.test(path))
+        broken.push(`${address} → ${href}`)
+    }
+  }
+  assert.deepEqual(broken, [])
+  assert.ok(seen.size > 20, `only ${seen.size} pages were found`)
+  await app.close()
+})

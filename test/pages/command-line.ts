@@ -1,0 +1,34 @@
+// The operator's verbs, from the table that the command line itself reads.
+import type { Command } from '../../src/cli/command.ts'
+import { COMMANDS } from '../../src/cli/run.ts'
+import { code, page, table } from './markdown.ts'
+
+function usage({ name, args = [] }: Command): string {
+  return ['tollgate', name, ...args.map((arg) => (arg.startsWith('[') ? arg : `<${arg}>`))].join(' ')
+}
+
+function section(command: Command): string {
+  const options = Object.entries(command.options ?? {}).map(([name, { value, help }]) => [
+    code(`--${name}${value ? ` <${value}>` : ''}`),
+    help,
+  ])
+  return [
+    `## tollgate ${command.name}`,
+    code(usage(command)),
+    [command.summary, command.about].filter(Boolean).join(' '),
+    ...(options.length > 0 ? [table(['Option', 'Meaning'], options)] : []),
+  ].join('\n\n')
+}
+
+export function commandLinePage(): string {
+  return page(
+    'Command line',
+    'In a clone, `npx tollgate <command>` runs `bin/tollgate.js`; it works with any Node from 18 on and hands over to the pinned runtime.',
+    '`tollgate serve` starts the gateway, and is what `npm start` does. `tollgate sandbox [port]` starts only the simulated vendors. `tollgate version` prints the version. The other commands are clients of a running gateway: its address is `TOLLGATE_URL`, or what the gateway wrote into its data directory (`TOLLGATE_DATA`); its token is `TOLLGATE_OPERATOR_TOKEN`, or lies there as well. All take `--help`, and `--json` for programs. They exit with 0 when done, 1 when refused or failed, 2 when not understood.',
+    table(
+      ['Command', ''],
+      COMMANDS.map((command) => [code(usage(command)), command.summary]),
+    ),
+    ...COMMANDS.map(section),
+  )
+}
