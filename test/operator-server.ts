@@ -99,6 +99,8 @@ export async function startOperatorServer(
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false })
+  app.get('/healthz', () => ({ ok: true }))
+  app.get('/readyz', () => ({ ready: true }))
   mountAdmin(app, { ...deps, operatorToken: OPERATOR_TOKEN })
   mountConsole(app, deps)
   await app.listen({ port: 0, host: '127.0.0.1' })

@@ -1,7 +1,7 @@
 // The vocabulary of the one HTTP client: what adapters ask for, and what comes back.
 
 export interface HttpCall {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** Several pieces are sent one after the other, without being joined in memory. */

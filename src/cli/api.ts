@@ -1,0 +1,109 @@
+// A client of the operator API.
+import { Fault } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import type { Upstream, UpstreamReply } from '../upstream/call.ts'
+import { createUpstream } from '../upstream/exchange.ts'
+import { CliError, type Settings } from './command.ts'
+
+export interface Api {
+  call<T = unknown>(method: Method, path: string, body?: unknown): Promise<T>
+  /** Hands over a download as it comes. */
+  download(path: string, accept: string, write: (text: string) => void): Promise<void>
+  /** Any path of the server, without the token: for /healthz. */
+  probe(path: string): Promise<{ status: number; text: string }>
+  close(): Promise<void>
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** A verification of many millions of rows takes minutes. */
+const DEADLINES = { connectMs: 3_000, firstByteMs: 900_000, idleMs: 60_000, totalMs: 3_600_000 }
+const PROBE_DEADLINES = { connectMs: 2_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 }
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+const PREFIX = '/admin/v1'
+
+export function createApi(settings: Settings, world: World): Api {
+  let upstream: Upstream | undefined
+  const base = settings.url.replace(/\/+$/, '')
+
+  async function send(
+    method: Method,
+    path: string,
+    headers: Record<string, string>,
+    body?: unknown,
+    deadlines = DEADLINES,
+  ): Promise<UpstreamReply> {
+    upstream ??= createUpstream({ world })
+    try {
+      return await upstream.send(
+        {
+          method,
+          url: base + path,
+          headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        },
+        { deadlines, signal: new AbortController().signal },
+      )
+    } catch (error) {
+      if (error instanceof Fault && error.kind === 'upstream_timeout')
+        throw new CliError(`Tollgate at ${base} did not answer in time.`)
+      throw new CliError(
+        `Tollgate does not answer at ${base} (${settings.urlSource}). Start it with "npm start", or set TOLLGATE_URL.`,
+      )
+    }
+  }
+
+  function authorization(): Record<string, string> {
+    if (settings.token === undefined)
+      throw new CliError(
+        `There is no operator token: TOLLGATE_OPERATOR_TOKEN is not set, and there is none in ${settings.dataDirectory}. Set it, or run this where the gateway keeps its data.`,
+      )
+    return { authorization: `Bearer ${settings.token}` }
+  }
+
+  return {
+    async call<T>(method: Method, path: string, body?: unknown): Promise<T> {
+      const reply = await send(method, PREFIX + path, { ...authorization(), accept: 'application/json' }, body)
+      const answer = readAnswer(await reply.read(ANSWER_BYTES_MAX), base)
+      if (reply.status < 300) return answer.data as T
+      throw refusal(reply.status, answer, settings)
+    },
+    async download(path, accept, write) {
+      const reply = await send('GET', PREFIX + path, { ...authorization(), accept })
+      if (reply.status >= 300)
+        throw refusal(reply.status, readAnswer(await reply.read(ANSWER_BYTES_MAX), base), settings)
+      const decoder = new TextDecoder()
+      await reply.pipe((chunk) => {
+        write(decoder.decode(chunk, { stream: true }))
+        return undefined
+      })
+    },
+    async probe(path) {
+      const reply = await send('GET', path, {}, undefined, PROBE_DEADLINES)
+      return { status: reply.status, text: (await reply.read(ANSWER_BYTES_MAX)).toString() }
+    },
+    close: async () => upstream?.close(),
+  }
+}
+
+interface AnswerBody {
+  readonly data?: unknown
+  readonly error?: { readonly code?: unknown; readonly message?: unknown }
+}
+
+function readAnswer(bytes: Buffer, base: string): AnswerBody {
+  try {
+    return JSON.parse(bytes.toString()) as AnswerBody
+  } catch {
+    throw new CliError(`What answers at ${base} is not Tollgate: its answer is no JSON.`)
+  }
+}
+
+function refusal(status: number, answer: AnswerBody, settings: Settings): CliError {
+  if (status === 401)
+    return new CliError(
+      `The operator token was refused. It came from ${settings.tokenSource}; the gateway at ${settings.url} has another one.`,
+    )
+  const message = typeof answer.error?.message === 'string' ? answer.error.message : `It answered ${status}.`
+  return new CliError(message)
+}

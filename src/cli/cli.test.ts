@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { SMALL_CATALOG } from '../../test/small-catalog.ts'
+import { newId, realWorld } from '../kernel/world.ts'
+import type { Settings } from './command.ts'
+import { COMMANDS, runCli } from './run.ts'
+
+let server: OperatorServer
+let folder: string
+before(async () => {
+  server = await startOperatorServer()
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-cli-'))
+})
+after(async () => {
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+function settings(more: Partial<Settings> = {}): Settings {
+  return {
+    ...{
+      url: server.url,
+      urlSource: 'from a test',
+      token: OPERATOR_TOKEN,
+      tokenSource: 'a test',
+      dataDirectory: folder,
+    },
+    ...{ databaseUrl: undefined, publicUrl: undefined, host: '127.0.0.1', server: undefined, version: '0.0.0-test' },
+    credential: () => undefined,
+    ...more,
+  }
+}
+
+/** Runs a command as a shell would split it. */
+async function run(args: string[], more: Partial<Settings> = {}, stdin = '') {
+  let out = ''
+  let err = ''
+  const code = await runCli({
+    args,
+    world: realWorld,
+    otherVerbs: [['serve', 'Starts the gateway.']],
+    settings: () => settings(more),
+    terminal: {
+      out(text) {
+        out += text
+      },
+      err(text) {
+        err += text
+      },
+      input: async () => stdin,
+    },
+  })
+  return { code, out, err }
+}
+
+async function json<T>(args: string[], stdin = ''): Promise<T> {
+  const { code, out, err } = await run([...args, '--json'], {}, stdin)
+  assert.equal(code, 0, err)
+  return JSON.parse(out) as T
+}
+
+test('accounts, credits, limits and keys are managed from the command line', async () => {
+  const account = await json<{ id: string; balance: string; limits: object }>([
+    ...['accounts', 'create', 'Team A', '--credits', '10', '--spend-per-day', '2.5', '--concurrency', '3'],
+  ])
+  assert.deepEqual([account.balance, account.limits], ['10', { concurrency: 3, spendPerDay: '2.5' }])
+  assert.equal(
+    (await json<{ balance: string }>(['credits', 'add', account.id, '2.5', '--note', 'more'])).balance,
+    '12.5',
+  )
+  assert.equal((await json<{ balance: string }>(['credits', 'take', account.id, '0.5'])).balance, '12')
+  const changed = await json<{ name: string; limits: object }>([
+    ...['accounts', 'change', account.id, '--name', 'Team B', '--concurrency', 'none'],
+  ])
+  assert.deepEqual([changed.name, changed.limits], ['Team B', { spendPerDay: '2.5' }])
+  assert.match(
+    (await run(['accounts', 'list', '--search', 'team b'])).out,
+    /^ID +NAME +BALANCE.*\nacc_\w+ +Team B +12 /,
+  )
+  const key = await json<{ id: string; key: string; models: string[] }>([
+    ...['keys', 'create', account.id, 'ci', '--models', 'alpha-5.4,socialapi', '--expires', '2099-01-01T00:00:00Z'],
+  ])
+  assert.deepEqual(key.models, ['alpha-5.4', 'socialapi'])
+  const list = await run(['keys', 'list', account.id])
+  assert.ok(list.out.includes(key.id) && !list.out.includes(key.key))
+  assert.deepEqual((await json<{ models: null }>(['keys', 'change', key.id, '--models', 'all'])).models, null)
+  const fresh = await json<{ id: string; key: string }>(['keys', 'rotate', key.id, '--overlap', '5'])
+  assert.match((await run(['keys', 'rotate', fresh.id])).out, /The key, shown this once:\n\n {2}tg_live_/)
+  const revoked = await json<{ revokedAt: string }>(['keys', 'revoke', fresh.id])
+  assert.ok(revoked.revokedAt)
+  assert.deepEqual(await json(['limits', 'change', '--tokens-per-minute', '100000']), { tokensPerMinute: 100_000 })
+  assert.deepEqual(await json(['limits', 'change', '--tokens-per-minute', 'none']), {})
+  assert.match((await run(['limits', 'show'])).out, /no limits/)
+})
+
+test('usage and ledger are listed, explained, downloaded and verified', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Reader', '--credits', '1'])
+  for (let i = 0; i < 3; i++) {
+    const call = { id: newId(realWorld), account: id, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1 }
+    await server.ledger.reserve({ ...call, want: 10n, floor: 10n, tokens: 1 })
+    await server.ledger.resolve({
+      ...{ ...call, kind: 'settled', charge: 6n, lines: [['input', 3, '2000000']], door: 'chat', status: 200 },
+      ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 3, outputTokens: 0 },
+    })
+  }
+  const rows = await json<Array<{ id: string }>>(['usage', 'list', id, '--limit', '2'])
+  assert.equal(rows.length, 2)
+  assert.match((await run(['usage', 'show', rows[0]!.id])).out, /input +3 +2 +1000000 +0\.000006\n/)
+  const csv = await run(['usage', 'list', id, '--csv'])
+  assert.equal(csv.out.trimEnd().split('\r\n').length, 4)
+  assert.match((await run(['ledger', 'show', id])).out, /settled +0\.000006 +0 +0\.999982/)
+  assert.equal((await run(['ledger', 'show', id, '--csv', '--kind', 'grant'])).out.trimEnd().split('\r\n').length, 2)
+  const verified = await run(['ledger', 'verify'])
+  assert.equal(verified.code, 0)
+  assert.match(verified.out, /Everything adds up/)
+  await server.database.query({ text: 'update account set posted = posted + 1 where id = $1' }, [id])
+  const broken = await run(['ledger', 'verify'])
+  assert.equal(broken.code, 1)
+  assert.ok(broken.out.includes(`Account ${id}: the balance is`))
+  await server.database.query({ text: 'update account set posted = posted - 1 where id = $1' }, [id])
+  assert.equal((await run(['audit', 'verify'])).code, 0)
+  assert.match((await run(['audit', 'list'])).out, /account\.create/)
+})
+
+test('the catalogue is checked without a gateway, and compared, applied and rolled back with one', async () => {
+  const file = join(folder, 'catalogue.json')
+  const away = { url: 'http://127.0.0.1:9', token: undefined }
+  await writeFile(file, JSON.stringify(SMALL_CATALOG))
+  const good = await run(['catalog', 'check', file], away)
+  assert.equal(good.code, 0)
+  assert.match(
+    good.out,
+    /valid: 3 vendors, 2 models, 1 endpoints\.\nNote: Vendor "textworks" needs the credential TEXTWORKS_API_KEY/,
+  )
+  assert.equal((await run(['catalog', 'check', '-'], away, '{"vendors":{}}')).code, 1)
+  assert.match((await run(['catalog', 'check', '-'], away, '{')).err, /is not JSON/)
+  assert.match((await run(['catalog', 'check', join(folder, 'none')], away)).err, /no such file/)
+  const cheaper = structuredClone(SMALL_CATALOG)
+  cheaper.endpoints['siteanalytics/websites/visits']!.pricing.tiers[0]!.call = '1'
+  await writeFile(file, JSON.stringify(cheaper))
+  assert.match((await run(['catalog', 'diff', file])).out, /tiers\.0\.call: "1\.25" → "1"/)
+  assert.match((await run(['catalog', 'apply', file, '--note', 'cheaper'])).out, /^Version 2 is in force/)
+  await run(['catalog', 'disable', 'alpha-5.4'])
+  assert.equal(server.catalog.current.document.models['alpha-5.4']?.enabled, false)
+  assert.match((await run(['catalog', 'rollback', '1'])).out, /version 1 again/)
+  const copy = join(folder, 'copy.json')
+  await run(['catalog', 'export', copy])
+  assert.deepEqual(JSON.parse(await readFile(copy, 'utf8')), SMALL_CATALOG)
+  assert.equal((await json<unknown[]>(['catalog', 'versions'])).length, 4)
+  assert.match((await run(['catalog', 'rollback', '99'])).err, /There is no catalogue version 99/)
+})
+
+test('a vendor’s credential comes from standard input, and is never printed', async () => {
+  assert.equal((await run(['vendors', 'credential', 'textworks'], {}, '  \n')).code, 2)
+  const stored = await run(['vendors', 'credential', 'textworks'], {}, 'sk-secret-of-the-vendor\n')
+  assert.equal(stored.out, 'Stored as TEXTWORKS_API_KEY.\n')
+  assert.equal(server.credentials.get('TEXTWORKS_API_KEY'), 'sk-secret-of-the-vendor')
+  const list = await run(['vendors', 'list'])
+  assert.match(list.out, /TEXTWORKS_API_KEY: stored/)
+  assert.ok(!list.out.includes('sk-secret'))
+  assert.equal((await run(['vendors', 'test', 'textworks'])).code, 0)
+  assert.equal((await run(['vendors', 'forget', 'textworks'])).code, 0)
+})
+
+test('links for people are made from the command line', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'People'])
+  assert.match(
+    (await run(['members', 'invite', id, 'a@example.com', '--role', 'owner'])).out,
+    /\/console\/invite#token=[\w-]{43}\n$/,
+  )
+  assert.match((await run(['setup-link'])).out, /\/console\/setup#token=[\w-]{43}\n$/)
+  assert.equal((await run(['password-link', 'nobody@example.com'])).code, 1)
+  assert.deepEqual(await json(['members', 'list', id]), [])
+})
+
+test('the doctor says what is missing and what to do, and is content when nothing is', async () => {
+  await json(['accounts', 'create', 'Some'])
+  const missing = await run(['doctor'])
+  assert.equal(missing.code, 1)
+  assert.match(missing.out, /✗ vendors +"textworks" has no credential\. Set TEXTWORKS_API_KEY/)
+  server.environment.set('TEXTWORKS_API_KEY', 'x')
+  const fine = await run(['doctor'])
+  assert.doesNotMatch(fine.out, /✗ (data|store|address|token|vendors|accounts)/)
+  assert.match(fine.out, /1 of 3 vendors are simulated/)
+  assert.match(fine.out, /console has no operator yet/)
+  const away = await run(['doctor'], {
+    url: 'http://127.0.0.1:9',
+    server: { url: 'http://127.0.0.1:9', pid: 2 ** 22 + 1 },
+  })
+  assert.equal(away.code, 1)
+  assert.match(away.out, /✗ gateway +Tollgate does not answer at .* \(pid \d+\) has ended/)
+  assert.match(
+    (await run(['doctor'], { token: 'tg_op_another_token_entirely' })).out,
+    /✗ token +The operator token was refused/,
+  )
+  assert.match((await run(['doctor'], { token: undefined })).out, /✗ token +There is no operator token/)
+  assert.match((await run(['doctor'], { host: '0.0.0.0' })).out, /✗ address +HOST is 0\.0\.0\.0/)
+  assert.match((await run(['doctor'], { publicUrl: 'http://gw.example' })).out, /✗ address +PUBLIC_URL is plain http/)
+  assert.match(
+    (await run(['doctor'], { publicUrl: 'https://gw.example', host: '0.0.0.0' })).out,
+    /✓ address +Callers use https/,
+  )
+  await writeFile(join(folder, 'operator-token'), 'x')
+  await chmod(join(folder, 'operator-token'), 0o644)
+  assert.match((await run(['doctor'])).out, /✗ data +.*operator-token can be read by others/)
+  assert.equal((JSON.parse((await run(['doctor', '--json'])).out) as { ok: boolean }).ok, false)
+})
+
+test('psql is told how to connect, without a password on the screen', async () => {
+  const remote = await run(['psql'], { databaseUrl: 'postgres://app:hunter2@db.example:5432/gate' })
+  assert.equal(remote.out, 'psql "postgres://app@db.example:5432/gate"   # asks for the password of DATABASE_URL\n')
+  assert.match((await run(['psql'])).err, /No database runs in/)
+})
+
+test('what is not understood is said in a sentence, with exit code 2; what fails, with 1', async () => {
+  const cases: Array<[string[], number, RegExp]> = [
+    [['frobnicate'], 2, /There is no command "frobnicate"/],
+    [['accounts', 'destroy'], 2, /There are: accounts list, accounts create/],
+    [['accounts', 'show'], 2, /tollgate accounts show <account>/],
+    [['accounts', 'show', 'a', 'b'], 2, /tollgate accounts show <account>/],
+    [['accounts', 'list', '--wrong'], 2, /Unknown option '--wrong'/],
+    [['accounts', 'list', '--limit', 'x'], 2, /--limit takes a whole number/],
+    [['accounts', 'create', 'x', '--concurrency', 'many'], 2, /--concurrency takes a whole number/],
+    [['accounts', 'change', 'acc_1'], 2, /Nothing to change/],
+    [['credits', 'add', 'acc_1', 'lots'], 2, /must be a number such as 12\.5/],
+    [['accounts', 'show', 'acc_none'], 1, /There is no account with this id/],
+    [['accounts', 'create', 'x', '--credits', '1.1234567'], 1, /credits: must be an amount of credits/],
+  ]
+  for (const [args, code, message] of cases) {
+    const result = await run(args)
+    assert.equal(result.code, code, args.join(' '))
+    assert.match(result.err, message)
+    assert.match(result.err, /^tollgate: .*\n$/)
+  }
+  assert.match((await run(['accounts', 'list'], { url: `${server.url}/nowhere` })).err, /nothing at this address/)
+})
+
+test('every command has a summary and help, and the help needs no configuration', async () => {
+  const help = await runHelp(['help'])
+  for (const command of COMMANDS) {
+    assert.ok(help.out.includes(command.name), command.name)
+    assert.match(command.summary, /\.$/)
+    const own = await runHelp([...command.name.split(' '), '--help'])
+    assert.equal(own.code, 0)
+    assert.ok(own.out.startsWith(`tollgate ${command.name}`))
+  }
+  assert.equal((await runHelp(['keys', '--help'])).code, 0)
+  assert.equal((await runHelp(['help', 'catalog'])).out.split('\n').length > 5, true)
+})
+
+async function runHelp(args: string[]) {
+  let out = ''
+  const code = await runCli({
+    args,
+    world: realWorld,
+    otherVerbs: [],
+    settings: () => assert.fail('help reads no settings'),
+    terminal: {
+      out(text) {
+        out += text
+      },
+      err: () => undefined,
+      input: async () => '',
+    },
+  })
+  return { code, out }
+}
+
+test('the program finds address and token in the data directory', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'tollgate-cli-data-'))
+  await writeFile(join(data, 'server.json'), JSON.stringify({ url: server.url, pid: process.pid }))
+  await writeFile(join(data, 'operator-token'), `${OPERATOR_TOKEN}\n`, { mode: 0o600 })
+  const program = join(import.meta.dirname, '..', 'main.ts')
+  const env = { PATH: process.env.PATH, TOLLGATE_DATA: data }
+  const { stdout } = await promisify(execFile)(process.execPath, [program, 'accounts', 'list', '--json'], { env })
+  assert.ok(Array.isArray(JSON.parse(stdout)))
+  const bad = promisify(execFile)(process.execPath, [program, 'accounts', 'list'], {
+    env: { ...env, PORT: 'x', TOLLGATE_TYPO: '1' },
+  })
+  await assert.rejects(bad, (error: { code: number; stderr: string }) => {
+    assert.equal(error.code, 1)
+    assert.match(error.stderr, /2 problems/)
+    return true
+  })
+  await rm(data, { recursive: true })
+})

@@ -1,0 +1,67 @@
+// What a command is: its words, its help and what it does, in one entry.
+import type { ParseArgsOptionDescriptor } from 'node:util'
+import type { Api } from './api.ts'
+
+export interface Settings {
+  /** Where the gateway is asked, and how that is known. */
+  readonly url: string
+  readonly urlSource: string
+  readonly token: string | undefined
+  readonly tokenSource: string
+  readonly dataDirectory: string
+  readonly databaseUrl: string | undefined
+  readonly publicUrl: string | undefined
+  readonly host: string
+  /** What a running gateway wrote about itself. */
+  readonly server: { readonly url: string; readonly pid: number } | undefined
+  readonly credential: (name: string) => string | undefined
+  readonly version: string
+}
+
+export type Values = Readonly<Record<string, string | boolean | undefined>>
+
+export interface Invocation {
+  readonly args: readonly string[]
+  readonly values: Values
+  readonly settings: Settings
+  readonly api: Api
+  readonly json: boolean
+  /** Ordinary output. */
+  say(text: string): void
+  /** The whole of standard input. */
+  input(): Promise<string>
+}
+
+export interface Option extends ParseArgsOptionDescriptor {
+  readonly help: string
+  /** What stands for the value in the help. */
+  readonly value?: string
+}
+
+export interface Command {
+  /** `accounts create` */
+  readonly name: string
+  readonly summary: string
+  /** Positional arguments in order; one in brackets may be left out. */
+  readonly args?: readonly string[]
+  readonly options?: Readonly<Record<string, Option>>
+  /** More than the summary says, as sentences. */
+  readonly about?: string
+  /** Answers the exit code when it is not 0. */
+  readonly run: (call: Invocation) => Promise<number | undefined> | Promise<void>
+}
+
+/** Something that the person at the terminal can do something about. */
+export class CliError extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode = 1) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+export function text(call: Invocation, name: string): string | undefined {
+  const value = call.values[name]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,174 @@
+// From words to a command, its help, and an exit code: 0 done, 1 refused or failed, 2 not understood.
+import { parseArgs } from 'node:util'
+import type { World } from '../kernel/world.ts'
+import { ACCOUNT_COMMANDS } from './accounts.ts'
+import { createApi } from './api.ts'
+import { CATALOG_COMMANDS } from './catalog.ts'
+import { CliError, type Command, type Option, type Settings } from './command.ts'
+import { DOCTOR_COMMAND } from './doctor.ts'
+import { KEY_COMMANDS } from './keys.ts'
+import { MONEY_COMMANDS } from './money.ts'
+import { PEOPLE_COMMANDS } from './people.ts'
+import { PSQL_COMMAND } from './psql.ts'
+import { VENDOR_COMMANDS } from './vendors.ts'
+
+export const COMMANDS: readonly Command[] = [
+  ...ACCOUNT_COMMANDS,
+  ...KEY_COMMANDS,
+  ...MONEY_COMMANDS,
+  ...CATALOG_COMMANDS,
+  ...VENDOR_COMMANDS,
+  ...PEOPLE_COMMANDS,
+  DOCTOR_COMMAND,
+  PSQL_COMMAND,
+]
+
+export interface Terminal {
+  /** What a command has to say; pieces of a download come without a line's end of their own. */
+  out(text: string): void
+  err(text: string): void
+  input(): Promise<string>
+}
+
+export interface CliOptions {
+  readonly args: readonly string[]
+  readonly terminal: Terminal
+  readonly world: World
+  /** Read only when a command is really run: help needs no configuration. */
+  readonly settings: () => Settings | Promise<Settings>
+  /** Verbs that are not ours, for the help. */
+  readonly otherVerbs: ReadonlyArray<readonly [name: string, summary: string]>
+}
+
+const SHARED: Readonly<Record<string, Option>> = {
+  json: { type: 'boolean', help: 'Prints JSON for programs.' },
+  help: { type: 'boolean', short: 'h', help: 'Prints this help.' },
+}
+
+export async function runCli(options: CliOptions): Promise<number> {
+  const { args, terminal } = options
+  try {
+    const words = args.filter((word) => !word.startsWith('-'))
+    const command = findCommand(words)
+    if (!command) return explain(words, args, options)
+    return await runCommand(command, args, options)
+  } catch (error) {
+    if (error instanceof CliError) {
+      terminal.err(`tollgate: ${error.message}\n`)
+      return error.exitCode
+    }
+    throw error
+  }
+}
+
+/** `accounts list …`; a group that is a single command needs one word. */
+function findCommand(words: readonly string[]): Command | undefined {
+  const name = words.slice(0, 2).join(' ')
+  return COMMANDS.find((command) => command.name === name) ?? COMMANDS.find((command) => command.name === words[0])
+}
+
+function explain(words: readonly string[], args: readonly string[], options: CliOptions): number {
+  const [first, second] = words
+  const group = first === undefined || first === 'help' ? second : first
+  const inGroup = group === undefined ? [] : COMMANDS.filter((command) => command.name.split(' ')[0] === group)
+  const asked = first === 'help' || args.includes('--help') || args.includes('-h') || first === undefined
+  if (inGroup.length > 0 && (asked || second === undefined)) {
+    options.terminal.out(`${groupHelp(inGroup)}\n`)
+    return asked ? 0 : 2
+  }
+  if (asked && (first === undefined || first === 'help')) {
+    options.terminal.out(`${generalHelp(options)}\n`)
+    return first === undefined && !args.includes('--help') && !args.includes('-h') ? 2 : 0
+  }
+  const known = inGroup.map((command) => command.name).join(', ')
+  throw new CliError(
+    known
+      ? `There is no "${words.slice(0, 2).join(' ')}". There are: ${known}.`
+      : `There is no command "${first}". See: tollgate help`,
+    2,
+  )
+}
+
+async function runCommand(command: Command, args: readonly string[], options: CliOptions): Promise<number> {
+  const { terminal, world } = options
+  const { values, positionals } = readArgs(command, args)
+  if (values.help) {
+    terminal.out(`${commandHelp(command)}\n`)
+    return 0
+  }
+  const given = positionals.slice(command.name.split(' ').length)
+  const required = (command.args ?? []).filter((name) => !name.startsWith('['))
+  if (given.length < required.length || given.length > (command.args?.length ?? 0))
+    throw new CliError(`The command is: ${usageOf(command)}`, 2)
+  const settings = await options.settings()
+  const api = createApi(settings, world)
+  try {
+    const code = await command.run({
+      args: given,
+      values,
+      settings,
+      api,
+      json: values.json === true,
+      say(text) {
+        terminal.out(values.csv ? text : `${text}\n`)
+      },
+      input: terminal.input,
+    })
+    return code ?? 0
+  } finally {
+    await api.close()
+  }
+}
+
+function readArgs(command: Command, args: readonly string[]) {
+  const known = { ...command.options, ...SHARED }
+  const config = Object.fromEntries(
+    Object.entries(known).map(([name, { type, short }]) => [name, short === undefined ? { type } : { type, short }]),
+  )
+  try {
+    return parseArgs({ args: [...args], options: config, allowPositionals: true, strict: true }) as {
+      values: Record<string, string | boolean | undefined>
+      positionals: string[]
+    }
+  } catch (error) {
+    throw new CliError(`${(error as Error).message.split('.')[0]}. See: tollgate ${command.name} --help`, 2)
+  }
+}
+
+function usageOf(command: Command): string {
+  const names = (command.args ?? []).map((name) => (name.startsWith('[') ? `[${name.slice(1, -1)}]` : `<${name}>`))
+  return ['tollgate', command.name, ...names].join(' ')
+}
+
+function commandHelp(command: Command): string {
+  const entries = Object.entries({ ...command.options, ...SHARED }).map(
+    ([name, { value, help }]) => [`  --${name}${value ? ` <${value}>` : ''}`, help] as const,
+  )
+  const width = Math.max(...entries.map(([left]) => left.length))
+  return [
+    `${usageOf(command)} [options]`,
+    '',
+    command.summary,
+    ...(command.about ? [command.about] : []),
+    '',
+    ...entries.map(([left, help]) => `${left.padEnd(width)}  ${help}`),
+  ].join('\n')
+}
+
+function groupHelp(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map((command) => usageOf(command).length))
+  return commands.map((command) => `${usageOf(command).padEnd(width)}  ${command.summary}`).join('\n')
+}
+
+function generalHelp({ otherVerbs }: CliOptions): string {
+  const rows = [...otherVerbs, ...COMMANDS.map((command) => [command.name, command.summary] as const)]
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return [
+    'tollgate <command> [options]',
+    '',
+    ...rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'Every command takes --help and --json. They are clients of a running gateway: its address is TOLLGATE_URL, or what the',
+    'gateway wrote into the data directory (TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or lies there as well.',
+  ].join('\n')
+}

@@ -1,0 +1,121 @@
+// The command line: serve, sandbox, and the operator's verbs.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Settings } from './cli/command.ts'
+import { runCli } from './cli/run.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { readServerFile } from './data-directory.ts'
+import { realWorld } from './kernel/world.ts'
+
+const OTHER_VERBS = [
+  ['serve', 'Starts the gateway. This is what npm start does.'],
+  ['sandbox', 'Starts only the simulated vendors, to test clients or another gateway with.'],
+  ['version', 'Prints the version.'],
+] as const
+
+async function main(args: readonly string[]): Promise<number> {
+  const [verb] = args
+  if (verb === 'serve' && !asksForHelp(args)) {
+    // Loaded only here: the other verbs are clients, and answer sooner without a server in memory.
+    const { serve } = await import('./serve.ts')
+    await serve(readConfig())
+    return 0
+  }
+  if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
+  if (verb === 'version' || verb === '--version') {
+    process.stdout.write(`${await readVersion()}\n`)
+    return 0
+  }
+  const other = OTHER_VERBS.find(([name]) => name === verb)
+  if (other) {
+    process.stdout.write(`tollgate ${other[0]}${verb === 'sandbox' ? ' [port]' : ''}\n\n${other[1]}\n`)
+    return 0
+  }
+  return runCli({
+    args,
+    world: realWorld,
+    otherVerbs: OTHER_VERBS,
+    settings: () => settingsOf(readConfig()),
+    terminal: {
+      out: (text) => process.stdout.write(text),
+      err: (text) => process.stderr.write(text),
+      input: readInput,
+    },
+  })
+}
+
+function asksForHelp(args: readonly string[]): boolean {
+  return args.includes('--help') || args.includes('-h')
+}
+
+async function sandbox(args: readonly string[]): Promise<number> {
+  const port = Number(args[0] ?? 0)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    process.stderr.write(`tollgate: the port must be a number from 0 to 65535, not "${args[0]}".\n`)
+    return 2
+  }
+  const config = readConfig()
+  const { startSandbox } = await import('./sandbox/server.ts')
+  const running = await startSandbox({ world: realWorld, port, speed: config.TOLLGATE_SANDBOX_SPEED })
+  process.stdout.write(`The simulated vendors listen at ${running.url}. Ctrl-C ends them.\n`)
+  await new Promise<void>((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve())
+  })
+  await running.close()
+  return 0
+}
+
+/** Where the gateway is and what its token is: from the environment, else from what it left in its data directory. */
+async function settingsOf(config: Config): Promise<Settings> {
+  const { dataDirectory } = config
+  const server = await readServerFile(dataDirectory)
+  const [url, urlSource] = config.TOLLGATE_URL
+    ? [config.TOLLGATE_URL, 'from TOLLGATE_URL']
+    : server
+      ? [server.url, `from ${join(dataDirectory, 'server.json')}`]
+      : [`http://${config.HOST}:${config.PORT}`, 'from HOST and PORT']
+  const tokenFile = join(dataDirectory, 'operator-token')
+  const kept = await readFile(tokenFile, 'utf8').then(
+    (text) => text.trim() || undefined,
+    () => undefined,
+  )
+  return {
+    url,
+    urlSource,
+    token: config.TOLLGATE_OPERATOR_TOKEN ?? kept,
+    tokenSource: config.TOLLGATE_OPERATOR_TOKEN ? 'TOLLGATE_OPERATOR_TOKEN' : tokenFile,
+    dataDirectory,
+    databaseUrl: config.DATABASE_URL,
+    publicUrl: config.PUBLIC_URL,
+    host: config.HOST,
+    server,
+    credential: config.credential,
+    version: await readVersion(),
+  }
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, '..', 'package.json'), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+async function readInput(): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const piece of process.stdin) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces).toString()
+}
+
+// Whoever reads us through a pipe may have seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+})
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  // What was expected to go wrong says so in a sentence; the rest shows where.
+  const expected = error instanceof ConfigError || (error instanceof Error && error.name === 'Error')
+  process.stderr.write(`tollgate: ${expected ? (error as Error).message : (error as Error).stack}\n`)
+  process.exitCode = 1
+}
