@@ -1,6 +1,6 @@
 // A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway runs.
 // It restores into an empty database of any supported Postgres version, which copies of data directories do not.
-import { compose, type Readable, type Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
@@ -82,10 +82,7 @@ export async function readBackup(database: Database, source: Readable): Promise<
     const rows: Record<string, number> = {}
     let head: { at: string; migration: number } | undefined
     let end: { rows: Record<string, number> } | undefined
-    for await (const line of linesOf(compose(source, createGunzip()))) {
-      input: source.pipe(createGunzip()),
-      crlfDelay: Number.POSITIVE_INFINITY,
-    })) {
+    for await (const line of linesOf(unpacked(source))) {
       if (!head) {
         head = readHead(line, latest)
         continue
@@ -121,6 +118,13 @@ function readHead(line: string, latest: number): { at: string; migration: number
       `The backup is of migration ${head.migration}, this version is at ${latest}. Restore with the version that wrote it, then upgrade.`,
     )
   return { at: head.at, migration: head.migration }
+}
+
+/** Fails whoever reads it when the source or the packing is broken; `pipe` would fail nobody. */
+function unpacked(source: Readable): AsyncIterable<Buffer> {
+  const unpack = createGunzip()
+  pipeline(source, unpack).catch((error: Error) => unpack.destroy(error))
+  return unpack
 }
 
 async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
