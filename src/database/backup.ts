@@ -94,10 +94,10 @@ export async function readBackup(database: Database, source: Readable): Promise<
       const table = /^\{"table":"([a-z_]+)"/.exec(line)?.[1] ?? ''
       if (!tables.has(table)) throw new Error(`The backup has a table "${table}" that this version does not know.`)
       const name = pg.escapeIdentifier(table)
+      const columns = await columnsOf(tx, table)
+      const put = `insert into ${name} (${columns}) select ${columns} from jsonb_populate_recordset(null::${name}, ($1::jsonb) -> 'rows') returning 1`
       const [written] = await tx.query<{ count: bigint }>(
-        {
-          text: `with put as (insert into ${name} select * from jsonb_populate_recordset(null::${name}, ($1::jsonb) -> 'rows') returning 1) select count(*) as count from put`,
-        },
+        { text: `with put as (${put}) select count(*) as count from put` },
         [line],
       )
       rows[table] = (rows[table] ?? 0) + Number(written!.count)
@@ -118,6 +118,17 @@ function readHead(line: string, latest: number): { at: string; migration: number
       `The backup is of migration ${head.migration}, this version is at ${latest}. Restore with the version that wrote it, then upgrade.`,
     )
   return { at: head.at, migration: head.migration }
+}
+
+/** Without those that the database computes itself. */
+async function columnsOf(tx: Queryable, table: string): Promise<string> {
+  const rows = await tx.query<{ name: string }>(
+    {
+      text: `select attname as name from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    },
+    [table],
+  )
+  return rows.map(({ name }) => pg.escapeIdentifier(name)).join(', ')
 }
 
 /** Fails whoever reads it when the source or the packing is broken; `pipe` would fail nobody. */
