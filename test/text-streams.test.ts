@@ -231,3 +231,29 @@ test('nonsense counts never become negative, overlapping or unsafe usage', async
   const exchange = await openPair({ front: 'openai-chat', back: 'openai-chat', stream: false })
   assert.deepEqual((await exchange.answer(Buffer.from(JSON.stringify(zero)), {})).usage, { input: 0, output: 0 })
 })
+
+test('a vendor that escapes every character beyond ASCII is read as one that does not', async () => {
+  const escaped = (bytes: Buffer) =>
+    Buffer.from(
+      bytes
+        .toString('utf8')
+        .replaceAll(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+    )
+  const plain = (text: string) =>
+    text.replaceAll(/\\u([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  for (const { front, back } of PAIRS)
+    for (const [name, traits] of RECORDINGS[back]) {
+      const exchange = await openPair({ front, back, traits })
+      const usual = replay(exchange, [fixture(back, name)])
+      const other = replay(exchange, [escaped(fixture(back, name))])
+      assert.deepEqual(
+        [plain(other.sent), plain(other.last)],
+        [usual.sent, usual.last],
+        `${front} from ${back} ${name}`,
+      )
+      const json = name.replace('.sse', '.json')
+      const whole = await openPair({ front, back, traits, stream: false })
+      const body = async (bytes: Buffer) => JSON.parse(String((await whole.answer(bytes, {})).body)) as unknown
+      assert.deepEqual(await body(escaped(fixture(back, json))), await body(fixture(back, json)))
+    }
+})

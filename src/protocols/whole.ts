@@ -2,7 +2,6 @@
 // nothing is decoded that only passes through.
 import { Fault } from '../kernel/fault.ts'
 import { memberSpan } from '../kernel/json.ts'
-import { bytesToText } from '../upstream/sse.ts'
 import { isObject, type Json } from './check.ts'
 import { vendorFault } from './vendor-words.ts'
 
@@ -22,7 +21,7 @@ export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'):
   if (!isObject(value)) throw new Fault('upstream_garbled', { internal: { why: 'the answer is not an object' } })
   const error = value.error
   if (error !== undefined && error !== null && error !== '')
-    throw vendorFault(encoding === 'utf8' ? error : JSON.parse(bytesToText(JSON.stringify(error))))
+    throw vendorFault((JSON.parse(body.toString('utf8')) as Json).error)
   return { bytes, value }
 }
 

@@ -96,6 +96,11 @@ export function bytesToText(bytes: string): string {
   return /[\u0080-\u00ff]/.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
 }
 
+/** Text as its UTF-8 bytes in a string. */
+export function textToBytes(text: string): string {
+  return /[^\u0000-\u007f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
+}
+
 /** A push decoder: chunks in, events out, the same events for any slicing of the same bytes. */
 export class SseDecoder {
   private readonly blocks = new SseBlocks()

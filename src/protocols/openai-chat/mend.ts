@@ -1,13 +1,12 @@
 // Repairs of chat answers, for the families whose traits name a quirk. Works on parsed objects and keeps what it does not
-// know; text may come one character per byte or decoded, since everything looked for is ASCII.
+// know.
 import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { encodeEvent } from '../../upstream/sse.ts'
+import { bytesToText, encodeEvent, textToBytes } from '../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import { dataOf, type Observer } from '../relay.ts'
 import type { Quirk } from '../traits.ts'
 
-// Spelled out, because \s and trim() also take the byte A0, which is half of many characters here.
 const SPACE_BEFORE = /^[ \t\r\n]+/
 const SPACE_AFTER = /[ \t\r\n]+$/
 const MAYBE_CLOSING = /[ \t\r\n]*(?:<(?:\/(?:t(?:h(?:i(?:nk?)?)?)?)?)?)?$/
@@ -185,7 +184,7 @@ export class MendingObserver implements Observer {
   }
 
   see(block: string): string {
-    const data = dataOf(block)
+    const data = bytesToText(dataOf(block))
     if (!data.includes('"choices"')) return this.inner.see(block)
     let chunk: unknown
     try {
@@ -195,7 +194,7 @@ export class MendingObserver implements Observer {
     }
     if (!isObject(chunk)) return this.inner.see(block)
     this.mender.mend(chunk)
-    return this.inner.see(encodeEvent(JSON.stringify(chunk)))
+    return this.inner.see(textToBytes(encodeEvent(JSON.stringify(chunk))))
   }
 
   end(): void {

@@ -3,7 +3,7 @@
 import type { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent } from '../../upstream/sse.ts'
+import { bytesToText, encodeComment, encodeEvent, textToBytes } from '../../upstream/sse.ts'
 import { isObject, type Json } from '../check.ts'
 import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
@@ -86,7 +86,8 @@ export class ChatObserver implements Observer {
     if (nameOf(block) !== undefined) return this.examine(`data: ${dataOf(block)}\n\n`)
     const out = this.renamed(block)
     if (!block.includes('"choices"') || hasObject(block, '"usage"') || block.includes('"error"')) {
-      const data = readData(dataOf(out))
+      // Whatever is written anew must be decoded first: an escaped character is not one byte.
+      const data = readData(bytesToText(dataOf(out)))
       return isObject(data) ? this.read(data, out) : ''
     }
     const finished = this.finishes
@@ -116,7 +117,7 @@ export class ChatObserver implements Observer {
   /** An event that is more than a piece of text: an error, or one that carries the usage. */
   private read(data: Json, out: string): string {
     if (data.error !== undefined && data.error !== null) {
-      this.fault = vendorFault(JSON.parse(bytesToText(JSON.stringify(data.error))))
+      this.fault = vendorFault(data.error)
       return ''
     }
     const { usage, ...chunk } = data
@@ -124,10 +125,10 @@ export class ChatObserver implements Observer {
       this.reported = usage
       // Vendors differ in which chunk brings the usage: callers always get it in one of its own, after the others.
       this.usageFrame = Array.isArray(data.choices) && data.choices.length === 0 ? out : ''
-      this.usageFrame ||= encodeEvent(JSON.stringify({ ...chunk, choices: [], usage }))
+      this.usageFrame ||= textToBytes(encodeEvent(JSON.stringify({ ...chunk, choices: [], usage })))
     }
     if (!Array.isArray(data.choices) || (data.choices.length === 0 && isObject(usage))) return ''
-    const kept = isObject(usage) ? encodeEvent(JSON.stringify(chunk)) : out
+    const kept = isObject(usage) ? textToBytes(encodeEvent(JSON.stringify(chunk))) : out
     this.countFinishes(kept)
     this.output.addBytes(kept.length - FRAME_BYTES)
     return kept
