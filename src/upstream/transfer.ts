@@ -7,6 +7,8 @@ import type { DeadlineWatch, Watched } from './deadline.ts'
 
 /** What may lie in memory before anyone asks for the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536
+/** Pieces that came with the same read of the socket are handed over as one, up to here. */
+const GATHERED_BYTES_MAX = 16_384
 
 type Phase = 'connect' | 'first-byte' | 'body' | 'done'
 type OnData = (chunk: Buffer) => Promise<void> | undefined
@@ -45,6 +47,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #waitingBytes = 0
   /** The consumer has not taken the last piece yet. */
   #busy = false
+  /** What waits is handed over when the current read has been parsed. */
+  #gathering = false
 
   constructor(
     options: { world: World; watch: DeadlineWatch; deadlines: Deadlines; signal: AbortSignal },
@@ -111,14 +115,15 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
     if (chunk.length === 0 || this.#phase === 'done') return
-    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
-    if (this.#consumer && !this.#busy && this.#waiting.length === 0) {
-      this.#hand(this.#consumer, chunk)
-      return
-    }
     this.#waiting.push(chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
+    if (this.#gathering) return
+    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+    if (!this.#consumer || this.#busy) return
+    // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
+    this.#gathering = true
+    queueMicrotask(this.#gathered)
   }
 
   onResponseEnd(): void {
@@ -181,14 +186,16 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   /** Hands one piece over, and holds the vendor's socket until it is taken. */
   #hand(consumer: Consumer, chunk: Buffer): void {
     let taken: Promise<void> | undefined
+    this.#busy = true
     try {
       taken = consumer.onData(chunk)
     } catch (error) {
       this.#giveUp(error)
+    }
+    if (taken === undefined) {
+      this.#busy = false
       return
     }
-    if (taken === undefined) return
-    this.#busy = true
     this.#controller?.pause()
     taken.then(
       () => {
@@ -196,17 +203,32 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
         this.#pump()
       },
       (error) => {
-        this.#busy = false
         this.#giveUp(error)
+        this.#busy = false
       },
     )
+  }
+
+  #gathered = (): void => {
+    this.#gathering = false
+    this.#pump()
+  }
+
+  /** The next small pieces as one, or the next large one. */
+  #gather(): Buffer {
+    const waiting = this.#waiting
+    let count = 0
+    let bytes = 0
+    do bytes += waiting[count++]!.length
+    while (count < waiting.length && bytes + waiting[count]!.length <= GATHERED_BYTES_MAX)
+    return count === 1 ? waiting.shift()! : Buffer.concat(waiting.splice(0, count), bytes)
   }
 
   /** Hands over what has gathered, and lets the socket run again. */
   #pump(): void {
     const consumer = this.#consumer
     while (consumer && !this.#busy && !this.#givenUp && this.#waiting.length > 0) {
-      const chunk = this.#waiting.shift()!
+      const chunk = this.#gather()
       this.#waitingBytes -= chunk.length
       this.#hand(consumer, chunk)
     }

@@ -1,0 +1,129 @@
+// Tollgate in full: a `serve` process on the embedded Postgres (fsync on), with accounts and keys made for the bench.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { digestOf, makeKey } from '../src/admission/api-key.ts'
+import { type Database, openDatabase } from '../src/database/database.ts'
+import { type Embedded, startEmbedded } from '../src/database/embedded.ts'
+import { createSecrets } from '../src/kernel/secret.ts'
+import { newId, realWorld as world } from '../src/kernel/world.ts'
+import { benchCatalog } from './catalog.ts'
+import { freePort, start } from './process.ts'
+import type { Target, TargetOptions } from './target.ts'
+
+const SECRET = 'a secret for the bench, of more than thirty-two bytes'
+const MANY_CREDITS = 1_000_000_000_000_000n
+const ROOT = join(import.meta.dirname, '..')
+
+export interface Account {
+  readonly id: string
+  readonly keyId: string
+  readonly key: string
+}
+
+export interface Tollgate extends Target {
+  readonly database: Database
+  /** New accounts, each with credits and a key, and the limits of `limits`. */
+  accounts(count: number, options?: { credits?: bigint; limits?: object }): Promise<Account[]>
+  headersOf(key: string): Record<string, string>
+}
+
+/** The store that the gateways under test share; each has a database of its own in it. */
+export function startStore(directory: string): Promise<Embedded> {
+  return startEmbedded({ dataDirectory: join(directory, 'store'), log: () => undefined })
+}
+
+export async function startTollgate(
+  options: TargetOptions & {
+    store: Embedded
+    name?: string
+    workers?: number
+    modelsMore?: number
+    nodeOptions?: readonly string[]
+  },
+): Promise<Tollgate> {
+  const name = options.name ?? 'Tollgate'
+  const home = join(options.directory, name.toLowerCase().replaceAll(/\W+/g, '-'))
+  mkdirSync(home, { recursive: true })
+  const catalogFile = join(home, 'catalog.json')
+  writeFileSync(catalogFile, JSON.stringify(benchCatalog(options.upstreamPort, options.modelsMore)))
+  const databaseName = `bench_${newId(world)}`
+  const admin = openDatabase({ connection: { ...options.store.connection }, connectionsMax: 1 })
+  await admin.query({ text: `create database ${databaseName}` })
+  await admin.close()
+  const { host, user, port: storePort, password } = options.store.connection
+  const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`
+  const port = await freePort()
+  const main = join(ROOT, 'src', 'main.ts')
+  const verb = existsSync(main) ? [main, 'serve'] : [join(import.meta.dirname, 'gateway.ts')]
+  const started = await start(process.execPath, [...(options.nodeOptions ?? []), ...verb], {
+    cores: options.cores,
+    port,
+    cwd: home,
+    logFile: join(home, 'output.log'),
+    env: {
+      NODE_ENV: 'production',
+      PORT: String(port),
+      TOLLGATE_DATA: join(home, 'data'),
+      TOLLGATE_SECRET: SECRET,
+      TOLLGATE_CATALOG: catalogFile,
+      TOLLGATE_WORKERS: String(options.workers ?? 1),
+      DATABASE_URL: `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${databaseName}`,
+    },
+  })
+  const database = openDatabase({
+    connection: { ...options.store.connection, database: databaseName },
+    connectionsMax: 2,
+  })
+  const pepper = createSecrets(SECRET).key('api-key')
+  const headersOf = (key: string) => ({ Authorization: `Bearer ${key}` })
+
+  async function accounts(
+    count: number,
+    { credits = MANY_CREDITS, limits }: { credits?: bigint; limits?: object } = {},
+  ): Promise<Account[]> {
+    const made: Account[] = []
+    for (let i = 0; i < count; i++)
+      made.push({ id: `acc_${newId(world)}`, keyId: `key_${newId(world)}`, key: makeKey(world) })
+    for (let at = 0; at < count; at += 10_000) {
+      const some = made.slice(at, at + 10_000)
+      const ids = some.map((account) => account.id)
+      await database.query(
+        {
+          text: `with made as (insert into account (id, name, posted) select x, 'bench', $2 from unnest($1::text[]) x)
+            insert into transfer (id, account_id, kind, amount) select 'grant_' || x, x, 'grant', $2 from unnest($1::text[]) x`,
+        },
+        [ids, credits],
+      )
+      await database.query(
+        {
+          text: `insert into api_key (id, account_id, name, digest, prefix, last4)
+            select k, a, 'bench', d, 'bench', 'last' from unnest($1::text[], $2::text[], $3::bytea[]) as x(k, a, d)`,
+        },
+        [some.map((account) => account.keyId), ids, some.map((account) => digestOf(pepper, account.key)) as object],
+      )
+      if (limits)
+        await database.query(
+          { text: `insert into limited (scope, limits) select 'account:' || x, $2::jsonb from unnest($1::text[]) x` },
+          [ids, JSON.stringify(limits)],
+        )
+    }
+    return made
+  }
+
+  const [main1] = await accounts(1)
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  return {
+    ...started,
+    name,
+    version,
+    port,
+    headers: headersOf(main1!.key),
+    database,
+    accounts,
+    headersOf,
+    async stop() {
+      await database.close()
+      await started.stop()
+    },
+  }
+}
