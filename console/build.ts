@@ -1,20 +1,32 @@
 // Builds the console into console/dist. `--if-stale` does nothing when the sources and the locked dependencies are those
 // of the last build, so that every start and every test run may call it.
 import { createHash } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const home = import.meta.dirname
-const record = join(home, 'dist', '.sources')
+const dist = join(home, 'dist')
+const record = join(dist, '.sources')
 
 export async function buildConsole(options: { ifStale: boolean; say: (line: string) => void }): Promise<void> {
   const sources = await digestOfSources()
   if (options.ifStale && (await readFile(record, 'utf8').catch(() => '')) === sources) return
   const started = performance.now()
   const { build } = await import('vite')
-  await build({ configFile: join(home, 'vite.config.ts'), logLevel: 'error' })
-  await writeFile(record, sources)
+  // Built beside and put in place at once, so that nobody reads half a build, also when several processes build.
+  const fresh = `${dist}-${process.pid}`
+  try {
+    await build({ configFile: join(home, 'vite.config.ts'), logLevel: 'error', build: { outDir: fresh } })
+    await writeFile(join(fresh, '.sources'), sources)
+    await rename(dist, `${fresh}-before`).catch(() => undefined)
+    await rename(fresh, dist).catch(async (error: unknown) => {
+      if ((await readFile(record, 'utf8').catch(() => '')) !== sources) throw error
+    })
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
+    await rm(`${fresh}-before`, { recursive: true, force: true })
+  }
   options.say(`console: built in ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 

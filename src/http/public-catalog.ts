@@ -2,7 +2,6 @@
 // what a form needs to know of their parameters.
 import type { Model } from '../catalog/document.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
-import { allowedText, type Field } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
 
@@ -67,21 +66,6 @@ function endpointView(spec: DataEndpointSpec): object {
     path: spec.path,
     title: spec.title,
     description: spec.description,
-    params: Object.entries(spec.params).map(([name, field]) => paramView(name, field)),
-  }
-}
-
-function paramView(name: string, field: Field): object {
-  return {
-    name,
-    in: field.in ?? 'query',
-    type: field.kind,
-    required: field.required ?? false,
-    description: field.description,
-    allowed: allowedText(field),
-    example: field.example,
-    default: field.default ?? null,
-    ...('allowed' in field ? { values: field.allowed } : {}),
-    ...(field.kind === 'integer' ? { min: field.min, ...(field.max === undefined ? {} : { max: field.max }) } : {}),
+    params: Object.entries(spec.params).map(([name, field]) => ({ name, ...field })),
   }
 }
