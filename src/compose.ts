@@ -25,6 +25,10 @@ import { imageHandlers, mountNoEdits } from './http/images.ts'
 import { publicHandlers } from './http/public.ts'
 import { mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
+import { listJobs, videoHandlers } from './http/video.ts'
+import { type JobEngine, startJobs } from './jobs/engine.ts'
+import { createResultStore } from './jobs/result.ts'
+import type { JobTiming } from './jobs/timing.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets } from './kernel/secret.ts'
 import { newId, type World } from './kernel/world.ts'
@@ -53,6 +57,8 @@ export interface GatewayOptions {
   readonly operatorToken: string
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
+  /** The pace of jobs, for tests. */
+  readonly jobs?: Partial<JobTiming>
 }
 
 const SWEEP_EVERY_MS = 5_000
@@ -109,7 +115,7 @@ export async function createGateway(options: GatewayOptions) {
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed,
     openStreams: () => watch.open,
-    queue: async () => ({ active: 0, created: 0, failed: 0 }),
+    queue: () => jobs.facts(),
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
   })
   const upstream = createUpstream({ world })
@@ -180,6 +186,11 @@ export async function createGateway(options: GatewayOptions) {
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
+  const results = createResultStore({ assets, signer, world })
+  const jobs: JobEngine = await startJobs({
+    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes: path.routes },
+    ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
+  })
   mountNoEdits(app)
   mountAssets(app, { store, signer, world })
   mountApi(app, {
@@ -187,6 +198,7 @@ export async function createGateway(options: GatewayOptions) {
     handlers: {
       ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels }),
       ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors, defaultModel: defaultModels?.images }),
+      ...videoHandlers({ catalog, path, engine: jobs, guard, strictErrors }),
     },
     strictErrors,
     shed: overload.check,
@@ -198,7 +210,7 @@ export async function createGateway(options: GatewayOptions) {
     operatorToken: options.operatorToken,
     statements: createStatements(database),
     usageMonths: config.TOLLGATE_USAGE_MONTHS,
-    listJobs: async () => ({ items: [], next: null }),
+    listJobs: (account, filter) => listJobs(jobs, account, filter),
     vendorHealth: () => vendors.health(),
     testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes: path.routes }),
     liveCalls: () => monitor.live(),
@@ -207,7 +219,7 @@ export async function createGateway(options: GatewayOptions) {
       storeKind: config.DATABASE_URL ? 'server' : 'embedded',
       storeVersion,
       migrations,
-      queue: async () => ({ active: 0, created: 0, failed: 0 }),
+      queue: () => jobs.facts(),
     },
   })
 
@@ -231,6 +243,7 @@ export async function createGateway(options: GatewayOptions) {
     catalog,
     accounts,
     keys,
+    jobs,
     office,
     monitor,
     vendors,
@@ -240,6 +253,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       ready = false
       await drain.close({ running: () => monitor.running, forMs: config.TOLLGATE_DRAIN_SECONDS * 1000 })
+      await jobs.stop(config.TOLLGATE_DRAIN_SECONDS * 1000)
       for (const stop of timers) stop()
       changes.stop()
       watch.stop()

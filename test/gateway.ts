@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import type { JobTiming } from '../src/jobs/timing.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
 import { freshDatabase } from './database.ts'
+import { FAST } from './job-pace.ts'
 
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
@@ -32,7 +34,13 @@ export interface TestGateway {
 }
 
 export async function startGateway(
-  options: { env?: Record<string, string>; catalog?: (document: any) => void; log?: Log; world?: World } = {},
+  options: {
+    env?: Record<string, string>
+    catalog?: (document: any) => void
+    log?: Log
+    world?: World
+    jobs?: Partial<JobTiming>
+  } = {},
 ): Promise<TestGateway> {
   const fresh = await freshDatabase()
   const world = options.world ?? realWorld
@@ -55,6 +63,7 @@ export async function startGateway(
     secret: SECRET,
     operatorToken: OPERATOR_TOKEN,
     sandboxUrl: () => sandbox.url,
+    jobs: options.jobs ?? FAST,
   })
   if (options.catalog) {
     const document = await readDefaultCatalog()

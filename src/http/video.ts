@@ -8,7 +8,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { Catalog, CatalogStore } from '../catalog/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import { JOB_STATUSES, type JobRow, type JobStatus } from '../jobs/job.ts'
-import { viewJob } from '../jobs/job-view.ts'
+import { viewJob, viewListedJob } from '../jobs/job-view.ts'
 import { isByTokens } from '../jobs/settle.ts'
 import { newJobId, storeRequest } from '../jobs/stored-request.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
@@ -82,6 +82,24 @@ export function videoHandlers(deps: VideoDeps): Handlers {
   }
 }
 
+/** An account's jobs for the console, a page at a time. */
+export async function listJobs(
+  engine: JobEngine,
+  account: string,
+  filter: { status?: string | undefined; cursor?: string | undefined; limit: number },
+) {
+  const rows = await engine.jobs.list(account, {
+    limit: filter.limit + 1,
+    ...(filter.status === undefined ? {} : { status: filter.status as JobStatus }),
+    ...(filter.cursor === undefined ? {} : { before: filter.cursor }),
+  })
+  const shown = rows.slice(0, filter.limit)
+  return {
+    items: shown.map((job) => viewListedJob(job, engine.results)),
+    next: rows.length > filter.limit ? shown.at(-1)!.id : null,
+  }
+}
+
 export interface VideoAsk {
   readonly video: VideoRequest
   readonly ask: Ask
@@ -128,7 +146,14 @@ async function create(
   const idempotency = key === undefined ? undefined : { key, requestHash: hashRequest(spec.id, json.text) }
   if (video.callbackUrl !== undefined) await guard.check(video.callbackUrl, { signal: out.signal })
   const startedMs = path.world.elapsedMs()
-  const seen = path.monitor.begin({ requestId: request.id, principal, ask, door: spec.id, startedMs })
+  const seen = path.monitor.begin({
+    requestId: request.id,
+    principal,
+    ask,
+    door: spec.id,
+    startedMs,
+    callerHeaders: {},
+  })
   const id = newJobId(path.world)
   const { text, apart } = storeRequest(video, path.world)
   try {

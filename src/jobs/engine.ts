@@ -15,7 +15,7 @@ import type { GuardedFetch } from '../upstream/guard.ts'
 import { cancelJob } from './cancel.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
 import { type ClaimedJob, createJobs, type JobRow, type Jobs, type StepEnding } from './job.ts'
-import { openQueue, type Queue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
+import { openQueue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
 import type { ResultStore } from './result.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks } from './vendor-tasks.ts'
@@ -44,7 +44,10 @@ export interface JobFacts {
   readonly open: Readonly<Record<string, number>>
   /** Steps that this process works on now. */
   readonly running: number
-  readonly queues: Awaited<ReturnType<Queue['facts']>>
+  /** Over all processes: steps and webhooks in work, waiting, and given up. */
+  readonly active: number
+  readonly created: number
+  readonly failed: number
 }
 
 export interface JobEngine {
@@ -178,7 +181,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     cancel: (job) => cancelJob(job, deps, finish),
     async facts() {
       const [open, queues] = await Promise.all([jobs.facts(), queue.facts()])
-      return { open, queues, running: held.size }
+      return { open, running: held.size, ...queues }
     },
     async stop(forMs) {
       stopping.abort()

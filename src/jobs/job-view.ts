@@ -1,5 +1,6 @@
 // A job as callers see it: in answers, events and webhooks alike.
-import type { JobRow } from './job.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import type { JobRow, ListedJob } from './job.ts'
 import type { ResultStore } from './result.ts'
 
 export interface JobView {
@@ -41,4 +42,10 @@ export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView
         }
       : {}),
   }
+}
+
+/** With what an owner wants to know besides: what it was, and what it cost. */
+export function viewListedJob(job: ListedJob, results: Pick<ResultStore, 'url'>) {
+  const charged = job.charged === null ? null : formatCredits(job.charged)
+  return { ...viewJob(job, results), product: job.product, charged }
 }

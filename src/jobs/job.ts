@@ -43,6 +43,12 @@ export interface JobRow {
   readonly completed_at: Date | null
 }
 
+export interface ListedJob extends JobRow {
+  readonly product: string
+  /** Null while the hold is there. */
+  readonly charged: bigint | null
+}
+
 export interface CallbackRow extends JobRow {
   readonly callback_url: string | null
   readonly called_back_at: Date | null
@@ -75,7 +81,7 @@ export interface Jobs {
   find(id: string): Promise<JobRow | undefined>
   findCallback(id: string): Promise<CallbackRow | undefined>
   /** Newest first; `before` is the id of the last one of the page before. */
-  list(account: string, options: { status?: JobStatus; before?: string; limit: number }): Promise<JobRow[]>
+  list(account: string, options: { status?: JobStatus; before?: string; limit: number }): Promise<ListedJob[]>
   /** Those whose status is another than the one that was seen. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>
   /** Takes a job that is open and in nobody's hands. Undefined: there is nothing to do, or somebody does it. */
@@ -144,7 +150,7 @@ const FIND_CALLBACK = statement(
 
 const LIST = statement(
   'job_list',
-  `select ${SEEN} from job
+  `select ${SEEN}, product, (select t.amount from transfer t where t.id = hold_id) as charged from job
    where account_id = $1 and ($2::text is null or status = $2)
      and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
    order by hold_id desc limit $4`,
@@ -305,7 +311,7 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
     findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
     list: (account, { status, before, limit }) =>
-      database.query<JobRow>(LIST, [account, status ?? null, before ?? null, limit]),
+      database.query<ListedJob>(LIST, [account, status ?? null, before ?? null, limit]),
     changed: (ids, seen) => database.query<JobRow>(CHANGED, [ids, seen]),
     claim: (id) => claims.run(id),
     async renew(ids, versions) {

@@ -34,7 +34,8 @@ export interface Queue {
   /** Queues an item for later; one that waits already is left as it is. */
   push(name: QueueName, key: string, afterMs: number): Promise<void>
   consume(name: QueueName, options: ConsumeOptions): Consumer
-  facts(): Promise<Record<QueueName, { waiting: number; active: number; failed: number }>>
+  /** Of both queues together, over all processes; at most a minute old. */
+  facts(): Promise<{ active: number; created: number; failed: number }>
   close(): Promise<void>
 }
 
@@ -182,11 +183,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     consume,
     async facts() {
       const rows = await boss.getQueues(['job-step', 'webhook'])
-      const of = (name: QueueName) => {
-        const row = rows.find((entry) => entry.name === name)
-        return { waiting: row?.queuedCount ?? 0, active: row?.activeCount ?? 0, failed: row?.failedCount ?? 0 }
+      const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + of(row), 0)
+      return {
+        active: sum((row) => row.activeCount),
+        created: sum((row) => row.queuedCount),
+        failed: sum((row) => row.failedCount),
       }
-      return { 'job-step': of('job-step'), webhook: of('webhook') }
     },
     close: () => boss.stop({ graceful: false }),
   }

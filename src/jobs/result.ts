@@ -1,11 +1,105 @@
-// Finished files are copied to our own store before a job is said to be completed, because the vendor's addresses die.
+// Finished files are copied to our own store before a job is said to be completed, because the vendor's addresses die. They
+// come from addresses that the vendor names, so they are fetched with the same guard as everything that is not ours; only
+// the vendor's own host may be a private one, as the simulated vendors' is.
+import type { AssetHost, AssetUpload } from '../assets/host.ts'
+import type { AssetSigner } from '../assets/signed-url.ts'
+import type { AssetExtension } from '../assets/store.ts'
+import { Fault } from '../kernel/fault.ts'
+import { imageTypeOf } from '../kernel/image-file.ts'
+import type { World } from '../kernel/world.ts'
+import { createGuardedFetch, type GuardedFetch } from '../upstream/guard.ts'
 
 export interface ResultStore {
-  /** Copies a file and answers its id in the store. `trusted` is the vendor's own address, which may be a private one. */
-  copy(
-    url: string,
-    options: { readonly type: 'video' | 'image'; readonly account: string; readonly trusted: string },
-  ): Promise<string>
-  /** An address at which anybody who has it can fetch the file, for a while. */
-  url(id: string): string
+  /** Copies a file and answers its name in the store. `trusted` is the vendor's own address. */
+  copy(url: string, options: { readonly type: 'video' | 'image'; readonly trusted: string }): Promise<string>
+  /** An address at which anybody who has it can fetch the file, until the file expires. */
+  url(name: string): string
+}
+
+const BYTES_MAX = { video: 1_000_000_000, image: 50_000_000 } as const
+const COPIES_AT_ONCE = 8
+const NEVER = new AbortController().signal
+
+export function createResultStore(options: {
+  readonly assets: Pick<AssetHost, 'upload'>
+  readonly signer: Pick<AssetSigner, 'urlOf'>
+  readonly world: World
+}): ResultStore {
+  const { assets, signer, world } = options
+  const guards = new Map<string, GuardedFetch>()
+  const waiting: Array<() => void> = []
+  let running = 0
+
+  function guardFor(trusted: string): GuardedFetch {
+    const { hostname, port, protocol } = new URL(trusted)
+    const host = `${hostname.replace(/^\[|\]$/g, '')}:${port || (protocol === 'https:' ? 443 : 80)}`
+    let guard = guards.get(host)
+    if (!guard) {
+      guard = createGuardedFetch({ world, allow: [host] })
+      guards.set(host, guard)
+    }
+    return guard
+  }
+
+  async function copy(url: string, { type, trusted }: { type: 'video' | 'image'; trusted: string }): Promise<string> {
+    let upload: AssetUpload | undefined
+    try {
+      await guardFor(trusted).download(
+        url,
+        async (chunk) => {
+          const extension = upload ? undefined : extensionOf(chunk, type)
+          await ours(async () => {
+            upload ??= await assets.upload(extension!)
+            await upload.write(chunk)
+          })
+        },
+        { bytesMax: BYTES_MAX[type], signal: NEVER },
+      )
+      const done = upload
+      if (!done) throw new Fault('upstream_garbled', { internal: { why: 'the file is empty' } })
+      const { name } = await ours(() => done.commit())
+      return name
+    } catch (error) {
+      await upload?.abort().catch(() => undefined)
+      throw error
+    }
+  }
+
+  return {
+    async copy(url, about) {
+      if (running >= COPIES_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+      else running += 1
+      try {
+        return await copy(url, about)
+      } finally {
+        // The place goes to whoever waits.
+        const next = waiting.shift()
+        if (next) next()
+        else running -= 1
+      }
+    },
+    url: (name) => signer.urlOf(name),
+  }
+}
+
+/** A full disk is no verdict on the job: it is tried again until there is room. */
+async function ours<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    throw error instanceof Fault
+      ? error
+      : new Fault('unavailable', { internal: { why: 'the store of files' }, cause: error })
+  }
+}
+
+/** By the first bytes, whatever the vendor calls it. */
+function extensionOf(start: Buffer, type: 'video' | 'image'): AssetExtension {
+  if (type === 'image') {
+    const image = imageTypeOf(start)
+    if (image) return image === 'jpeg' ? 'jpg' : image
+  } else if (start.toString('latin1', 4, 8) === 'ftyp')
+    return start.toString('latin1', 8, 12) === 'qt  ' ? 'mov' : 'mp4'
+  else if (start.length >= 4 && start.readUInt32BE() === 0x1a45dfa3) return 'webm'
+  throw new Fault('upstream_garbled', { internal: { why: `the file is no ${type}` } })
 }

@@ -8,7 +8,7 @@ import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { worstTokens } from '../protocols/video-task/rules.ts'
 import type { ClaimedJob, Delivered, Verdict } from './job.ts'
-import type { StoredRequest } from './stored-request.ts'
+import { readStoredRequest, type StoredRequest } from './stored-request.ts'
 
 /** Cancelled on the caller's own wish: no fault of anybody's. */
 const CANCELLED_STATUS = 499
@@ -21,8 +21,9 @@ export function isByTokens(pricing: Pricing): boolean {
   return pricing.tiers.some((tier) => tier.output !== undefined)
 }
 
-export function jobResolution(job: Decided, request: StoredRequest, catalog: Catalog): Resolution {
-  const paid = job.verdict === 'COMPLETED' ? jobCharge(job, request, catalog) : undefined
+export function jobResolution(job: Decided, catalog: Catalog): Resolution {
+  // A refund needs nothing but the hold, so that no row is too broken for it.
+  const paid = job.verdict === 'COMPLETED' ? jobCharge(job, readStoredRequest(job.request), catalog) : undefined
   return {
     id: job.hold_id,
     account: job.account_id,

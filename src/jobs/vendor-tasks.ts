@@ -11,6 +11,7 @@ import {
   cancelCall,
   createCall,
   findMarked,
+  groupTasks,
   LOOK_TASKS_MAX,
   listCall,
   readCreated,
@@ -110,6 +111,13 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     return Promise.all(ids.map((id) => found.get(id) ?? one(id)))
   }
 
+  async function lookAtAll(ids: readonly string[], place: TaskPlace): Promise<Array<Task | undefined | Error>> {
+    const groups = groupTasks(ids).map((group) =>
+      lookAtMany(group, place).catch((error: Error) => group.map(() => error)),
+    )
+    return (await Promise.all(groups)).flat()
+  }
+
   return {
     async submit(order, place, mark) {
       let reply: Reply
@@ -136,7 +144,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         case status === 401 || status === 402 || status === 403 || status === 429 || status === 503 || status === 529:
           return { outcome: 'refused', ...wait }
         case status >= 400 && status < 500 && status !== 408 && status !== 409: {
-          const said = readErrorText(body)
+          const said = readErrorText(body, { vendorName: place.target.model, uid: 'the model' })
           return {
             outcome: 'refused',
             fault: new Fault('upstream_invalid', said === undefined ? {} : { message: said }),
@@ -152,7 +160,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       let batch = looks.get(name)
       if (!batch) {
         batch = createBatch<string, Task | undefined>({
-          flush: (ids) => lookAtMany(ids, place) as Promise<Array<Task | Error>>,
+          flush: (ids) => lookAtAll(ids, place) as Promise<Array<Task | Error>>,
           flushesMax: LOOKS_AT_ONCE,
           sizeMax: LOOK_TASKS_MAX,
         })

@@ -149,8 +149,7 @@ async function look(job: ClaimedJob, taskId: string, deps: StepDeps): Promise<St
 async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise<StepEnding> {
   await deps.jobs.processing(job)
   const place = await placeOf(job, deps)
-  const copy = (url: string, type: 'video' | 'image') =>
-    deps.results.copy(url, { type, account: job.account_id, trusted: place.target.baseUrl })
+  const copy = (url: string, type: 'video' | 'image') => deps.results.copy(url, { type, trusted: place.target.baseUrl })
   let files: JobFiles
   try {
     if (!task.videoUrl) throw new Fault('upstream_garbled', { internal: { why: 'a finished task without a video' } })
@@ -204,7 +203,7 @@ export async function decide(job: ClaimedJob, decision: Decision, deps: StepDeps
 /** Money first, then the status: whoever sees the end of a job has been charged for it, or has the credits back. */
 async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
   const catalog = await deps.catalog.at(job.catalog_version)
-  const resolved = await deps.ledger.resolve(jobResolution(job, readStoredRequest(job.request), catalog))
+  const resolved = await deps.ledger.resolve(jobResolution(job, catalog))
   if (resolved.loss > 0n)
     deps.log.warn({ job: job.id, loss: resolved.loss.toString() }, 'charge above what the account had')
   if (!(await deps.jobs.conclude(job))) return again(deps.timing.retryMs)

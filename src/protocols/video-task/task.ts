@@ -12,6 +12,9 @@ export const EXPIRES_AFTER_SECONDS = 86_400
 /** Tasks that one question may be about. */
 export const LOOK_TASKS_MAX = 100
 const LIST_PAGE_SIZE = 100
+const TASK_ID_CHARS_MAX = 8_000
+/** What a question about several tasks may be long: servers refuse longer addresses. */
+const QUESTION_CHARS_MAX = 6_000
 
 export const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
 export type TaskStatus = (typeof TASK_STATUSES)[number]
@@ -87,6 +90,21 @@ export function showManyCall(taskIds: readonly string[], target: Target): HttpCa
   }
 }
 
+/** Groups of tasks that one question can be about. */
+export function groupTasks(taskIds: readonly string[]): string[][] {
+  const groups: string[][] = []
+  let chars = Number.POSITIVE_INFINITY
+  for (const id of taskIds) {
+    chars += id.length + 20
+    if (chars > QUESTION_CHARS_MAX || groups.at(-1)!.length >= LOOK_TASKS_MAX) {
+      groups.push([])
+      chars = id.length + 20
+    }
+    groups.at(-1)!.push(id)
+  }
+  return groups
+}
+
 /** The newest tasks of a model, a page at a time. */
 export function listCall(target: Target, page: number): HttpCall {
   return {
@@ -103,7 +121,7 @@ export function cancelCall(taskId: string, target: Target): HttpCall {
 /** The id of a task that the vendor has accepted. */
 export function readCreated(body: Buffer): string {
   const id = text(parse(body).id)
-  if (!id || id.length > 200) throw garbled('the answer to a creation has no id')
+  if (!id || id.length > TASK_ID_CHARS_MAX) throw garbled('the answer to a creation has no id')
   return id
 }
 

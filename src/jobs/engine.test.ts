@@ -1,0 +1,159 @@
+// The engine against a real Postgres and the simulated vendor: what becomes of a job, and of its credits, whatever the vendor
+// does.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { startReceiver, startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import { webhookSecret } from './webhook.ts'
+
+let on: TestEngine
+let receiver: Awaited<ReturnType<typeof startReceiver>>
+before(async () => {
+  receiver = await startReceiver((count) => (count === 1 ? 500 : 204))
+  on = await startTestEngine({
+    allow: [receiver.host],
+    catalog(document) {
+      document.vendors.videogen!.timeouts = { firstByteMs: 300, totalMs: 600 }
+    },
+  })
+})
+after(async () => {
+  await on.close()
+  await receiver.close()
+})
+
+const GRANTED = 1_000_000_000n
+/** Five seconds at 7 credits. */
+const PRICE = 35_000_000n
+
+async function run(body: Record<string, unknown>) {
+  const account = await on.account(GRANTED)
+  const id = await on.create(account, body)
+  await on.ended()
+  const row = await on.row(id)
+  const { posted, held } = await on.balance(account)
+  assert.equal(held, 0n)
+  return { id, row, paid: GRANTED - posted }
+}
+
+/** How often the vendor took the job. */
+const taken = (id: string) => on.sandbox.seen.submissions[id] ?? 0
+
+test('a job is submitted once, moves forward, and is charged for what was delivered', async () => {
+  const { id, row, paid } = await run({ prompt: 'a lighthouse', return_last_frame: true })
+  assert.equal(row.status, 'COMPLETED')
+  assert.equal(taken(id), 1)
+  assert.equal(paid, PRICE)
+  const [files] = row.files as Array<{ video: string; lastFrame: string }>
+  assert.equal(on.results.get(files!.video)!.toString('latin1', 4, 8), 'ftyp')
+  assert.equal(on.results.get(files!.lastFrame)!.toString('latin1', 1, 4), 'PNG')
+  assert.ok((row.created_at as Date) <= (row.started_at as Date))
+  assert.ok((row.started_at as Date) <= (row.completed_at as Date))
+})
+
+const endings = [
+  // what the vendor does          the job's end  paid    taken  the caller is told
+  ['[[fail]]', 'FAILED', 0n, 1, /sensitive/],
+  ['[[fail=InternalServiceError]]', 'FAILED', 0n, 1, /provider failed/i],
+  ['[[expire]]', 'FAILED', 0n, 1, /too slow/],
+  ['[[cancelled]]', 'CANCELLED', 0n, 1, undefined],
+  ['[[reject]]', 'FAILED', 0n, 0, /sensitive/],
+  ['[[lost]]', 'FAILED', 0n, 1, /lost this job/],
+  ['[[no-file]]', 'FAILED', 0n, 1, /could not be fetched/],
+  ['[[cut-file]]', 'FAILED', 0n, 1, /could not be fetched/],
+  ['[[submit-500]]', 'FAILED', 0n, 0, /provider failed/i],
+  ['[[401]]', 'FAILED', 0n, 0, /not available/],
+  ['[[poll-500=3]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[poll-429=2]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[poll-stall=1]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[odd-status running-ms=200]] [[running-ms=200]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[submit-lost]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[submit-cut]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[submit-timeout]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[once=429 first]]', 'COMPLETED', PRICE, 1, undefined],
+  ['[[no-usage]]', 'COMPLETED', PRICE, 1, undefined],
+] as const
+
+test('whatever the vendor does, a job ends once, and is paid for exactly when it was delivered', async () => {
+  const made = await Promise.all(
+    endings.map(async ([prompt]) => {
+      const account = await on.account(GRANTED)
+      return { account, id: await on.create(account, { prompt: `a harbour ${prompt}` }) }
+    }),
+  )
+  await on.ended()
+  for (const [index, [prompt, status, paid, submissions, told]] of endings.entries()) {
+    const { account, id } = made[index]!
+    const row = await on.row(id)
+    const error = row.error as { message: string } | null
+    assert.equal(row.status, status, `${prompt}: ${JSON.stringify(error)}`)
+    assert.deepEqual(await on.balance(account), { posted: GRANTED - paid, held: 0n }, prompt)
+    assert.equal(taken(id), submissions, prompt)
+    if (told) assert.match(error?.message ?? '', told, prompt)
+    else assert.equal(error, null, prompt)
+  }
+})
+
+test('a shorter or smaller video than asked for costs what it is', async () => {
+  const account = await on.account(GRANTED)
+  const id = await on.create(account, { prompt: 'a bay', duration: 10, resolution: '480p' })
+  await on.ended()
+  assert.equal((await on.row(id)).status, 'COMPLETED')
+  assert.equal((await on.balance(account)).posted, GRANTED - 10n * 3_500_000n)
+})
+
+test('past its deadline a job fails and is refunded; a success that comes later is written down', async () => {
+  const account = await on.account(GRANTED)
+  const id = await on.create(account, { prompt: 'a slow boat [[running-ms=1500]]' })
+  while ((await on.row(id)).task_id === null) await on.sandbox.seen.until((seen) => seen.requests > 0)
+  await on.database.query({ text: `update job set deadline_at = now() where id = $1` }, [id])
+  await on.ended()
+  const row = await on.row(id)
+  assert.equal(row.status, 'FAILED')
+  assert.match((row.error as { message: string }).message, /in time/)
+  assert.match(row.anomaly as string, /succeeded after the refund/)
+  assert.deepEqual(await on.balance(account), { posted: GRANTED, held: 0n })
+})
+
+test('a poison job among a hundred fails alone, is refunded once, and the worker lives', async () => {
+  const account = await on.account(100n * PRICE)
+  const ids = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => on.create(account, { prompt: `wave ${i} [[queued-ms=300]]` })),
+  )
+  const poison = ids[50]!
+  await on.database.query({ text: `update job set request = 'not JSON' where id = $1` }, [poison])
+  await on.ended(30_000)
+  const rows = await on.database.query<{ id: string; status: string }>(
+    { text: 'select id, status from job where id = any($1)' },
+    [ids],
+  )
+  for (const { id, status } of rows) assert.equal(status, id === poison ? 'FAILED' : 'COMPLETED')
+  assert.deepEqual(await on.balance(account), { posted: PRICE, held: 0n })
+})
+
+test('an end is told to the address that the caller gave, signed, and again until it is accepted', async () => {
+  const account = await on.account(GRANTED)
+  const id = await on.create(account, { prompt: 'a buoy', callback_url: receiver.url })
+  await receiver.until(2)
+  const [first, second] = receiver.got
+  assert.equal(second!.headers['webhook-id'], first!.headers['webhook-id'])
+  for (const { headers, body } of [first!, second!]) {
+    const key = Buffer.from(webhookSecret(on.deps.secrets, account).slice('whsec_'.length), 'base64')
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+    assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+    const message = JSON.parse(body)
+    assert.equal(message.type, 'job.completed')
+    assert.equal(message.data.id, id)
+    assert.match(message.data.outputResult[0].url[0], /^https:/)
+  }
+})
+
+test('a webhook never reaches a private address', async () => {
+  const inner = await startReceiver()
+  const account = await on.account(GRANTED)
+  const id = await on.create(account, { prompt: 'a reef', callback_url: inner.url })
+  await on.ended()
+  assert.equal((await on.row(id)).status, 'COMPLETED')
+  assert.equal(inner.got.length, 0)
+  await inner.close()
+})

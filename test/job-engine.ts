@@ -1,0 +1,202 @@
+// The job engine without the web in front of it: for tests and for measurements of the engine alone.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { admit } from '../src/admission/admit.ts'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { openCatalog } from '../src/catalog/store.ts'
+import { readDefaultCatalog } from '../src/compose.ts'
+import { createChanges } from '../src/database/changes.ts'
+import { type Database, openDatabase } from '../src/database/database.ts'
+import { videoAsk } from '../src/http/video.ts'
+import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
+import type { ResultStore } from '../src/jobs/result.ts'
+import { newJobId, storeRequest } from '../src/jobs/stored-request.ts'
+import type { JobTiming } from '../src/jobs/timing.ts'
+import { readJson } from '../src/kernel/json.ts'
+import { type Log, silentLog } from '../src/kernel/log.ts'
+import { createSecrets } from '../src/kernel/secret.ts'
+import { newId, realWorld } from '../src/kernel/world.ts'
+import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
+import { createVendors } from '../src/routing/vendor.ts'
+import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
+import { createGuardedFetch } from '../src/upstream/guard.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { FAST } from './job-pace.ts'
+
+export interface TestEngine {
+  readonly fresh: FreshDatabase
+  readonly database: Database
+  readonly ledger: Ledger
+  readonly engine: JobEngine
+  readonly sandbox: Sandbox
+  readonly results: Map<string, Buffer>
+  readonly deps: EngineOptions
+  account(credits?: bigint): Promise<string>
+  create(account: string, body: Record<string, unknown>): Promise<string>
+  /** Resolves when no job is open any more. */
+  ended(forMs?: number): Promise<void>
+  row(id: string): Promise<Record<string, unknown>>
+  balance(account: string): Promise<{ posted: bigint; held: bigint }>
+  close(): Promise<void>
+}
+
+export async function startTestEngine(
+  options: {
+    timing?: Partial<JobTiming>
+    speed?: number
+    log?: Log
+    /** Several engines on one database and one vendor. */
+    beside?: TestEngine
+    catalog?: (document: CatalogInput) => void
+    /** Private addresses that webhooks may go to. */
+    allow?: string[]
+  } = {},
+): Promise<TestEngine> {
+  const { beside, log = silentLog } = options
+  const world = realWorld
+  const fresh = beside?.fresh ?? (await freshDatabase())
+  const sandbox = beside?.sandbox ?? (await startSandbox({ world, speed: options.speed ?? 1000 }))
+  const database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
+  const changes = createChanges(database, world)
+  const initial = (await readDefaultCatalog()) as CatalogInput
+  options.catalog?.(initial)
+  const catalog = await openCatalog({ database, changes, initial })
+  const ledger = createLedger({ database, world, processId: newId(world) })
+  const upstream = createUpstream({ world })
+  const results = beside?.results ?? new Map<string, Buffer>()
+  const store: ResultStore = {
+    async copy(url, { trusted }) {
+      const host = new URL(trusted).host
+      const pieces: Buffer[] = []
+      await createGuardedFetch({ world, allow: [host] }).download(
+        url,
+        (chunk) => {
+          pieces.push(Buffer.from(chunk))
+          return undefined
+        },
+        { bytesMax: 100_000_000, signal: new AbortController().signal },
+      )
+      const id = newId(world)
+      results.set(id, Buffer.concat(pieces))
+      return id
+    },
+    url: (id) => `https://files.example/${id}`,
+  }
+  const deps: EngineOptions = {
+    database,
+    connection: fresh.connection,
+    ledger,
+    catalog,
+    upstream,
+    // Faults on purpose would open the breaker, and the others would wait for it.
+    vendors: { ...createVendors(world), available: () => true },
+    routes: { world, sandboxUrl: () => sandbox.url, credential: () => undefined },
+    results: store,
+    guard: createGuardedFetch({ world, allow: options.allow ?? [] }),
+    secrets: createSecrets('a secret for tests, of more than thirty-two bytes'),
+    world,
+    log,
+    timing: { ...FAST, ...options.timing },
+  }
+  const engine = await startJobs(deps)
+
+  return {
+    fresh,
+    database,
+    ledger,
+    engine,
+    sandbox,
+    results,
+    deps,
+    async account(credits = 1_000_000_000n) {
+      const id = `acc_${newId(world)}`
+      await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'test'])
+      if (credits > 0n) await ledger.grant({ account: id, amount: credits, note: 'test', actor: 'test' })
+      return id
+    },
+    async create(account, body) {
+      const principal = {
+        accountId: account,
+        keyId: 'key_test',
+        models: null,
+        expiresAtMs: Number.POSITIVE_INFINITY,
+        addresses: null,
+      }
+      const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
+      const { video, ask, model } = videoAsk(json, catalog.current, principal)
+      const id = newJobId(world)
+      const { text } = storeRequest(video, world)
+      await admit(
+        {
+          requestId: `req_${newId(world)}`,
+          principal,
+          ask,
+          catalog: catalog.current,
+          product: model,
+          job: {
+            id,
+            input: JSON.stringify(video.input),
+            request: text,
+            ...(video.callbackUrl ? { callback: video.callbackUrl } : {}),
+          },
+        },
+        ledger,
+      )
+      engine.created(id)
+      return id
+    },
+    async ended(forMs = 20_000) {
+      for (let waited = 0; ; waited += 20) {
+        const [row] = await database.query<{ open: bigint }>({ text: 'select count(*) as open from job where open' })
+        if (row!.open === 0n) return
+        if (waited > forMs) throw new Error(`${row!.open} jobs are still open`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    },
+    row: async (id) => (await database.query({ text: 'select * from job where id = $1' }, [id]))[0]!,
+    async balance(account) {
+      const [row] = await database.query<{ posted: bigint; held: bigint }>(
+        { text: 'select posted, held from account where id = $1' },
+        [account],
+      )
+      return row!
+    },
+    async close() {
+      await engine.stop(2_000)
+      await ledger.idle()
+      await upstream.close()
+      await database.close()
+      if (beside) return
+      await sandbox.close()
+      await fresh.drop()
+    },
+  }
+}
+
+/** A receiver of webhooks, and what it got. */
+export async function startReceiver(answer: (count: number) => number = () => 204) {
+  const got: Array<{ headers: Record<string, string>; body: string }> = []
+  const waiting: Array<() => void> = []
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = []
+    request.on('data', (piece: Buffer) => pieces.push(piece))
+    request.on('end', () => {
+      got.push({ headers: request.headers as Record<string, string>, body: Buffer.concat(pieces).toString('utf8') })
+      response.writeHead(answer(got.length)).end()
+      for (const wake of waiting.splice(0)) wake()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    host: `127.0.0.1:${port}`,
+    got,
+    async until(count: number) {
+      while (got.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}

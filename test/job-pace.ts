@@ -1,0 +1,18 @@
+import type { JobTiming } from '../src/jobs/timing.ts'
+
+/** A job's life in a moment, but in the same order. */
+export const FAST: Partial<JobTiming> = {
+  pollMsMin: 30,
+  pollMsMax: 60,
+  fetchEveryMs: 50,
+  leaseMs: 3_000,
+  sweepEveryMs: 500,
+  neglectedMs: 1_000,
+  retryMs: 20,
+  submitForMs: 2_000,
+  searchForMs: 300,
+  watchEveryMs: 100,
+  watchForMs: 3_000,
+  webhookRetrySeconds: 1,
+  eventsEveryMs: 20,
+}
