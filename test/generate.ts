@@ -13,6 +13,7 @@ import { startEmbedded } from '../src/database/embedded.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { commandLinePage } from './pages/command-line.ts'
 import { configurationPage, settingsTable } from './pages/configuration.ts'
+import { decisionsPage } from './pages/decisions.ts'
 import { endpointsPage, endpointTable } from './pages/endpoints.ts'
 import { errorsPage } from './pages/errors.ts'
 import { between } from './pages/markdown.ts'
@@ -28,6 +29,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
   if (!catalog.ok) throw new Error(`The shipped catalogue is not valid: ${catalog.problems.join('; ')}`)
   return new Map([
     ['README.md', await readme()],
+    ['docs/decisions/README.md', decisionsPage(join(ROOT, 'docs/decisions'))],
     ['docs/reference/endpoints.md', endpointsPage()],
     ['docs/reference/analytics.md', analyticsReference(ANALYTICS)],
     ['docs/reference/social.md', socialReference(SOCIAL)],

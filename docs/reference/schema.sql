@@ -674,6 +674,25 @@ begin
   return jsonb_build_object('settles', to_jsonb(settled_out), 'reserves', to_jsonb(reserved_out));
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text)
+ RETURNS TABLE(posted bigint, held bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  moved bigint;
+begin
+  select a.posted, a.held into posted, held from account a where a.id = ledger_grant.account for update;
+  if not found then
+    return;
+  end if;
+  moved := greatest(amount, held - posted);
+  posted := posted + moved;
+  update account a set posted = ledger_grant.posted where a.id = ledger_grant.account;
+  insert into transfer (id, account_id, kind, amount, note, actor)
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor);
+  return next;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.limited_now(l limited, now_second bigint, today date)
  RETURNS limited
  LANGUAGE plpgsql
