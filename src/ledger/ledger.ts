@@ -222,20 +222,7 @@ const HEARTBEAT = statement(
 )
 const EXPIRE = statement('expire', `select ledger_expire(make_interval(secs => $1), 1000) as gone`)
 
-// A negative amount takes back what is available, and no more.
-const GRANT = statement(
-  'grant',
-  `with before as (
-     select id, greatest($3::bigint, -(posted - held)) as moved from account where id = $2 for update
-   ), changed as (
-     update account a set posted = a.posted + b.moved from before b where a.id = b.id
-     returning a.posted, a.held, b.moved
-   ), written as (
-     insert into transfer (id, account_id, kind, amount, note, actor)
-     select $1, $2, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), $4, $5 from changed
-   )
-   select posted, held from changed`,
-)
+const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')
 
 function releaseOf(reservation: Reservation): Resolution {
   return {
