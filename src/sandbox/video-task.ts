@@ -67,6 +67,7 @@ export function taskObject(task: VideoTask, nowMs: number, baseUrl: string): Jso
     service_tier: 'default',
     execution_expires_after: body.execution_expires_after ?? 172_800,
     generate_audio: body.generate_audio ?? true,
+    ...(body.safety_identifier === undefined ? {} : { safety_identifier: body.safety_identifier }),
     draft: false,
   }
 }

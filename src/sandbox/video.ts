@@ -151,15 +151,11 @@ function listTasks(ctx: RoomContext, tasks: Map<string, VideoTask>): void {
   const ids = query.getAll('filter.task_ids').flatMap((value) => value.split(','))
   const status = query.get('filter.status')
   const model = query.get('filter.model')
-  const owner = ownerOf(ctx)
-  const found = [...tasks.values()].filter(
-    (task) =>
-      task.owner === owner &&
-      !task.deleted &&
-      (ids.length === 0 || ids.includes(task.id)) &&
-      (status === null || statusOf(task, nowMs) === status) &&
-      (model === null || task.model === model),
-  )
+  const named = ids.length === 0 ? [...tasks.keys()] : ids
+  const found = named
+    .map((id) => findTask(ctx, tasks, id))
+    .filter((task) => task !== undefined)
+    .filter((task) => (status === null || statusOf(task, nowMs) === status) && (model === null || task.model === model))
   const size = Math.min(500, Math.max(1, Number(query.get('page_size')) || 10))
   const page = Math.max(1, Number(query.get('page_num')) || 1)
   // The newest first.
