@@ -174,7 +174,7 @@ export const api = {
   catalog: (signal?: AbortSignal) => get<wire.Catalog>('/catalog', undefined, signal),
   checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),
   applyCatalog: (document: unknown, note: string) =>
-    put<{ version: number; changes: wire.CatalogChange[] }>('/catalog', note ? { document, note } : { document }),
+    put<{ version: number; changes: string[] }>('/catalog', note ? { document, note } : { document }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<{ version: number }>('/catalog/rollback', { version }),

@@ -32,6 +32,14 @@ export function formatCredits(amount: bigint | string, decimals?: number): strin
   return `${micro < 0n ? '−' : ''}${whole}${shown ? `.${shown}` : ''}`
 }
 
+/** For estimates: four decimals at most, and none that say nothing. */
+export function briefCredits(amount: bigint | string): string {
+  const shown = formatCredits(amount, 4)
+  return shown.includes('.') ? shown.replace(/\.?0+$/, '') : shown
+}
+
+export const creditWord = (shown: string) => (shown === '1' ? 'credit' : 'credits')
+
 export function creditsAsNumber(amount: string): number {
   return Number(amount)
 }

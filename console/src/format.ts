@@ -3,9 +3,9 @@
 const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 const dayMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const dayOnly = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const monthYear = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric' })
 const hourMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const precise = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
@@ -13,8 +13,14 @@ const precise = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
 const valid = (iso: string) => !Number.isNaN(Date.parse(iso))
 
 export const formatTime = (iso: string) => (valid(iso) ? dateTime.format(new Date(iso)) : iso)
+/** In a list: without the year while it is the present one. */
+export const formatMoment = (iso: string) =>
+  valid(iso) && new Date(iso).getFullYear() === new Date().getFullYear()
+    ? `${dayMonth.format(new Date(iso))}, ${clock.format(new Date(iso))}`
+    : formatTime(iso)
 export const formatDay = (iso: string) => (valid(iso) ? dayOnly.format(new Date(iso)) : iso)
 export const formatDayShort = (iso: string) => (valid(iso) ? dayMonth.format(new Date(iso)) : iso)
+export const formatMonth = (iso: string) => (valid(iso) ? monthYear.format(new Date(iso)) : iso)
 export const formatHour = (iso: string) => (valid(iso) ? hourMinute.format(new Date(iso)) : iso)
 export const formatClock = (iso: string) => (valid(iso) ? clock.format(new Date(iso)) : iso)
 export const formatCompact = (value: number) => compact.format(value)
@@ -22,21 +28,28 @@ export const formatWhole = (value: number) => whole.format(value)
 /** For values whose size nobody knows beforehand: 0.0342, 12.5, 1,234, 45.2M. */
 export const formatAny = (value: number) => (Math.abs(value) >= 10_000 ? compact.format(value) : precise.format(value))
 
+/** "3 min ago", "in 2 days"; a date when that is clearer. */
 export function formatAgo(iso: string, nowMs: number): string {
   const seconds = (Date.parse(iso) - nowMs) / 1000
   if (Number.isNaN(seconds)) return iso
   const size = Math.abs(seconds)
-  if (size < 45) return seconds > 0 ? 'in a moment' : 'just now'
-  if (size < 45 * 60) return relative.format(Math.round(seconds / 60), 'minute')
-  if (size < 22 * 3600) return relative.format(Math.round(seconds / 3600), 'hour')
-  if (size < 26 * 86_400) return relative.format(Math.round(seconds / 86_400), 'day')
-  return dayOnly.format(new Date(iso))
+  // Two clocks are never quite the same: a moment ahead is now, too.
+  if (size < 45) return 'just now'
+  if (size >= 26 * 86_400) return dayOnly.format(new Date(iso))
+  const [amount, unit] =
+    size < 45 * 60
+      ? [Math.round(size / 60), 'min']
+      : size < 22 * 3600
+        ? [Math.round(size / 3600), 'h']
+        : [Math.round(size / 86_400), Math.round(size / 86_400) === 1 ? 'day' : 'days']
+  return seconds > 0 ? `in ${amount} ${unit}` : `${amount} ${unit} ago`
 }
 
 export function formatMs(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'
   if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+  // Number drops the zeros that an exact second would carry.
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(ms < 10_000 ? 2 : 1))} s`
   return formatDuration(ms / 1000)
 }
 

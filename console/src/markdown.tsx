@@ -1,7 +1,7 @@
 // The little of Markdown that models use in answers, turned into React nodes. The text is hostile: nothing in it is ever
 // parsed as HTML, and only http(s) links become links.
 import { Fragment, type ReactNode } from 'react'
-import { CopyButton } from './ui/code.tsx'
+import { Code } from './ui/code.tsx'
 
 type Block =
   | { kind: 'code'; language: string; text: string }
@@ -89,16 +89,7 @@ export function blocksOf(text: string): Block[] {
 function renderBlock(block: Block): ReactNode {
   switch (block.kind) {
     case 'code':
-      return (
-        <div className="code">
-          <pre tabIndex={0} role="region" aria-label={block.language ? `${block.language} code` : 'Code'}>
-            {block.text}
-          </pre>
-          <div className="code-copy">
-            <CopyButton text={block.text} />
-          </div>
-        </div>
-      )
+      return <Code label={block.language || 'Code'} text={block.text} />
     case 'heading':
       // An answer's headings stand below the page's own, whatever level the model chose.
       return block.level <= 2 ? <h3>{inline(block.text)}</h3> : <h4>{inline(block.text)}</h4>

@@ -52,17 +52,40 @@ export function guessTokens(text: string): number {
   return Math.ceil(text.length / 4)
 }
 
-/** "2.5 in · 10 out /M", "0.04 /image", "1 /call": short enough for a table cell. */
+export interface PriceWords {
+  amount: string
+  per: string
+}
+
+/** The first tier, in two short pieces: "250 in · 1,500 out" and "per million tokens". */
+export function priceWords(pricing: Pricing | null): PriceWords {
+  const tier = pricing?.tiers.at(-1)
+  if (!pricing || !tier) return { amount: 'No price', per: '' }
+  const from = pricing.tiers.length > 1 ? 'from ' : ''
+  // Tiers stand in the order in which they are tried, so the cheapest may be anywhere.
+  const least = (unit: PriceUnit) => {
+    const rates = pricing.tiers.flatMap((one) => (one[unit] === undefined ? [] : [parseCredits(one[unit]) ?? 0n]))
+    return rates.sort((one, other) => (one < other ? -1 : 1))[0]
+  }
+  const input = least('input')
+  const output = least('output')
+  if (input !== undefined && output !== undefined)
+    return { amount: `${from}${formatCredits(input)} in · ${formatCredits(output)} out`, per: 'per million tokens' }
+  for (const unit of ['image', 'second', 'call', 'row'] as const) {
+    const rate = least(unit)
+    if (rate !== undefined) return { amount: `${from}${formatCredits(rate)}`, per: `per ${unit}${more(unit)}` }
+  }
+  return { amount: `${from}${formatCredits(output ?? 0n)}`, per: 'per million output tokens' }
+
+  function more(unit: PriceUnit): string {
+    const row = unit === 'call' ? least('row') : undefined
+    return row === undefined ? '' : `, ${formatCredits(row)} per row`
+  }
+}
+
 export function priceSummary(pricing: Pricing | null): string {
-  const tier = pricing?.tiers[0]
-  if (!pricing || !tier) return 'No price'
-  const parts: string[] = []
-  if (tier.input !== undefined && tier.output !== undefined)
-    parts.push(`${formatCredits(tier.input)} in · ${formatCredits(tier.output)} out per M tokens`)
-  else if (tier.output !== undefined) parts.push(`${formatCredits(tier.output)} per M output tokens`)
-  for (const unit of ['image', 'second', 'call', 'row'] as const)
-    if (tier[unit] !== undefined) parts.push(`${formatCredits(tier[unit])} per ${unit}`)
-  return `${pricing.tiers.length > 1 ? 'from ' : ''}${parts.join(' + ')}`
+  const { amount, per } = priceWords(pricing)
+  return `${amount} ${per}`.trim()
 }
 
 export function describeTier(tier: PriceTier): string {

@@ -50,10 +50,13 @@ export function Shell({ children }: { children: ReactNode }) {
         Skip to content
       </a>
       <aside className="side" aria-label="Sidebar">
+        <Link to="/" className="brand">
+          <Mark /> Tollgate
+        </Link>
         {navigation}
       </aside>
       <header className="top">
-        <Link to="/" aria-label="Tollgate, start">
+        <Link to="/" className="top-mark" aria-label="Tollgate, start">
           <Mark size={28} />
         </Link>
         <button type="button" className="top-account" onClick={choose} disabled={!account.mayPick}>
@@ -118,9 +121,6 @@ function SideNav({
     )
   return (
     <>
-      <Link to="/" className="brand">
-        <Mark /> Tollgate
-      </Link>
       <div className="side-scroll">
         {onPick ? (
           <button type="button" className="switcher" onClick={onPick}>
@@ -142,13 +142,15 @@ function SideNav({
             <span className="who-role">{user.role === 'operator' ? 'Operator' : 'Profile'}</span>
           </span>
         </Link>
-        <a href="/docs" className="nav-link">
-          <Icon name="docs" /> API reference
-        </a>
-        <button type="button" className="nav-link nav-button" onClick={() => void signOut()}>
-          <Icon name="leave" /> Sign out
-        </button>
-        <ThemeSwitch theme={theme} />
+        <div className="side-tools">
+          <ThemeSwitch theme={theme} />
+          <span>
+            <a href="/docs" className="icon-button" aria-label="API reference" title="API reference">
+              <Icon name="docs" />
+            </a>
+            <IconButton icon="leave" label="Sign out" onClick={() => void signOut()} />
+          </span>
+        </div>
       </div>
     </>
   )
@@ -165,18 +167,16 @@ export function ThemeSwitch({ theme }: { theme: Theme }) {
     ),
   })
   return (
-    <div className="theme-switch">
-      <Segments
-        label="Theme"
-        value={theme}
-        options={[
-          option('auto', 'auto', 'Like the system'),
-          option('light', 'sun', 'Light'),
-          option('dark', 'moon', 'Dark'),
-        ]}
-        onPick={setTheme}
-      />
-    </div>
+    <Segments
+      label="Theme"
+      value={theme}
+      options={[
+        option('auto', 'auto', 'Like the system'),
+        option('light', 'sun', 'Light'),
+        option('dark', 'moon', 'Dark'),
+      ]}
+      onPick={setTheme}
+    />
   )
 }
 

@@ -106,7 +106,7 @@ export interface UsageRow {
   at: string
   product: string
   door: string | null
-  keyId: string | null
+  keyId: string
   keyName: string | null
   outcome: Outcome
   status: number | null
@@ -118,13 +118,13 @@ export interface UsageRow {
   stream: boolean
   durationMs: number | null
   firstByteMs: number | null
-  route: string | number | null
+  route: number | null
   job: string | null
 }
 
 export interface UsageDetail extends UsageRow {
   lines: { unit: string; quantity: number; rate: Credits; per: number; amount: Credits }[]
-  catalogVersion: number | string
+  catalogVersion: number
 }
 
 export interface LedgerRow {
@@ -190,17 +190,22 @@ export interface PublicModel {
   path?: string
 }
 
+export type ParamKind = 'text' | 'domain' | 'boolean' | 'integer' | 'choice' | 'list' | 'date' | 'latest' | 'json-array'
+
+/** A parameter of a data endpoint, as the catalogue describes it. */
 export interface Param {
   name: string
-  in?: 'query' | 'path'
-  type?: string
-  required?: boolean
-  description?: string
-  values?: readonly string[]
-  default?: string | number | boolean | null
+  kind: ParamKind
+  in?: 'path'
+  required?: true
+  description: string
+  example?: string
+  default?: string
+  allowed?: readonly string[]
   min?: number
   max?: number
-  example?: string
+  /** What a text must look like, in words. */
+  form?: string
 }
 
 export interface PublicEndpoint {
@@ -208,7 +213,7 @@ export interface PublicEndpoint {
   method: 'GET' | 'POST'
   path: string
   title: string
-  description?: string
+  description: string
   params: Param[]
   pricing: Pricing | null
 }
@@ -231,12 +236,12 @@ export interface CatalogModel {
 export interface CatalogDocument {
   vendors: Record<string, unknown>
   models: Record<string, CatalogModel>
-  endpoints: Record<string, { enabled?: boolean; pricing: Pricing; [other: string]: unknown }>
+  endpoints: Record<string, Pick<CatalogModel, 'enabled' | 'pricing' | 'routes'>>
 }
 
 export interface CatalogVersion {
   version: number
-  appliedAt: string
+  appliedAt: string | null
   actor: string | null
   note: string | null
 }
@@ -245,11 +250,9 @@ export interface Catalog extends CatalogVersion {
   document: CatalogDocument
 }
 
-export type CatalogChange = string | { path: string; before?: unknown; after?: unknown }
-
 export interface CatalogCheck {
   problems: string[]
-  changes: CatalogChange[]
+  changes: string[]
 }
 
 export interface Vendor {
@@ -277,7 +280,7 @@ export interface VendorTest {
 export interface LedgerCheck {
   ok: boolean
   checked: Record<string, number>
-  problems: unknown[]
+  problems: string[]
 }
 
 export interface AuditRow {
@@ -309,9 +312,9 @@ export interface System {
   version: string
   runtime: string
   store: { kind: string; version: string; sizeBytes: number }
-  migrations: { applied: number | string; latest: number | string }
+  migrations: { applied: number; latest: number }
   processes: { id: string; startedAt: string; heartbeatAt: string }[]
   queue: { active: number; created: number; failed: number }
-  catalogVersion: number | string
+  catalogVersion: number
   uptimeSeconds: number
 }

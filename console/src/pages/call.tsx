@@ -1,5 +1,5 @@
 import { api } from '../api.ts'
-import { formatCredits, sumCredits } from '../credits.ts'
+import { briefCredits, formatCredits, sumCredits } from '../credits.ts'
 import { formatMs, formatWhole } from '../format.ts'
 import { UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
@@ -33,7 +33,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
     <>
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
-        <Stat label="Held meanwhile" value={<Amount value={call.held} decimals={4} />} note="the worst case" />
+        <Stat label="Held meanwhile" value={briefCredits(call.held)} note="the worst case" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
         <Stat label="First byte" value={formatMs(call.firstByteMs)} note={call.stream ? 'streamed' : 'not streamed'} />
       </Stats>

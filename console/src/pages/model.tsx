@@ -11,7 +11,7 @@ import { Badge, Card, Facts, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import type { Door, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
+import type { Door, Param, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
 import { TYPE_NAMES } from './models.tsx'
 import { LANGUAGE_NAMES, LANGUAGES, PATHS, type Subject, snippet } from './snippet.ts'
 
@@ -131,7 +131,7 @@ function ModelBody({ model }: { model: PublicModel }) {
 function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
   return (
     <>
-      {endpoint.description ? <p className="lead">{endpoint.description}</p> : null}
+      <p className="lead">{endpoint.description}</p>
       <PriceCard pricing={endpoint.pricing} />
       <Card flush title="Parameters" lead={<code>{`${endpoint.method} ${endpoint.path}`}</code>}>
         <Table
@@ -148,15 +148,8 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
                 </>
               ),
             },
-            { head: 'Default', cell: (param) => (param.default == null ? '–' : <code>{String(param.default)}</code>) },
-            {
-              head: 'Takes',
-              cell: (param) => (
-                <span>
-                  {param.values?.length ? param.values.join(', ') : (param.description ?? param.type ?? 'text')}
-                </span>
-              ),
-            },
+            { head: 'Default', cell: (param) => (param.default === undefined ? '–' : <code>{param.default}</code>) },
+            { head: 'Takes', cell: (param) => <span>{takes(param)}</span> },
           ]}
         />
       </Card>
@@ -165,6 +158,14 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
       </Card>
     </>
   )
+}
+
+function takes(param: Param): string {
+  const allowed = param.allowed?.join(', ')
+  if (allowed)
+    return allowed.length > 160 ? `${param.description} One or more of ${param.allowed?.length} names.` : allowed
+  if (param.min !== undefined) return param.max === undefined ? `${param.min} or more` : `${param.min} to ${param.max}`
+  return param.form ?? param.description
 }
 
 export function SnippetTabs({ subject }: { subject: Subject }) {

@@ -1,7 +1,7 @@
 import { useDeferredValue, useState } from 'react'
 import { api } from '../api.ts'
 import { formatCompact } from '../format.ts'
-import { priceSummary } from '../pricing.ts'
+import { priceWords } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, usePlace } from '../router.tsx'
 import { Segments } from '../ui/field.tsx'
@@ -102,7 +102,7 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
           ),
         },
         { head: 'Type', cell: (offer) => <Badge>{TYPE_NAMES[offer.type] ?? offer.type}</Badge>, tight: true },
-        { head: 'Price', cell: (offer) => priceSummary(offer.pricing) },
+        { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {
           head: 'Size',
           cell: (offer) => offer.detail || <span className="muted">–</span>,
@@ -125,6 +125,16 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
   )
 }
 
+export function Price({ pricing }: { pricing: Pricing | null }) {
+  const { amount, per } = priceWords(pricing)
+  return (
+    <>
+      {amount}
+      <span className="cell-sub">{per}</span>
+    </>
+  )
+}
+
 function offersOf(catalog: PublicCatalog): Offer[] {
   const models = catalog.models
     .filter((model) => model.type !== 'data')
@@ -134,7 +144,8 @@ function offersOf(catalog: PublicCatalog): Offer[] {
       type: model.type,
       pricing: model.pricing,
       detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} context` : '',
-      marks: model.capabilities ?? [],
+      // What every model of its kind can do tells nothing.
+      marks: (model.capabilities ?? []).filter((name) => !/^(text|streaming|generation|text-to-video)$/.test(name)),
     }))
   const endpoints = catalog.endpoints.map((endpoint) => ({
     uid: endpoint.id,

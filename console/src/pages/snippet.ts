@@ -42,7 +42,7 @@ function curlPost(path: string, body: unknown): string {
     `curl ${origin()}${path} \\`,
     '  -H "Authorization: Bearer $TOLLGATE_KEY" \\',
     '  -H "Content-Type: application/json" \\',
-    `  -d '${JSON.stringify(body, null, 2).replaceAll("'", "'\\''")}'`,
+    `  -d '${JSON.stringify(body, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
   ].join('\n')
 }
 
@@ -166,33 +166,19 @@ function dataSnippet(language: Language, endpoint: PublicEndpoint, values?: Reco
 export function endpointUrl(endpoint: PublicEndpoint, values: Record<string, string>): string {
   let path = endpoint.path
   const query = new URLSearchParams()
-  for (const param of endpoint.params) {
-    const value = values[param.name] ?? ''
-    const inPath = path
-      .replace(`{${param.name}}`, encodeURIComponent(value))
-      .replace(`:${param.name}`, encodeURIComponent(value))
-    if (inPath !== path) path = inPath
-    else if (value !== '') query.append(param.name, value)
+  for (const { name } of endpoint.params) {
+    const value = values[name] ?? ''
+    if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(value))
+    else if (value !== '') query.append(name, value)
   }
   const search = query.toString()
   return `${path}${search ? `?${search}` : ''}`
 }
 
 export function exampleValues(endpoint: PublicEndpoint): Record<string, string> {
-  const values: Record<string, string> = {}
-  for (const param of endpoint.params)
-    if (param.required) values[param.name] = param.example ?? guessExample(param.name)
-  return values
-}
-
-function guessExample(name: string): string {
-  if (/^keys?$/i.test(name)) return 'example.com'
-  if (name === 'username') return 'example'
-  if (name === 'keyword') return 'running shoes'
-  if (name === 'id') return '1'
-  if (/from$/i.test(name)) return '2026-10-01'
-  if (/to$/i.test(name)) return '2026-10-31'
-  return ''
+  return Object.fromEntries(
+    endpoint.params.filter((param) => param.required).map((param) => [param.name, param.example ?? '']),
+  )
 }
 
 function namedArguments(body: Body): string[] {

@@ -4,7 +4,7 @@ import { formatCredits, parseCredits } from '../credits.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
-import { Amount, Badge, Card, Page, Stat, Stats, type Tone, When } from '../ui/page.tsx'
+import { Amount, Badge, Card, Name, Page, Stat, Stats, type Tone, When } from '../ui/page.tsx'
 import { Empty, Loaded, More, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { LedgerRow } from '../wire.ts'
@@ -75,7 +75,11 @@ export function LedgerPanel({ account }: { account: string }) {
                   cell: (row) => (
                     <>
                       <Badge tone={KINDS[row.kind]?.tone ?? 'calm'}>{KINDS[row.kind]?.label ?? row.kind}</Badge>
-                      {row.note || row.product ? <span className="cell-sub">{row.note || row.product}</span> : null}
+                      {row.note || row.product ? (
+                        <span className="cell-sub">
+                          <Name text={row.note || row.product || ''} />
+                        </span>
+                      ) : null}
                     </>
                   ),
                 },

@@ -6,7 +6,7 @@ import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, usePlace } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
-import { Amount, Badge, Card, Page, When } from '../ui/page.tsx'
+import { Amount, Badge, Card, Name, Page, When } from '../ui/page.tsx'
 import { Empty, Loaded, More } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
@@ -37,7 +37,7 @@ export function UsagePanel({ account }: { account: string }) {
   const [saving, setSaving] = useState(false)
   return (
     <>
-      <div className="row-spread">
+      <div className="filters">
         <UsageFilters account={account} chosen={chosen} />
         <Button
           icon="download"
@@ -89,7 +89,7 @@ function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilte
   // What the address names stays selectable, also when the list does not have it.
   if (chosen.product && !products.includes(chosen.product)) products.unshift(chosen.product)
   return (
-    <div className="filters">
+    <>
       <TextField
         label="From"
         type="date"
@@ -124,7 +124,7 @@ function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilte
         <option value="released">Not charged</option>
         <option value="expired">Expired</option>
       </SelectField>
-    </div>
+    </>
   )
 }
 
@@ -142,7 +142,7 @@ export function UsageTable({ account, rows }: { account: string; rows: readonly 
           main: true,
           cell: (row) => (
             <Link to={to(row)} className="cell-link">
-              {row.product}
+              <Name text={row.product} />
             </Link>
           ),
         },

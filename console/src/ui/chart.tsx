@@ -22,7 +22,8 @@ interface ChartProps {
   height?: number
 }
 
-const LEFT = 46
+/** Room for an axis label of so many characters. */
+const CHARACTER = 7
 const RIGHT = 6
 const TOP = 8
 const BOTTOM = 22
@@ -46,15 +47,16 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
   const tops = kind === 'bars' ? sums : series.flatMap((one) => one.values.map((value) => value ?? 0))
   const ticks = niceTicks(Math.max(0, ...tops), 4)
   const ceiling = ticks.at(-1) ?? 1
-  const plotWidth = width - LEFT - RIGHT
+  const left = 12 + CHARACTER * Math.max(...ticks.map((tick) => format(tick).length))
+  const plotWidth = width - left - RIGHT
   const plotHeight = height - TOP - BOTTOM
   const slot = plotWidth / Math.max(1, count)
-  const x = (index: number) => LEFT + slot * (index + 0.5)
+  const x = (index: number) => left + slot * (index + 0.5)
   const y = (value: number) => TOP + plotHeight * (1 - value / ceiling)
 
   const point = (event: PointerEvent<SVGSVGElement>) => {
-    const left = event.currentTarget.getBoundingClientRect().left
-    const index = Math.floor((event.clientX - left - LEFT) / slot)
+    const offset = event.clientX - event.currentTarget.getBoundingClientRect().left
+    const index = Math.floor((offset - left) / slot)
     setCursor(index >= 0 && index < count ? index : undefined)
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -113,8 +115,8 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
         >
           {ticks.map((tick) => (
             <g key={tick}>
-              <line className="chart-grid" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-              <text className="chart-text" x={LEFT - 8} y={y(tick) + 4} textAnchor="end">
+              <line className="chart-grid" x1={left} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+              <text className="chart-text" x={left - 8} y={y(tick) + 4} textAnchor="end">
                 {format(tick)}
               </text>
             </g>
@@ -205,10 +207,8 @@ export function BarList({
       {rows.map((row) => (
         <li key={row.name}>
           <span className="bars-name">{row.name}</span>
-          <span className="bars-value">
-            {row.shown}
-            {row.note ? <span className="muted"> {row.note}</span> : null}
-          </span>
+          <span className="bars-value">{row.shown}</span>
+          {row.note ? <span className="bars-note">{row.note}</span> : null}
           <span className="bars-track" aria-hidden="true">
             <span style={{ width: `${top > 0 ? Math.max(0.5, (Math.abs(row.value) / top) * 100) : 0}%` }} />
           </span>

@@ -33,12 +33,13 @@ export function CopyButton({ text, label = 'Copy', small = true }: { text: strin
 export function Code({ text, label, wrap }: { text: string; label: string; wrap?: boolean }) {
   return (
     <div className="code">
+      <div className="code-head">
+        <span>{label}</span>
+        <CopyButton text={text} />
+      </div>
       <pre className={wrap ? 'code-wrap' : undefined} tabIndex={0} aria-label={label} role="region">
         {text}
       </pre>
-      <div className="code-copy">
-        <CopyButton text={text} />
-      </div>
     </div>
   )
 }

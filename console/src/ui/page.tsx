@@ -1,7 +1,7 @@
 // The parts that pages are made of.
-import { type ReactNode, useEffect, useId, useSyncExternalStore } from 'react'
+import { Fragment, type ReactNode, useEffect, useId, useSyncExternalStore } from 'react'
 import { formatCredits } from '../credits.ts'
-import { formatAgo, formatTime } from '../format.ts'
+import { formatAgo, formatMoment, formatTime } from '../format.ts'
 import { Link } from '../router.tsx'
 import { Icon } from './icon.tsx'
 
@@ -146,10 +146,25 @@ export function Ago({ at, none = '–' }: { at: string | null | undefined; none?
   )
 }
 
+/** Names such as `siteanalytics/websites/visits` break at their slashes. */
+export function Name({ text }: { text: string }) {
+  const parts = text.split('/')
+  return parts.map((part, index) => (
+    <Fragment key={index}>
+      {part}
+      {index < parts.length - 1 ? (
+        <>
+          /<wbr />
+        </>
+      ) : null}
+    </Fragment>
+  ))
+}
+
 export function When({ at }: { at: string }) {
   return (
-    <time dateTime={at} className="when">
-      {formatTime(at)}
+    <time dateTime={at} className="when" title={formatTime(at)}>
+      {formatMoment(at)}
     </time>
   )
 }

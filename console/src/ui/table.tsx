@@ -60,7 +60,7 @@ export function Table<Row>({
               >
                 {shown.map((column) => (
                   <td key={column.head} role="cell" data-head={column.head} className={cellClass(column)}>
-                    {column.cell(row)}
+                    <div>{column.cell(row)}</div>
                   </td>
                 ))}
               </tr>

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link } from '../router.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -12,8 +12,14 @@ export function RouteTabs({
   tabs: readonly { to: string; name: string; label: string; icon?: IconName }[]
   current: string
 }) {
+  const bar = useRef<HTMLElement>(null)
+  // On a phone the tabs scroll, and the current one must be in sight.
+  useEffect(() => {
+    const tab = bar.current?.querySelector<HTMLElement>('[aria-current]')
+    if (tab && bar.current) bar.current.scrollLeft = tab.offsetLeft - bar.current.offsetLeft - 40
+  }, [current])
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav className="tabs" aria-label={label} ref={bar}>
       {tabs.map((tab) => (
         <Link key={tab.name} to={tab.to} className="tab" aria-current={tab.name === current ? 'page' : undefined}>
           {tab.icon ? <Icon name={tab.icon} size={16} /> : null}

@@ -38,7 +38,7 @@ export function Toasts() {
     () => toasts,
   )
   return (
-    <section className="toasts" aria-live="polite" aria-label="Messages">
+    <section className="toasts" aria-live="polite" aria-label="Notifications">
       {shown.map((entry) => (
         <div key={entry.id} className={entry.bad ? 'toast toast-bad' : 'toast'}>
           <Icon name={entry.bad ? 'warning' : 'check'} size={16} />

@@ -9,7 +9,7 @@ import { Icon } from '../../ui/icon.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Fault } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { Catalog, CatalogChange, CatalogCheck } from '../../wire.ts'
+import type { Catalog, CatalogCheck } from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
 import { diffLines, hunksOf } from './diff.ts'
 import { JsonArea, type JsonAreaHandle } from './json-area.tsx'
@@ -77,6 +77,9 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
             </Button>
           </div>
         </div>
+        {check?.problems.length ? (
+          <Problems problems={check.problems} onShow={(path) => area.current?.show(path)} />
+        ) : null}
         <JsonArea ref={area} label="Catalogue document" text={text} onText={onText} />
         {parsed.ok ? null : (
           <p className="field-fault" role="status">
@@ -84,9 +87,6 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
           </p>
         )}
         {error ? <Fault error={error} /> : null}
-        {check?.problems.length ? (
-          <Problems problems={check.problems} onShow={(path) => area.current?.show(path)} />
-        ) : null}
       </Card>
       {reviewing && check && parsed.ok ? (
         <Review
@@ -148,7 +148,7 @@ function Review({
 }: {
   before: string
   after: string
-  changes: readonly CatalogChange[]
+  changes: readonly string[]
   apply: (note: string) => Promise<void>
   onClose: () => void
 }) {
@@ -172,10 +172,9 @@ function Review({
       <DialogBody>
         {changes.length ? (
           <ul className="change-list">
-            {changes.map((change) => {
-              const words = describeChange(change)
-              return <li key={words}>{words}</li>
-            })}
+            {changes.map((change) => (
+              <li key={change}>{change}</li>
+            ))}
           </ul>
         ) : null}
         <div className="diff" tabIndex={0} role="region" aria-label="Changed lines">
@@ -211,10 +210,4 @@ function Review({
       </DialogFoot>
     </Dialog>
   )
-}
-
-export function describeChange(change: CatalogChange): string {
-  if (typeof change === 'string') return change
-  const show = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
-  return `${change.path}: ${show(change.before)} → ${show(change.after)}`
 }

@@ -1,7 +1,7 @@
 import { type FormEvent, useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
-import { describeTier, PRICE_UNITS, type PriceUnit, priceSummary, UNIT_NAMES } from '../../pricing.ts'
+import { describeTier, PRICE_UNITS, type PriceUnit, UNIT_NAMES } from '../../pricing.ts'
 import { refresh } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
@@ -11,11 +11,23 @@ import { Badge, Card, Note } from '../../ui/page.tsx'
 import { Empty, Fault } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
-import type { Catalog, CatalogModel, PriceTier, Pricing } from '../../wire.ts'
+import type { Catalog, CatalogDocument, CatalogModel, PriceTier, Pricing } from '../../wire.ts'
+import { Price } from '../models.tsx'
 
+/** Models and data endpoints alike: what has a price can be offered. */
 interface Row {
   uid: string
-  model: CatalogModel
+  model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'routes'>
+}
+
+function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
+  return [
+    ...Object.entries(models).map(([uid, model]) => ({ uid, model })),
+    ...Object.entries(endpoints).map(([uid, endpoint]) => ({
+      uid,
+      model: { ...endpoint, name: uid.split('/').slice(1).join(' / '), type: 'data' as const },
+    })),
+  ]
 }
 
 export function catalogChanged(): void {
@@ -27,9 +39,9 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
   const sought = useDeferredValue(text.trim().toLowerCase())
   const [editing, setEditing] = useState<Row>()
   const [busy, setBusy] = useState<string>()
-  const rows = Object.entries(catalog.document.models)
-    .map(([uid, model]) => ({ uid, model }))
-    .filter(({ uid, model }) => `${uid} ${model.name}`.toLowerCase().includes(sought))
+  const rows = rowsOf(catalog.document).filter(({ uid, model }) =>
+    `${uid} ${model.name}`.toLowerCase().includes(sought),
+  )
   const enable = async ({ uid, model }: Row, enabled: boolean) => {
     setBusy(uid)
     try {
@@ -77,10 +89,10 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
               { head: 'Type', cell: (row) => <Badge>{row.model.type}</Badge> },
               {
                 head: 'Routes',
-                cell: (row) => row.model.routes.map((route) => route.vendor).join(', '),
+                cell: (row) => [...new Set(row.model.routes.map((route) => route.vendor))].join(', '),
                 wideOnly: true,
               },
-              { head: 'Price', cell: (row) => priceSummary(row.model.pricing) },
+              { head: 'Price', cell: (row) => <Price pricing={row.model.pricing} />, tight: true },
               {
                 head: 'Offered',
                 cell: (row) => (
@@ -146,9 +158,9 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
             In credits. Calls that are under way keep the old price. Tiers and routes are edited in the whole document.
           </Note>
           {tiers.map((tier, index) => (
-            <fieldset key={describeTier(tier)} className="stack-tight">
+            <fieldset key={describeTier(tier)} className="stack">
               {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
-              <div className="grid-3">
+              <div className="grid-2">
                 {units.map((unit) => (
                   <TextField
                     key={unit}
@@ -185,7 +197,7 @@ const USUAL: Record<CatalogModel['type'], readonly PriceUnit[]> = {
   data: ['call', 'row'],
 }
 
-function unitsOf(model: CatalogModel): PriceUnit[] {
+function unitsOf(model: Row['model']): PriceUnit[] {
   return PRICE_UNITS.filter(
     (unit) => USUAL[model.type].includes(unit) || model.pricing.tiers.some((tier) => tier[unit] !== undefined),
   )

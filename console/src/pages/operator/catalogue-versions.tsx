@@ -35,7 +35,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
                     </>
                   ),
                 },
-                { head: 'Applied', cell: (row) => <When at={row.appliedAt} />, tight: true },
+                { head: 'Applied', cell: (row) => (row.appliedAt ? <When at={row.appliedAt} /> : '–'), tight: true },
                 { head: 'By', cell: (row) => row.actor ?? '–' },
                 { head: 'Note', cell: (row) => row.note || <span className="muted">–</span> },
                 {

@@ -64,14 +64,9 @@ export function LedgerPage() {
             {problems.length ? (
               <Card title="Problems">
                 <ul className="problem-list">
-                  {problems.map((problem) => {
-                    const text = typeof problem === 'string' ? problem : JSON.stringify(problem)
-                    return (
-                      <li key={text}>
-                        <code>{text}</code>
-                      </li>
-                    )
-                  })}
+                  {problems.map((problem) => (
+                    <li key={problem}>{problem}</li>
+                  ))}
                 </ul>
               </Card>
             ) : null}

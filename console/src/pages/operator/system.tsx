@@ -24,7 +24,7 @@ export function SystemPage() {
 }
 
 function SystemBody({ system }: { system: System }) {
-  const current = String(system.migrations.applied) === String(system.migrations.latest)
+  const current = system.migrations.applied === system.migrations.latest
   return (
     <>
       <Stats>

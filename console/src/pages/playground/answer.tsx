@@ -1,12 +1,14 @@
 import { useState } from 'react'
-import { formatAny, formatWhole } from '../../format.ts'
+import { formatAny, formatDayShort, formatMonth, formatWhole } from '../../format.ts'
 import { BarList, Chart } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { barsOfTable, type SeriesShape, shapesOf, type TableShape } from './shape.ts'
+import { SocialView, socialShape } from './social-view.tsx'
 
 export function Answer({ body }: { body: unknown }) {
+  const social = socialShape(body)
   const shapes = shapesOf(body)
   const charted = shapes.tables.flatMap((table) => {
     const bars = barsOfTable(table)
@@ -15,13 +17,14 @@ export function Answer({ body }: { body: unknown }) {
   const hasChart = shapes.series.length + shapes.bars.length + charted.length > 0
   const rows = shapes.tables.reduce((sum, table) => sum + table.rows.length, 0)
   const tabs = [
+    social && { name: 'read', label: 'Read', content: () => <SocialView shape={social} /> },
     hasChart && {
       name: 'chart',
       label: 'Chart',
       content: () => (
         <div className="stack">
-          {shapes.series.map((series) => (
-            <SeriesChart key={series.title} series={series} />
+          {shapes.series.map((series, index) => (
+            <SeriesChart key={`${series.title}${index}`} series={series} />
           ))}
           {shapes.bars.map((bars, index) => (
             <div key={`${bars.title}${index}`} className="stack-tight">
@@ -32,8 +35,8 @@ export function Answer({ body }: { body: unknown }) {
               />
             </div>
           ))}
-          {charted.map(({ table, bars }) => (
-            <TableChart key={table.title} table={table} name={bars.name} numbers={bars.numbers} />
+          {charted.map(({ table, bars }, index) => (
+            <TableChart key={`${table.title}${index}`} table={table} name={bars.name} numbers={bars.numbers} />
           ))}
         </div>
       ),
@@ -43,8 +46,8 @@ export function Answer({ body }: { body: unknown }) {
       label: `Table (${formatWhole(rows)})`,
       content: () => (
         <div className="stack">
-          {shapes.tables.map((table) => (
-            <AnyTable key={table.title} table={table} />
+          {shapes.tables.map((table, index) => (
+            <AnyTable key={`${table.title}${index}`} table={table} />
           ))}
         </div>
       ),
@@ -54,19 +57,20 @@ export function Answer({ body }: { body: unknown }) {
       label: 'JSON',
       content: () => <Code label="Answer as JSON" text={JSON.stringify(body, null, 2)} />,
     },
-  ].filter((tab) => tab !== false)
+  ].filter((tab) => tab !== false && tab !== undefined)
   return <Tabs label="Answer" tabs={tabs} />
 }
 
 const COLORS = [1, 2, 3, 4, 5, 6] as const
 
 function SeriesChart({ series }: { series: SeriesShape }) {
+  const monthly = series.labels.every((label) => label.endsWith('-01'))
   return (
     <Chart
       title={series.title || 'Over time'}
       kind="lines"
       labels={series.labels}
-      axis={series.labels.map((label) => label.slice(series.labels.length > 12 ? 5 : 0).replace(/-01$/, ''))}
+      axis={series.labels.map(monthly ? formatMonth : formatDayShort)}
       format={formatAny}
       height={240}
       series={series.lines.slice(0, 6).map((line, index) => ({ ...line, color: COLORS[index] ?? 1 }))}

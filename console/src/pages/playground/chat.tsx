@@ -126,7 +126,7 @@ function ChatRoom({ account, models }: { account: string; models: readonly Publi
             onKeyDown={onKeyDown}
             rows={2}
           />
-          <div className="row-spread">
+          <div className="talk-act">
             {model ? <ChatCost model={model} settings={full} turns={chat.turns} text={text} /> : null}
             <div className="row">
               {chat.turns.length ? (
@@ -212,7 +212,7 @@ function Settings({
   const set = (name: keyof ChatSettings) => (text: string) => onSettings((old) => ({ ...old, [name]: text }))
   const model = models.find((one) => one.uid === settings.model)
   return (
-    <aside className="bench-side" aria-label="Settings">
+    <aside className="bench-side talk-side" aria-label="Settings">
       <SelectField
         label="Model"
         value={settings.model}

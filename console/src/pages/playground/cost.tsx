@@ -1,18 +1,19 @@
 // What a run would cost before, and what it did cost after.
 import { ApiError, api } from '../../api.ts'
-import { formatCredits } from '../../credits.ts'
+import { briefCredits, creditWord, formatCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
 import { Link } from '../../router.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { describeUnits } from '../usage.tsx'
 
 export function CostHint({ least, most }: { least?: bigint | undefined; most: bigint | undefined }) {
+  const top = most === undefined ? '' : briefCredits(most)
   const words =
     most === undefined
       ? 'Costs credits; see the price of the model.'
       : least === undefined || least === most
-        ? `Costs ${formatCredits(most, 4)} credits.`
-        : `Costs at least ${formatCredits(least, 4)}, at most about ${formatCredits(most, 4)} credits.`
+        ? `Costs ${top} ${creditWord(top)}.`
+        : `Costs ${briefCredits(least)} to about ${top} credits.`
   return (
     <p className="cost-hint">
       <Icon name="info" size={14} /> {words}
@@ -44,9 +45,14 @@ export async function receiptOf(requestId: string): Promise<Receipt> {
   return { requestId }
 }
 
+function inCredits(amount: string): string {
+  const shown = formatCredits(amount)
+  return `${shown} ${creditWord(shown)}`
+}
+
 export function ReceiptLine({ account, receipt }: { account: string; receipt: Receipt }) {
   const parts = [
-    receipt.charged === undefined ? '' : `${formatCredits(receipt.charged)} credits`,
+    receipt.charged === undefined ? '' : inCredits(receipt.charged),
     receipt.units ? describeUnits(receipt.units) : '',
     receipt.durationMs == null ? '' : formatMs(receipt.durationMs),
     receipt.estimated ? 'estimated' : '',

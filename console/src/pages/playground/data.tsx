@@ -13,7 +13,7 @@ import { SnippetTabs } from '../model.tsx'
 import { endpointUrl } from '../snippet.ts'
 import { Answer } from './answer.tsx'
 import { CostHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
-import { EndpointForm, pathParams } from './endpoint-form.tsx'
+import { EndpointForm } from './endpoint-form.tsx'
 
 export function SocialPlay({ account }: { account: string }) {
   return <DataPlay account={account} area="social" />
@@ -118,7 +118,7 @@ function DataBench({
           </Card>
         ) : (
           <Empty icon={area === 'social' ? 'at' : 'chart'} title={endpoint.title}>
-            <p>{endpoint.description ?? 'Fill in the form and run it. The answer comes as table, chart and JSON.'}</p>
+            <p>{endpoint.description}</p>
           </Empty>
         )}
       </div>
@@ -174,6 +174,12 @@ function EndpointOptions({ endpoints }: { endpoints: readonly PublicEndpoint[] }
   ))
 }
 
+/** Without these an answer holds little more than an id. */
+const USEFUL: Record<string, string> = {
+  'user.fields': 'created_at,description,public_metrics,verified',
+  'tweet.fields': 'created_at,public_metrics',
+}
+
 const SITE = /^keys?$/i
 
 /** `keys` names a site everywhere but at the endpoint that ranks sites for a keyword. */
@@ -186,7 +192,7 @@ function shared(endpoint: PublicEndpoint, values: Record<string, string>): Recor
     if (!value) continue
     if (isSite(endpoint, param.name)) kept.site = value
     if (param.name === 'username') kept.username = value
-    if (pathParams(endpoint).includes(param.name)) kept.id = value
+    if (param.in === 'path') kept.id = value
   }
   return kept
 }
@@ -194,9 +200,11 @@ function shared(endpoint: PublicEndpoint, values: Record<string, string>): Recor
 function prefilled(endpoint: PublicEndpoint, common: Record<string, string>): Record<string, string> {
   const values: Record<string, string> = {}
   for (const param of endpoint.params) {
+    const useful = USEFUL[param.name]
+    if (useful) values[param.name] = useful
     if (isSite(endpoint, param.name) && common.site) values[param.name] = common.site
     if (param.name === 'username' && common.username) values[param.name] = common.username
-    if (pathParams(endpoint).includes(param.name) && common.id) values[param.name] = common.id
+    if (param.in === 'path' && common.id) values[param.name] = common.id
   }
   return values
 }

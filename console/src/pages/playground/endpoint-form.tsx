@@ -1,12 +1,7 @@
-import { type FormEvent, type ReactNode, useId } from 'react'
+import type { FormEvent, ReactNode } from 'react'
 import { Button } from '../../ui/button.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
+import { Checkbox, SelectField, TextField } from '../../ui/field.tsx'
 import type { Param, PublicEndpoint } from '../../wire.ts'
-import { exampleValues } from '../snippet.ts'
-
-export function pathParams(endpoint: PublicEndpoint): string[] {
-  return [...endpoint.path.matchAll(/\{(\w+)\}|:(\w+)/g)].map((found) => found[1] ?? found[2] ?? '')
-}
 
 export function EndpointForm({
   endpoint,
@@ -23,18 +18,13 @@ export function EndpointForm({
   onValue: (name: string, value: string) => void
   onRun: () => void
 }) {
-  const examples = exampleValues(endpoint)
-  const inPath = pathParams(endpoint)
-  const needed = (param: Param) => Boolean(param.required) || inPath.includes(param.name)
-  const first = endpoint.params.filter(needed)
-  const rest = endpoint.params.filter((param) => !needed(param))
+  const first = endpoint.params.filter((param) => param.required)
+  const rest = endpoint.params.filter((param) => !param.required)
   const field = (param: Param) => (
     <ParamField
       key={param.name}
       param={param}
-      required={needed(param)}
       value={values[param.name] ?? ''}
-      example={examples[param.name]}
       onValue={(value) => onValue(param.name, value)}
     />
   )
@@ -60,47 +50,57 @@ export function EndpointForm({
 }
 
 /** The kind of field follows from what the endpoint says of its parameter. */
-function ParamField({
-  param,
-  required,
-  value,
-  example,
-  onValue,
-}: {
-  param: Param
-  required: boolean
-  value: string
-  example: string | undefined
-  onValue: (value: string) => void
-}) {
-  const id = useId()
-  const fallback = param.default == null ? '' : String(param.default)
+function ParamField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
+  const required = param.required ?? false
   const common = { label: <code>{param.name}</code>, hint: param.description, value, onText: onValue, required }
-  const values = /bool/.test(param.type ?? '') ? ['true', 'false'] : param.values
-  if (values?.length)
+  if (param.allowed && param.kind !== 'list')
     return (
       <SelectField {...common}>
-        {required ? null : <option value="">{fallback ? `default: ${fallback}` : 'default'}</option>}
+        {required ? null : <option value="">{param.default ? `default: ${param.default}` : 'not given'}</option>}
         {required && value === '' ? <option value="">choose</option> : null}
-        {values.map((one) => (
+        {param.allowed.map((one) => (
           <option key={one}>{one}</option>
         ))}
       </SelectField>
     )
-  const kind = param.type ?? ''
-  const date = /date/.test(kind)
-  const number = /int|number|page|count/.test(kind)
+  if (param.kind === 'list' && param.allowed) return <ListField param={param} value={value} onValue={onValue} />
+  const number = param.kind === 'integer'
   return (
     <TextField
-      key={id}
       {...common}
-      type={date ? 'date' : number ? 'number' : 'text'}
+      type={param.kind === 'date' ? 'date' : number ? 'number' : 'text'}
       inputMode={number ? 'numeric' : undefined}
-      min={number ? param.min : undefined}
-      max={number ? param.max : undefined}
-      placeholder={fallback ? `default: ${fallback}` : (example ?? param.example ?? '')}
+      min={param.min}
+      max={param.max}
+      placeholder={param.default ? `default: ${param.default}` : `such as ${param.example ?? ''}`}
       spellCheck={false}
       autoCapitalize="none"
     />
+  )
+}
+
+/** Several of many names: few are ticked one by one, many stand in a box that scrolls. */
+function ListField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
+  const chosen = value.split(',').filter(Boolean)
+  return (
+    <details className="fold" open={chosen.length > 0 && chosen.length < 6}>
+      <summary>
+        <code>{param.name}</code> {chosen.length ? `(${chosen.length})` : ''}
+      </summary>
+      <fieldset className="stack-tight">
+        <legend className="sr-only">{param.name}</legend>
+        <p className="field-hint">{param.description}</p>
+        <div className="choice-list">
+          {param.allowed?.map((name) => (
+            <Checkbox
+              key={name}
+              label={name}
+              checked={chosen.includes(name)}
+              onCheck={(on) => onValue((on ? [...chosen, name] : chosen.filter((other) => other !== name)).join(','))}
+            />
+          ))}
+        </div>
+      </fieldset>
+    </details>
   )
 }

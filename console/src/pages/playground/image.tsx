@@ -103,9 +103,8 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
     setSince(undefined)
   }
 
-  const tier = model?.pricing
-    ? tierFor(model.pricing, { resolution: wish.resolution, quality: wish.quality }, 0)
-    : undefined
+  const attributes = { resolution: resolutionOf(wish), quality: wish.quality }
+  const tier = model?.pricing ? tierFor(model.pricing, attributes, 0) : undefined
   return (
     <div className="bench">
       <div className="stack">
@@ -174,6 +173,14 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
       </form>
     </div>
   )
+}
+
+/** Explicit pixels decide the price class over the resolution field. */
+function resolutionOf(wish: Wish): string {
+  const sides = wish.size.split('x').map(Number)
+  if (sides.length !== 2) return wish.resolution
+  const longest = Math.max(...sides)
+  return longest <= 1536 ? '1k' : longest <= 2688 ? '2k' : '4k'
 }
 
 export function Choice({

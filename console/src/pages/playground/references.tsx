@@ -107,13 +107,10 @@ export function References({
               event.target.value = ''
             }}
           />
-          <Button icon="image" onClick={() => picker.current?.click()}>
-            Upload
-          </Button>
           <TextField
             label="Address of an image"
             quiet
-            placeholder="or paste an address"
+            placeholder="https://…"
             value={url}
             onText={setUrl}
             fault={fault}
@@ -125,6 +122,9 @@ export function References({
           />
           <Button onClick={addUrl} disabled={!url.trim()}>
             Add
+          </Button>
+          <Button icon="image" onClick={() => picker.current?.click()}>
+            Upload or drop {most > 1 ? 'images' : 'an image'}
           </Button>
         </div>
       )}

@@ -38,7 +38,7 @@ export function shapesOf(body: unknown): Shapes {
   return shapes
 
   function look(value: unknown, path: string[], depth: number): void {
-    if (depth > DEPTH_MAX) return
+    if (depth > DEPTH_MAX || isAside(path)) return
     if (Array.isArray(value)) {
       const flat = value.every(Array.isArray) ? value.flat() : value
       if (isPoints(flat)) {
@@ -56,7 +56,7 @@ export function shapesOf(body: unknown): Shapes {
     if (!isObject(value)) return
     const entries = Object.entries(value)
     const numbers = entries.filter(([, entry]) => typeof entry === 'number')
-    if (numbers.length >= 2 && numbers.length >= entries.length - 1 && !looksLikeCounts(path))
+    if (numbers.length >= 2 && numbers.length >= entries.length - 1)
       shapes.bars.push({
         title: path.filter(isTelling).join(' · '),
         bars: numbers.map(([name, amount]) => ({ name, value: amount as number })),
@@ -73,7 +73,9 @@ export function shapesOf(body: unknown): Shapes {
 }
 
 const isTelling = (part: string) => !/^(data|records|total)$/i.test(part)
-const looksLikeCounts = (path: readonly string[]) => path.some((part) => /^(meta|filters)$/i.test(part))
+/** What describes the query or the page, not the answer. */
+const isAside = (path: readonly string[]) =>
+  path.some((part) => /^(meta|filters|header|keysdataverification)$/i.test(part))
 
 function isPoints(list: readonly unknown[]): list is { Key: string; Value: number }[] {
   return (
