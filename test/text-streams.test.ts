@@ -257,3 +257,27 @@ test('a vendor that escapes every character beyond ASCII is read as one that doe
       assert.deepEqual(await body(escaped(fixture(back, json))), await body(fixture(back, json)))
     }
 })
+
+test('a vendor that puts spaces into its JSON, or spreads it over lines, is read as one that does not', async () => {
+  const rewritten = (bytes: Buffer, write: (value: unknown) => string) =>
+    Buffer.from(bytes.toString('utf8').replaceAll(/^data: (\{.*\})$/gm, (_, json: string) => write(JSON.parse(json))))
+  const forms = [
+    (value: unknown) => `data: ${JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, ' ')}`,
+    (value: unknown) => `id: 7\n: note\ndata: ${JSON.stringify(value, undefined, 1).replaceAll('\n', '\ndata: ')}`,
+  ]
+  const parsed = (text: string) =>
+    text.split('\n').map((line) => (line.startsWith('data: {') ? (JSON.parse(line.slice(6)) as unknown) : line))
+  for (const { front, back } of PAIRS)
+    for (const [name, traits] of RECORDINGS[back])
+      for (const form of forms) {
+        const exchange = await openPair({ front, back, traits })
+        const usual = replay(exchange, [fixture(back, name)])
+        const other = replay(exchange, [rewritten(fixture(back, name), form)])
+        assert.deepEqual(
+          parsed(other.sent + other.last),
+          parsed(usual.sent + usual.last),
+          `${front} from ${back} ${name}`,
+        )
+        assert.deepEqual(other.usage, usual.usage)
+      }
+})
