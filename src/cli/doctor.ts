@@ -121,7 +121,7 @@ interface Vendor {
   name: string
   baseUrl: string
   simulated: boolean
-  credential: { name: string | null; present: boolean; source: string }
+  credential: { name: string | null; present: boolean; source: string; unreadable?: true }
   breaker: string
   lastError: string | null
 }
@@ -208,7 +208,13 @@ function describeVendors(vendors: readonly Vendor[]): Finding[] {
       text: `${simulated.length} of ${vendors.length} vendors are simulated (${simulated.map(({ name }) => name).join(', ')}): their answers are not real. Put a vendor’s address and credential into the catalogue to connect it.`,
     })
   for (const { name, baseUrl, credential, breaker, lastError } of vendors.filter((vendor) => !vendor.simulated)) {
-    if (credential.name !== null && !credential.present)
+    if (credential.unreadable)
+      findings.push({
+        verdict: 'problem',
+        about: 'vendors',
+        text: `The stored credential ${credential.name} of "${name}" was encrypted under another TOLLGATE_SECRET. Start the gateway with that secret, or store it anew: tollgate vendors credential ${name}`,
+      })
+    else if (credential.name !== null && !credential.present)
       findings.push({
         verdict: 'problem',
         about: 'vendors',

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { asOperator, OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
+import { openCredentials } from '../admission/credentials.ts'
+import { createSecrets } from '../kernel/secret.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/ledger.ts'
 import { chargeOf } from '../meter/charge.ts'
@@ -446,6 +448,32 @@ test('a vendor credential is stored sealed, the environment comes first, and rem
   })
 })
 
+test('a credential that was sealed under another secret, or moved from another row, does not open', async () => {
+  const { database, changes, audit } = server
+  const by = { actor: 'operator token', ip: '127.0.0.1', requestId: 'req_1' }
+  await server.credentials.store('TEXTWORKS_API_KEY', 'sk-one', by)
+  await server.credentials.store('OTHER_KEY', 'sk-two', by)
+  const open = (root: string) =>
+    openCredentials({
+      ...{ database, changes, audit, world: realWorld },
+      ...{ secrets: createSecrets(root), environment: () => undefined },
+    })
+  const stranger = await open('another root secret of at least 32 bytes')
+  assert.equal(stranger.get('TEXTWORKS_API_KEY'), undefined)
+  assert.deepEqual([...stranger.unreadable].sort(), ['OTHER_KEY', 'TEXTWORKS_API_KEY'])
+  await database.query({
+    text: `update credential set sealed = (select sealed from credential where name = 'OTHER_KEY') where name = 'TEXTWORKS_API_KEY'`,
+  })
+  await changes.notice('credentials')
+  assert.equal(server.credentials.get('TEXTWORKS_API_KEY'), undefined)
+  assert.equal(server.credentials.get('OTHER_KEY'), 'sk-two')
+  const { data } = await ask<List<{ name: string; credential: object }>>('GET', '/vendors')
+  assert.deepEqual(data.items.find(({ name }) => name === 'textworks')?.credential, {
+    ...{ name: 'TEXTWORKS_API_KEY', present: false, source: 'none', unreadable: true },
+  })
+  await ask('DELETE', '/vendors/textworks/credential')
+})
+
 test('the system page says what runs', async () => {
   const { data } = await ask<{ store: { sizeBytes: number }; processes: object[]; catalogVersion: number }>(
     'GET',
@@ -507,7 +535,7 @@ test('a search over 100,000 accounts takes less than 50 ms, whatever is searched
   await server.database.query({ text: 'analyze account' })
   const best = async (q: string): Promise<number> => {
     let bestMs = Number.POSITIVE_INFINITY
-    for (let i = 0; i < 20 && bestMs > 20; i++) {
+    for (let i = 0; i < 10 && bestMs >= 50; i++) {
       const startedMs = performance.now()
       await ask('GET', `/accounts?q=${encodeURIComponent(q)}`)
       bestMs = Math.min(bestMs, performance.now() - startedMs)

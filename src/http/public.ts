@@ -9,6 +9,7 @@ import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { type Limits, showLimits } from '../ledger/limits.ts'
 import { chargeOf } from '../meter/charge.ts'
 import { type DataCache, serveThroughCache } from '../pipeline/data-cache.ts'
 import { type PathDeps, serve } from '../pipeline/serve.ts'
@@ -108,12 +109,12 @@ export function publicHandlers(deps: PublicDeps): Handlers {
             balance: formatCredits(row.posted),
             held: formatCredits(row.held),
             available: formatCredits(row.posted - row.held),
-            limits: row.limits,
+            limits: showLimits(row.limits),
             key: {
               id: request.principal!.keyId,
               models: models && [...models],
               expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
-              limits: row.key_limits ?? {},
+              limits: showLimits(row.key_limits ?? {}),
             },
           },
           requestId: request.id,
@@ -178,8 +179,8 @@ interface AccountRow {
   name: string
   posted: bigint
   held: bigint
-  limits: object
-  key_limits: object | null
+  limits: Limits
+  key_limits: Limits | null
 }
 
 const ACCOUNT = statement(

@@ -42,13 +42,27 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
     return credential
   }
 
+  /** Stored under another TOLLGATE_SECRET, and not in the environment. */
+  function unreadable(credential: string | undefined): boolean {
+    return (
+      credential !== undefined &&
+      credentials.source(credential) === 'none' &&
+      credentials.unreadable.includes(credential)
+    )
+  }
+
   function show(name: string, vendor: Vendor, health: VendorHealth | undefined): unknown {
     const source = vendor.credential === undefined ? 'none' : credentials.source(vendor.credential)
     return {
       name,
       baseUrl: vendor.baseUrl,
       simulated: vendor.baseUrl === 'sandbox',
-      credential: { name: vendor.credential ?? null, present: source !== 'none', source },
+      credential: {
+        name: vendor.credential ?? null,
+        present: source !== 'none',
+        source,
+        ...(unreadable(vendor.credential) ? { unreadable: true } : {}),
+      },
       breaker: health?.breaker ?? 'closed',
       inFlight: health?.inFlight ?? 0,
       requests: health?.requests ?? 0,
