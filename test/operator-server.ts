@@ -8,8 +8,10 @@ import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
-import { mountAdmin } from '../src/http/admin.ts'
+import { mountAdmin, operatorResources } from '../src/http/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/http/console.ts'
+import type { Resource } from '../src/http/resource.ts'
+import { doorResources, sessionResources } from '../src/http/resources/session.ts'
 import { createServer } from '../src/http/server.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createMembers } from '../src/identity/members.ts'
@@ -40,6 +42,8 @@ export interface OperatorServer {
   readonly credentials: Credentials
   readonly people: People
   readonly secrets: Secrets
+  /** Everything that is mounted: for the operator, for people, and for whoever comes. */
+  readonly resources: { operator: Resource[]; session: Resource[]; door: Resource[] }
   /** Everything that was logged. */
   readonly logged: () => string
   /** The environment in which credentials are looked for. */
@@ -108,6 +112,7 @@ export async function startOperatorServer(
   return {
     ...{ url, database, databaseUrl: fresh.url, ledger, catalog, changes, accounts, keys, apiKeys, audit, credentials },
     ...{ people, secrets, logged, environment },
+    resources: { operator: operatorResources(deps), session: sessionResources(deps), door: doorResources(deps) },
     async close() {
       await app.close()
       changes.stop()

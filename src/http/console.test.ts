@@ -371,6 +371,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   const document = server.catalog.current.input
   // method, path, body, then the status for operator, owner, member, outsider
   const matrix: Array<[string, string | (() => Promise<string>), unknown, number, number, number, number]> = [
+    ['GET', '/accounts', undefined, 200, 200, 200, 200],
     ['GET', `/accounts/${mine}`, undefined, 200, 200, 200, 403],
     ['PATCH', `/accounts/${mine}`, { name: 'Mine' }, 200, 403, 403, 403],
     ['POST', `/accounts/${mine}/credits`, { amount: 1 }, 200, 403, 403, 403],
@@ -409,10 +410,21 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['GET', '/requests/live', undefined, 200, 403, 403, 403],
     ['GET', '/system', undefined, 200, 403, 403, 403],
     ['POST', '/setup-link', undefined, 409, 403, 403, 403],
+    ['POST', '/password-link', { email: 'none@example.com' }, 404, 403, 403, 403],
     ['GET', '/accounts/acc_none', undefined, 404, 403, 403, 403],
     ['GET', '/accounts/acc_none/play/v1/models', undefined, 404, 403, 403, 403],
     ['DELETE', '/keys/key_none', undefined, 404, 404, 404, 404],
   ]
+  const asked = await Promise.all(
+    matrix.map(async ([method, path]) => `${method} ${typeof path === 'string' ? path : await path()}`),
+  )
+  for (const { method, path } of server.resources.operator) {
+    const shape = new RegExp(`^${method} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    assert.ok(
+      asked.some((line) => shape.test(line)),
+      `${method} ${path} is not in the matrix`,
+    )
+  }
   const people = [operator, owner, member, outsider]
   for (const [method, path, body, ...expected] of matrix)
     for (const [index, browser] of people.entries()) {
@@ -438,6 +450,34 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     url: '/v1/chat-completions?a=b',
     method: 'POST',
   })
+})
+
+test('whoever comes without a session reaches only the door', async () => {
+  assert.deepEqual(
+    server.resources.door.map(({ method, path }) => `${method} ${path}`),
+    ['GET /setup', 'POST /setup', 'POST /login', 'GET /invites/{token}', 'POST /invites/{token}'],
+  )
+  const cookies = [
+    '',
+    '__Host-tg_s=',
+    `__Host-tg_s=${'x'.repeat(43)}`,
+    "__Host-tg_s=' or 1=1 --",
+    '__Host-tg_s=\u00e9',
+    `tg_s=${'x'.repeat(43)}`,
+  ]
+  for (const { method, path } of [...server.resources.operator, ...server.resources.session])
+    for (const cookie of cookies) {
+      const url = `${server.url}/console/api${path.replaceAll(/\{\w+\}/g, 'x')}`
+      const { status } = await fetch(url, {
+        method,
+        headers: { 'sec-fetch-site': 'same-origin', ...(cookie ? { cookie } : {}) },
+      })
+      assert.equal(status, 401, `${method} ${path} ${cookie}`)
+    }
+  for (const { method, path } of server.resources.operator) {
+    const url = `${server.url}/admin/v1${path.replaceAll(/\{\w+\}/g, 'x')}`
+    assert.equal((await fetch(url, { method })).status, 401, `${method} ${path}`)
+  }
 })
 
 test('a field that a resource does not name is refused, and nothing changes', async () => {
