@@ -18,7 +18,7 @@ const FILES_AT_ONCE = 2
 const FILE_MS_MAX = 600_000
 
 function chooseFiles(patterns: string[]): string[] {
-  const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT }).sort()
+  const files = globSync(['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT }).sort()
   if (patterns.length === 0) return files
   return files.filter((file) =>
     patterns.some((pattern) => {

@@ -30,6 +30,7 @@ export function publicCatalog(): wire.PublicCatalog {
     )
   const endpoints = ENDPOINTS.filter(isDataEndpoint).map((spec) => ({
     id: spec.id,
+    product: spec.product,
     method: spec.method,
     path: spec.path,
     title: spec.title,
@@ -215,9 +216,15 @@ export const ledger: wire.LedgerRow[] = (() => {
 })()
 
 export const members: wire.Member[] = [
-  { userId: 'usr_1', email: 'operator@example.com', role: 'owner', createdAt: ago(80 * DAY) },
-  { userId: 'usr_2', email: 'mira@northwind.example', role: 'owner', createdAt: ago(70 * DAY) },
-  { userId: 'usr_3', email: 'jonas@northwind.example', role: 'member', createdAt: ago(12 * DAY) },
+  { userId: 'usr_1', email: 'operator@example.com', role: 'owner', createdAt: ago(80 * DAY), lastSeenAt: ago(HOUR) },
+  { userId: 'usr_2', email: 'mira@northwind.example', role: 'owner', createdAt: ago(70 * DAY), lastSeenAt: ago(HOUR) },
+  {
+    userId: 'usr_3',
+    email: 'jonas@northwind.example',
+    role: 'member',
+    createdAt: ago(12 * DAY),
+    lastSeenAt: ago(HOUR),
+  },
 ]
 
 export const versions: wire.CatalogVersion[] = [

@@ -204,7 +204,10 @@ function api(state: State, role: 'operator' | 'user'): Route[] {
       }),
     ],
     ['DELETE /sessions/{id}', () => ({})],
-    ['GET /invites/{token}', () => ({ account: 'Northwind Studio', email: 'new@northwind.example', role: 'member' })],
+    [
+      'GET /invites/{token}',
+      () => ({ kind: 'member', account: 'Northwind Studio', email: 'new@northwind.example', role: 'member' }),
+    ],
     ['POST /invites/{token}', () => Object.assign(state, { signedIn: true }) && {}],
     [
       'GET /accounts',
@@ -237,6 +240,7 @@ function api(state: State, role: 'operator' | 'user'): Route[] {
     ['GET /accounts/{id}/members', (call, { id }) => page(fresh(id) ? [] : data.members, call)],
     ['POST /accounts/{id}/invites', () => ({ link: '/console/invite#token=inv_Zk3pQ8vT2mX7cB1nL5wR' })],
     ['DELETE /accounts/{id}/members/{user}', () => ({})],
+    ['POST /password-link', () => ({ link: '/console/invite#token=pwd_Zk3pQ8vT2mX7cB1nL5wR' })],
     ['GET /accounts/{id}/keys', (call, { id }) => page(fresh(id) ? [] : data.keys, call)],
     ['POST /accounts/{id}/keys', ({ body }) => newKey(String(body.name))],
     ['PATCH /keys/{id}', ({ body }, { id }) => Object.assign(data.keys.find((one) => one.id === id) ?? {}, body)],

@@ -110,17 +110,9 @@ export const api = {
   logIn: (input: { email: string; password: string }) => post<unknown>('/login', input),
   logOut: () => post<unknown>('/logout'),
   changePassword: (input: { current: string; next: string }) => post<unknown>('/password', input),
-  sessions: (signal?: AbortSignal) =>
-    get<wire.Page<wire.SessionRow> | wire.SessionRow[]>('/sessions', undefined, signal).then((answer) =>
-      Array.isArray(answer) ? answer : answer.items,
-    ),
+  sessions: (signal?: AbortSignal) => get<wire.Page<wire.SessionRow>>('/sessions', undefined, signal),
   endSession: (id: string) => remove<unknown>(`/sessions/${at(id)}`),
-  invite: (token: string, signal?: AbortSignal) =>
-    get<{ account: string | { name: string }; email: string; role: wire.Role }>(
-      `/invites/${at(token)}`,
-      undefined,
-      signal,
-    ),
+  invite: (token: string, signal?: AbortSignal) => get<wire.Invite>(`/invites/${at(token)}`, undefined, signal),
   acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${at(token)}`, { password }),
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
@@ -139,6 +131,7 @@ export const api = {
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
     post<{ link: string }>(account(id, '/invites'), input),
+  passwordLink: (email: string) => post<{ link: string }>('/password-link', { email }),
   removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${at(userId)}`)),
 
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>

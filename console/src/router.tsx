@@ -3,6 +3,7 @@
 import { type ComponentProps, type MouseEvent, useSyncExternalStore } from 'react'
 
 export const BASE = '/console'
+export { match } from './path.ts'
 
 const listeners = new Set<() => void>()
 
@@ -55,23 +56,4 @@ export function Link({ to, onClick, ...rest }: { to: string } & Omit<ComponentPr
     navigate(to)
   }
   return <a href={BASE + to} onClick={follow} {...rest} />
-}
-
-/** `match('/a/:account/keys', path)` → the parameters, or undefined. */
-export function match(pattern: string, path: string): Record<string, string> | undefined {
-  const wanted = pattern.split('/').filter(Boolean)
-  const given = path.split('/').filter(Boolean)
-  if (wanted.length !== given.length) return undefined
-  const params: Record<string, string> = {}
-  for (const [index, part] of wanted.entries()) {
-    const value = given[index] ?? ''
-    if (part.startsWith(':')) {
-      try {
-        params[part.slice(1)] = decodeURIComponent(value)
-      } catch {
-        return undefined
-      }
-    } else if (part !== value) return undefined
-  }
-  return params
 }

@@ -17,10 +17,10 @@ export interface Session {
 export interface SessionRow {
   id: string
   createdAt: string
-  lastSeenAt?: string | null
-  ip?: string | null
-  userAgent?: string | null
-  current?: boolean
+  lastSeenAt: string
+  ip: string
+  userAgent: string
+  current: boolean
 }
 
 export const LIMIT_NAMES = [
@@ -50,8 +50,16 @@ export interface Member {
   userId: string
   email: string
   role: Role
-  createdAt?: string
-  lastSeenAt?: string | null
+  createdAt: string
+  lastSeenAt: string | null
+}
+
+/** What a link is about: joining an account, or choosing a new password. */
+export interface Invite {
+  kind: 'member' | 'password'
+  account: string
+  email: string
+  role: Role | null
 }
 
 export interface Key {
@@ -210,6 +218,8 @@ export interface Param {
 
 export interface PublicEndpoint {
   id: string
+  /** What the price and the usage rows name. */
+  product: string
   method: 'GET' | 'POST'
   path: string
   title: string

@@ -1,4 +1,5 @@
 import { api } from '../api.ts'
+import { safeNext } from '../path.ts'
 import { forgetAll, useQuery } from '../query.ts'
 import { navigate, usePlace } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
@@ -31,12 +32,10 @@ export function Login() {
           Sign in
         </Button>
       </form>
-      <p className="small muted">No login yet? The owner of your account can send you an invitation link.</p>
+      <p className="small muted">
+        No login yet? The owner of your account can send you an invitation link. Forgot your password? The operator can
+        make you a link to choose a new one.
+      </p>
     </Gate>
   )
-}
-
-/** Only places inside the console: an address from a link must not lead elsewhere. */
-function safeNext(next: string | null): string {
-  return next && /^\/(?!\/)[\w\-./?=&%:,+]*$/.test(next) && !next.startsWith('/login') ? next : '/'
 }

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useQuery } from '../query.ts'
-import { useSession } from '../session.tsx'
+import { useIsOperator, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Confirm, Dialog, DialogBody, DialogFoot } from '../ui/dialog.tsx'
@@ -40,6 +40,8 @@ export function MembersPanel({
   onInviting: (on: boolean) => void
 }) {
   const { user } = useSession()
+  const operator = useIsOperator()
+  const [forgetful, setForgetful] = useState<string>()
   const members = useQuery(`members/${account}`, (signal) => api.members(account, signal))
   const [leaving, setLeaving] = useState<Member>()
   return (
@@ -83,12 +85,24 @@ export function MembersPanel({
                     ),
                   },
                   { head: 'Since', cell: (member) => <Ago at={member.createdAt} /> },
+                  { head: 'Last seen', cell: (member) => <Ago at={member.lastSeenAt} none="Never" /> },
                   {
                     head: 'Actions',
                     cell: (member) => (
                       <Menu
                         label={`Actions for ${member.email}`}
-                        items={[{ label: 'Remove', icon: 'trash', danger: true, run: () => setLeaving(member) }]}
+                        items={[
+                          ...(operator
+                            ? [
+                                {
+                                  label: 'New password link',
+                                  icon: 'key',
+                                  run: () => setForgetful(member.email),
+                                } as const,
+                              ]
+                            : []),
+                          { label: 'Remove', icon: 'trash', danger: true, run: () => setLeaving(member) },
+                        ]}
                       />
                     ),
                   },
@@ -98,6 +112,7 @@ export function MembersPanel({
           }
         </Loaded>
       </Card>
+      {forgetful ? <PasswordLink email={forgetful} onClose={() => setForgetful(undefined)} /> : null}
       {inviting ? <InviteForm account={account} onClose={() => onInviting(false)} /> : null}
       {leaving ? (
         <Confirm
@@ -172,6 +187,40 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
           </Button>
         </DialogFoot>
       </form>
+    </Dialog>
+  )
+}
+
+/** The way back in for someone who forgot their password; only operators can make it. */
+function PasswordLink({ email, onClose }: { email: string; onClose: () => void }) {
+  const [link, setLink] = useState<string>()
+  if (link === undefined)
+    return (
+      <Confirm
+        title="Make a link for a new password?"
+        action="Make the link"
+        run={async () => setLink((await api.passwordLink(email)).link)}
+        onClose={onClose}
+        stay
+      >
+        <p>
+          With it, <b>{email}</b> chooses a new password. It works once, for a day.
+        </p>
+      </Confirm>
+    )
+  return (
+    <Dialog title="Pass this link on" onClose={onClose}>
+      <DialogBody>
+        <Note tone="warn">
+          Whoever opens this link can sign in as <b>{email}</b>. It is shown once.
+        </Note>
+        <Code label="Link for a new password" text={absolute(link)} wrap />
+      </DialogBody>
+      <DialogFoot>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogFoot>
     </Dialog>
   )
 }

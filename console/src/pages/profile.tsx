@@ -62,10 +62,10 @@ function Sessions() {
       lead="Where you are signed in. End what you do not recognise, then change your password."
     >
       <Loaded query={sessions}>
-        {(rows) => (
+        {({ items }) => (
           <Table
             label="Sessions"
-            rows={rows}
+            rows={items}
             rowKey={(row) => row.id}
             columns={[
               {
@@ -77,7 +77,7 @@ function Sessions() {
                   </>
                 ),
               },
-              { head: 'Address', cell: (row) => <code>{row.ip ?? '–'}</code> },
+              { head: 'Address', cell: (row) => <code>{row.ip}</code> },
               { head: 'Signed in', cell: (row) => <Ago at={row.createdAt} /> },
               { head: 'Last seen', cell: (row) => <Ago at={row.lastSeenAt} /> },
               {
@@ -133,7 +133,7 @@ function Password() {
 }
 
 /** Enough to tell one's own browsers apart; anything else is shown as it came. */
-function browserName(agent: string | null | undefined): string {
+function browserName(agent: string): string {
   if (!agent) return 'Unknown browser'
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/(\d+)/.exec(agent)
   const system = /(Windows|Macintosh|Android|iPhone|iPad|Linux)/.exec(agent)

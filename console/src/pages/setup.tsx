@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { ApiError, api } from '../api.ts'
+import { api } from '../api.ts'
 import { forgetAll } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
@@ -17,10 +17,6 @@ export function Setup() {
     if (password !== form.get('again')) throw new Error('The two passwords are not the same.')
     await api.setUp({ token, email, password })
     forgetAll()
-    await api.session().catch(async (problem) => {
-      if (problem instanceof ApiError && problem.status === 401) await api.logIn({ email, password })
-      else throw problem
-    })
     toast('Welcome. You are the operator of this gateway.')
     navigate('/', { replace: true })
   })

@@ -83,8 +83,10 @@ function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilte
   const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
   const catalog = useQuery('public-catalog', api.publicCatalog)
   const products = [
-    ...(catalog.data?.models.map((model) => model.uid) ?? []),
-    ...(catalog.data?.endpoints.map((endpoint) => endpoint.id) ?? []),
+    ...new Set([
+      ...(catalog.data?.models.map((model) => model.uid) ?? []),
+      ...(catalog.data?.endpoints.map((endpoint) => endpoint.product) ?? []),
+    ]),
   ]
   // What the address names stays selectable, also when the list does not have it.
   if (chosen.product && !products.includes(chosen.product)) products.unshift(chosen.product)

@@ -71,6 +71,7 @@ export function Confirm({
   danger,
   run,
   onClose,
+  stay,
 }: {
   title: string
   children: ReactNode
@@ -78,6 +79,8 @@ export function Confirm({
   danger?: boolean
   run: () => Promise<unknown>
   onClose: () => void
+  /** What follows takes this dialog's place by itself. */
+  stay?: boolean
 }) {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
@@ -86,7 +89,7 @@ export function Confirm({
     setError(undefined)
     try {
       await run()
-      onClose()
+      if (!stay) onClose()
     } catch (problem) {
       setError(problem as Error)
       setBusy(false)

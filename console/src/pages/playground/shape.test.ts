@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { barsOfTable, shapesOf } from './shape.ts'
+
+test('a series of points becomes lines, also when it is a list of lists', () => {
+  const points = [
+    { Key: '2026-10-01', Value: 5 },
+    { Key: '2026-11-01', Value: 7 },
+  ]
+  const { series } = shapesOf({ Data: { 'example.com': { Desktop: [points], MobileWeb: [points.slice(1)] } } })
+  assert.deepEqual(series, [
+    {
+      title: 'example.com',
+      labels: ['2026-10-01', '2026-11-01'],
+      lines: [
+        { name: 'Desktop', values: [5, 7] },
+        { name: 'MobileWeb', values: [null, 7] },
+      ],
+    },
+  ])
+})
+
+test('rows become a table, and names with numbers a chart of it', () => {
+  const { tables } = shapesOf({
+    TotalCount: 2,
+    Filters: { country: [{ id: 1, text: 'x' }] },
+    Data: [
+      { Domain: 'a.com', Rank: 2, Favicon: 'https://x/y.png' },
+      { Domain: 'b.com', Rank: 9 },
+    ],
+  })
+  assert.equal(tables.length, 1)
+  assert.deepEqual(tables[0]?.columns, ['Domain', 'Rank'])
+  assert.deepEqual(tables[0] && barsOfTable(tables[0]), { name: 'Domain', numbers: ['Rank'] })
+})
+
+test('shares by name become bars, plain or one level deeper', () => {
+  const channels = shapesOf({ Data: { Total: { 'example.com': { Direct: 10, Social: 4 } } } })
+  assert.deepEqual(channels.bars, [
+    {
+      title: 'example.com',
+      bars: [
+        { name: 'Direct', value: 10 },
+        { name: 'Social', value: 4 },
+      ],
+    },
+  ])
+  const networks = shapesOf({ Data: { 'example.com': { Youtube: { Share: 0.6 }, Reddit: { Share: 0.4 } } } })
+  assert.equal(networks.bars[0]?.bars.length, 2)
+})
+
+test('answers of no known shape are left to the JSON view', () => {
+  for (const body of [null, 1, 'text', [], {}, [[[[[]]]]], { a: { b: { c: null } } }])
+    assert.deepEqual(shapesOf(body), { tables: [], series: [], bars: [] })
+})
