@@ -1,0 +1,59 @@
+// What must be true of the store after every fault: everything that was acknowledged is there, and the ledger adds up.
+import assert from 'node:assert/strict'
+import type { Catalog } from '../../src/catalog/store.ts'
+import { openCatalog } from '../../src/catalog/store.ts'
+import { readDefaultCatalog } from '../../src/compose.ts'
+import { createChanges } from '../../src/database/changes.ts'
+import type { Database } from '../../src/database/database.ts'
+import { realWorld } from '../../src/kernel/world.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
+import type { Told } from './traffic.ts'
+
+export interface Books {
+  readonly acknowledged: number
+  readonly settled: number
+  readonly released: number
+  readonly expired: number
+  readonly holds: number
+}
+
+export async function checkBooks(database: Database, acknowledged: readonly Told[]): Promise<Books> {
+  const rows = await database.query<{ id: string; outcome: string; charged: bigint }>({
+    text: 'select id, outcome, charged from usage',
+  })
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  for (const { requestId, charge, kind } of acknowledged) {
+    const id = requestId!.slice('req_'.length)
+    const row = byId.get(id)
+    assert.ok(row, `an acknowledged ${kind} call (${requestId}) is not in the store`)
+    const charged = row.charged + (byId.get(`${id}+late`)?.charged ?? 0n)
+    assert.equal(charged, charge, `${requestId} was told ${charge} and charged ${charged}`)
+  }
+  const { ok, problems } = await verifyLedger(database, await catalogs(database))
+  assert.ok(ok, problems.join('\n'))
+  const [open] = await database.query<{ n: bigint }>({ text: 'select count(*) as n from hold where not job' })
+  const count = (outcome: string) => rows.filter((row) => row.outcome === outcome).length
+  return {
+    acknowledged: acknowledged.length,
+    settled: count('settled'),
+    released: count('released'),
+    expired: count('expired'),
+    holds: Number(open!.n),
+  }
+}
+
+async function catalogs(database: Database): Promise<{ at(version: number): Promise<Catalog> }> {
+  return openCatalog({ database, changes: createChanges(database, realWorld), initial: await readDefaultCatalog() })
+}
+
+/** Waits until no hold is open; answers after how long. */
+export async function noHolds(database: Database, withinMs: number): Promise<number> {
+  const startedMs = performance.now()
+  for (;;) {
+    const [row] = await database.query<{ n: bigint }>({ text: 'select count(*) as n from hold where not job' })
+    const waitedMs = performance.now() - startedMs
+    if (row!.n === 0n) return waitedMs
+    assert.ok(waitedMs < withinMs, `${row!.n} holds are left after ${Math.round(waitedMs)} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}

@@ -1,0 +1,100 @@
+// A gateway as users run it, in a process of its own: started, killed, started again.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+
+const MAIN = resolve(import.meta.dirname, '..', '..', 'src', 'main.ts')
+
+export interface GatewayProcess {
+  readonly url: string
+  readonly pid: number
+  /** From the start of the process to its readiness. */
+  readonly readyMs: number
+  /** All that it printed so far. */
+  readonly output: string
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  kill(signal: NodeJS.Signals): void
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface ProcessOptions {
+  readonly env: Record<string, string>
+  readonly nodeArguments?: readonly string[]
+}
+
+/** Resolves when it is ready; rejects with what it printed when it ends before. */
+export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promise<GatewayProcess> {
+  const startedMs = performance.now()
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(TOLLGATE_|DATABASE_URL|PORT|HOST|NODE_TEST|NODE_OPTIONS)/.test(name),
+    ),
+  )
+  const child: ChildProcess = spawn(process.execPath, [...nodeArguments, MAIN, 'serve'], {
+    env: { ...inherited, PORT: '0', TOLLGATE_LOG_LEVEL: 'warn', TOLLGATE_SHED_LAG_MS: '60000', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done) => {
+    child.once('exit', (code, signal) => done({ code, signal }))
+  })
+  return new Promise((done, fail) => {
+    const hear = (piece: Buffer) => {
+      output += piece
+      const url = /^ {2}API +(http\S+)/m.exec(output)?.[1]
+      if (url === undefined) return
+      done({
+        url,
+        pid: child.pid!,
+        readyMs: performance.now() - startedMs,
+        get output() {
+          return output
+        },
+        exited,
+        kill: (signal) => void child.kill(signal),
+        async stop() {
+          child.kill('SIGTERM')
+          return (await exited).code
+        },
+      })
+    }
+    child.stdout!.on('data', hear)
+    child.stderr!.on('data', (piece: Buffer) => {
+      output += piece
+    })
+    child.once('error', fail)
+    void exited.then(({ code }) => fail(new Error(`the gateway ended with ${code}:\n${output.slice(-3_000)}`)))
+  })
+}
+
+/** A data directory of its own, removed at the end. */
+export async function makeDataDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'tollgate-chaos-'))
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
+}
+
+export interface StoreFacts {
+  readonly pid: number
+  readonly host: string
+  readonly port: number
+}
+
+/** The built-in Postgres of a data directory, as its own file describes it. */
+export async function storeOf(dataDirectory: string): Promise<StoreFacts> {
+  const directory = join(dataDirectory, 'postgres')
+  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8')).split('\n')
+  const socket = lines[4]?.trim() ?? ''
+  const host = socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory
+  return { pid: Number(lines[0]), host, port: Number(lines[3]) }
+}
+
+export async function openStore(dataDirectory: string): Promise<Database> {
+  const { host, port } = await storeOf(dataDirectory)
+  return openDatabase({
+    connection: { host, port, user: 'tollgate', database: 'tollgate', ssl: false },
+    connectionsMax: 2,
+  })
+}
