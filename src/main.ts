@@ -10,6 +10,8 @@ import { realWorld } from './kernel/world.ts'
 const OTHER_VERBS = [
   ['serve', 'Starts the gateway. This is what npm start does.'],
   ['sandbox', 'Starts only the simulated vendors, to test clients or another gateway with.'],
+  ['backup', 'Writes the whole database into one file, while the gateway runs: tollgate backup FILE'],
+  ['restore', 'Reads such a file into an empty database, and verifies the ledger: tollgate restore FILE'],
   ['version', 'Prints the version.'],
 ] as const
 
@@ -22,6 +24,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
+  if ((verb === 'backup' || verb === 'restore') && !asksForHelp(args)) return archive(verb, args[1])
   if (verb === 'version' || verb === '--version') {
     process.stdout.write(`${await readVersion()}\n`)
     return 0
@@ -46,6 +49,16 @@ async function main(args: readonly string[]): Promise<number> {
 
 function asksForHelp(args: readonly string[]): boolean {
   return args.includes('--help') || args.includes('-h')
+}
+
+async function archive(verb: 'backup' | 'restore', file: string | undefined): Promise<number> {
+  if (file === undefined) {
+    process.stderr.write(`tollgate: say which file: tollgate ${verb} FILE\n`)
+    return 2
+  }
+  const run = (await import('./archive.ts'))[verb]
+  await run(readConfig(), file, (line) => process.stdout.write(`${line}\n`))
+  return 0
 }
 
 async function sandbox(args: readonly string[]): Promise<number> {

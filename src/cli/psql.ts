@@ -6,6 +6,7 @@ import { CliError, type Command, type Settings } from './command.ts'
 
 const USER = 'tollgate'
 const DATABASE = 'tollgate'
+const PASSWORD_FILE = 'postgres-password'
 
 export const PSQL_COMMAND: Command = {
   name: 'psql',
@@ -30,22 +31,51 @@ export async function connection(settings: Settings): Promise<Connection> {
       command: `psql "${plain.text}"${password ? '   # asks for the password of DATABASE_URL' : ''}`,
     }
   }
-  const directory = join(settings.dataDirectory, 'postgres')
-  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
-  const port = lines[3]?.trim()
-  if (!port)
+  const running = await runningStore(settings.dataDirectory)
+  if (!running)
     throw new CliError(
-      `No database runs in ${directory}. It runs while the gateway does; start it with "npm start", or set DATABASE_URL.`,
+      `No database runs in ${settings.dataDirectory}. It runs while the gateway does; start it with "npm start", or set DATABASE_URL.`,
     )
+  const password = running.password ? `PGPASSWORD="$(cat ${quote(join(settings.dataDirectory, PASSWORD_FILE))})" ` : ''
+  return {
+    embedded: true,
+    command: `${password}psql -h ${quote(running.host)} -p ${running.port} -U ${USER} ${DATABASE}`,
+  }
+}
+
+export interface RunningStore {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly database: string
+  readonly password?: string
+  readonly ssl: false
+}
+
+/** The built-in Postgres of a data directory, if it runs: its own file says where it listens. */
+export async function runningStore(dataDirectory: string): Promise<RunningStore | undefined> {
+  const directory = join(dataDirectory, 'postgres')
+  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+  const port = Number(lines[3]?.trim())
+  if (!port || !isAlive(Number(lines[0]))) return undefined
+  const shared = { port, user: USER, database: DATABASE, ssl: false as const }
   // Its own name for the socket's directory may be relative to itself.
   const socket = lines[4]?.trim() ?? ''
   const listens = lines[5]?.trim() ?? ''
   if (socket === '' && listens !== '') {
-    const password = `PGPASSWORD="$(cat ${quote(join(settings.dataDirectory, 'postgres-password'))})"`
-    return { embedded: true, command: `${password} psql -h 127.0.0.1 -p ${port} -U ${USER} ${DATABASE}` }
+    const password = (await readFile(join(dataDirectory, PASSWORD_FILE), 'utf8')).trim()
+    return { ...shared, host: '127.0.0.1', password }
   }
-  const host = socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory
-  return { embedded: true, command: `psql -h ${quote(host)} -p ${port} -U ${USER} ${DATABASE}` }
+  return { ...shared, host: socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** A password does not belong on a screen. */
