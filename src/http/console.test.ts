@@ -147,49 +147,52 @@ test('people see their own sessions and can end the others', async () => {
 })
 
 test('guessing gets slower with each try, the same for people who exist and who do not', async () => {
-  for (const email of ['op@example.com', 'nobody@example.com']) {
-    await forgetTries()
-    const tries = []
-    for (let i = 0; i < 7; i++)
-      tries.push(await asBrowser(server)('POST', '/login', { email, password: 'not the right one' }))
-    assert.deepEqual(
-      tries.map(({ status }) => status),
-      [401, 401, 401, 401, 401, 429, 429],
-      email,
-    )
-    assert.equal(tries[0]?.error?.message, 'The e-mail address or the password is not right.')
-    assert.equal(tries[5]?.headers.get('retry-after'), '1')
-    assert.equal(
-      (await asBrowser(server)('POST', '/login', { email, password: PASSWORD })).status,
-      429,
-      'the right one waits too',
-    )
-    await sql(`update login_attempt set blocked_until = now() where subject like 'name:%'`)
-    assert.equal((await asBrowser(server)('POST', '/login', { email, password: 'still not right' })).status, 401)
+  const waitOf = async () => {
     const [row] = await sql<{ wait: number }>(
       `select round(extract(epoch from blocked_until - since))::int as wait from login_attempt where subject like 'name:%'`,
     )
-    assert.equal(row?.wait, 2, 'the wait doubles')
+    return row?.wait
+  }
+  for (const email of ['op@example.com', 'nobody@example.com']) {
+    await forgetTries()
+    const guess = () => asBrowser(server)('POST', '/login', { email, password: 'not the right one' })
+    for (const wait of [0, 0, 0, 0, 1]) {
+      const answer = await guess()
+      assert.equal(answer.status, 401, email)
+      assert.equal(answer.error?.message, 'The e-mail address or the password is not right.')
+      assert.equal(await waitOf(), wait)
+    }
+    // Long enough for a slow machine to be caught waiting.
+    await sql(`update login_attempt set blocked_until = now() + interval '30 seconds' where subject like 'name:%'`)
+    const early = await guess()
+    assert.equal(early.status, 429)
+    assert.match(early.headers.get('retry-after') ?? '', /^(30|2\d)$/)
+    assert.equal(
+      (await asBrowser(server)('POST', '/login', { email, password: PASSWORD })).status,
+      429,
+      'the right one too',
+    )
+    await sql(`update login_attempt set blocked_until = now() where subject like 'name:%'`)
+    assert.equal((await guess()).status, 401)
+    assert.equal(await waitOf(), 2, 'the wait doubles')
   }
   await sql(`update login_attempt set tries = 40, blocked_until = now() where subject like 'name:%'`)
   await asBrowser(server)('POST', '/login', { email: 'nobody@example.com', password: 'x' })
-  const [row] = await sql<{ wait: number }>(
-    `select max(round(extract(epoch from blocked_until - since)))::int as wait from login_attempt where subject like 'name:%'`,
-  )
-  assert.equal(row?.wait, 60, 'up to a minute, and nobody is locked out')
+  assert.equal(await waitOf(), 60, 'up to a minute, and nobody is locked out')
   await forgetTries()
   assert.equal((await asBrowser(server)('POST', '/login', { email: 'op@example.com', password: PASSWORD })).status, 200)
   assert.deepEqual(await sql(`select 1 from login_attempt where subject like 'name:%'`), [])
 })
 
-test('fifty guesses at once are five', async () => {
+test('many guesses at once are few', async () => {
   await forgetTries()
   const tries = await Promise.all(
     Array.from({ length: 15 }, () =>
       asBrowser(server)('POST', '/login', { email: 'op@example.com', password: 'guess' }),
     ),
   )
-  assert.ok(tries.filter(({ status }) => status === 401).length <= 5)
+  // Five, and one more for each second that a slow machine takes.
+  assert.ok(tries.filter(({ status }) => status === 401).length <= 8)
   await forgetTries()
 })
 
