@@ -12,8 +12,9 @@ before(async () => {
   receiver = await startReceiver((count) => (count === 1 ? 500 : 204))
   on = await startTestEngine({
     allow: [receiver.host],
+    timing: { searchForMs: 1_500 },
     catalog(document) {
-      document.vendors.videogen!.timeouts = { firstByteMs: 300, totalMs: 600 }
+      document.vendors.videogen!.timeouts = { firstByteMs: 2_000, totalMs: 4_000 }
     },
   })
 })

@@ -14,7 +14,8 @@ import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { cancelJob } from './cancel.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
-import { type ClaimedJob, createJobs, type JobRow, type Jobs, type StepEnding } from './job.ts'
+import type { ClaimedJob, JobFacts, JobRow, Jobs, StepEnding } from './job.ts'
+import { createJobs } from './job-table.ts'
 import { openQueue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
 import type { ResultStore } from './result.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
@@ -37,17 +38,6 @@ export interface EngineOptions {
   readonly world: World
   readonly log: Log
   readonly timing?: Partial<JobTiming>
-}
-
-export interface JobFacts {
-  /** Open jobs by status, over all processes. */
-  readonly open: Readonly<Record<string, number>>
-  /** Steps that this process works on now. */
-  readonly running: number
-  /** Over all processes: steps and webhooks in work, waiting, and given up. */
-  readonly active: number
-  readonly created: number
-  readonly failed: number
 }
 
 export interface JobEngine {
@@ -179,10 +169,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
         .catch((error: unknown) => log.warn({ job: jobId, error }, 'new job was left to the sweep'))
     },
     cancel: (job) => cancelJob(job, deps, finish),
-    async facts() {
-      const [open, queues] = await Promise.all([jobs.facts(), queue.facts()])
-      return { open, running: held.size, ...queues }
-    },
+    facts: () => jobs.facts(),
     async stop(forMs) {
       stopping.abort()
       events.stop()

@@ -1,7 +1,4 @@
-// The rows of jobs and every way they change: one statement each, fenced by the version that the worker raised. A worker
-// that was thought dead and wakes up finds another version, and nothing of what it writes has any effect.
-import { type Database, statement } from '../database/database.ts'
-import { createBatch } from '../ledger/batch.ts'
+// What a job is, and every way it changes.
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -112,8 +109,16 @@ export interface Jobs {
   neglected(graceMs: number): Promise<string[]>
   /** Removes the requests of creations that died half way. */
   tidy(): Promise<void>
-  /** Open jobs by status. */
-  facts(): Promise<Record<string, number>>
+  facts(): Promise<JobFacts>
+}
+
+/** Open jobs, over all processes. */
+export interface JobFacts {
+  readonly byStatus: Readonly<Record<string, number>>
+  /** In somebody's hands; waiting for their next step; waiting because the last one failed. */
+  readonly active: number
+  readonly created: number
+  readonly failed: number
 }
 
 export interface Fenced {
@@ -137,226 +142,4 @@ export interface Decision {
   readonly delivered?: Delivered
   /** How long the vendor's task is looked at afterwards. */
   readonly watchMs?: number
-}
-
-const SEEN = 'id, account_id, hold_id, status, input, error, files, version, created_at, started_at, completed_at'
-
-const FIND = statement('job_find', `select ${SEEN} from job where id = $1`)
-
-const FIND_CALLBACK = statement(
-  'job_find_callback',
-  `select ${SEEN}, callback_url, called_back_at from job where id = $1`,
-)
-
-const LIST = statement(
-  'job_list',
-  `select ${SEEN}, product, (select t.amount from transfer t where t.id = hold_id) as charged from job
-   where account_id = $1 and ($2::text is null or status = $2)
-     and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
-   order by hold_id desc limit $4`,
-)
-
-const CHANGED = statement(
-  'job_changed',
-  `select ${SEEN} from job join unnest($1::text[], $2::text[]) as seen (seen_id, seen_status) on id = seen_id
-   where status <> seen_status`,
-)
-
-const CLAIM = statement(
-  'job_claim',
-  `with free as (
-     select id as free_id from job
-     where id = any($1) and open and (lease_until is null or lease_until < now())
-     order by id for update skip locked
-   )
-   update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
-   from free where id = free_id
-   returning ${SEEN}, key_id, product, catalog_version, request, callback_url, called_back_at, attempts, misses,
-     submissions, vendor, route, task_id, verdict, delivered,
-     now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
-     extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
-     extract(epoch from now() - submit_started_at)::float8 * 1000 as submit_age_ms,
-     extract(epoch from submit_started_at)::float8 as submit_started_seconds`,
-)
-
-const RENEW = statement(
-  'job_renew',
-  `update job set lease_until = now() + make_interval(secs => $3)
-   from unnest($1::text[], $2::int[]) as held (held_id, held_version)
-   where id = held_id and version = held_version and lease_until is not null`,
-)
-
-const PUT_DOWN = statement(
-  'job_put_down',
-  `update job set lease_until = null, attempts = e.attempts, misses = e.misses,
-     open = e.after_ms is not null,
-     step_at = now() + make_interval(secs => coalesce(e.after_ms, 0) / 1000.0),
-     status = case when job_rank(e.status) > job_rank(job.status) then e.status else job.status end,
-     started_at = case when e.status = 'PROCESSING' then coalesce(job.started_at, now()) else job.started_at end
-   from unnest($1::text[], $2::int[], $3::float8[], $4::int[], $5::int[], $6::text[])
-     as e (id, version, after_ms, attempts, misses, status)
-   where job.id = e.id and job.version = e.version
-   returning job.id`,
-)
-
-const BEGIN_SUBMISSION = statement(
-  'job_begin_submission',
-  `update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4
-   where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null and task_id is null
-     and submit_started_at is null and exists (select 1 from hold where hold.id = job.hold_id)
-   returning id`,
-)
-
-const REFUSED_SUBMISSION = statement(
-  'job_refused_submission',
-  `update job set submit_started_at = null where id = $1 and version = $2 and task_id is null and verdict is null returning id`,
-)
-
-const SUBMITTED = statement(
-  'job_submitted',
-  `with done as (
-     update job set task_id = $3, request = $4
-     where id = $1 and version = $2 and task_id is null and verdict is null returning id
-   ), unneeded as (
-     delete from job_body using done where job_id = done.id
-   )
-   select id from done`,
-)
-
-const DECIDE = statement(
-  'job_decide',
-  `with done as (
-     update job set verdict = $3, error = $4, files = $5, delivered = $6,
-       watch_until = now() + make_interval(secs => $7::float8 / 1000.0)
-     where id = $1 and version = $2 and verdict is null returning id
-   ), unneeded as (
-     delete from job_body using done where job_id = done.id
-   )
-   select id from done`,
-)
-
-const PROCESSING = statement(
-  'job_processing',
-  `update job set status = 'PROCESSING', started_at = coalesce(started_at, now())
-   where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null`,
-)
-
-const CONCLUDE = statement(
-  'job_conclude',
-  `update job set status = verdict, completed_at = coalesce(completed_at, now()),
-     started_at = case when verdict = 'COMPLETED' then coalesce(started_at, now()) else started_at end
-   where id = $1 and version = $2 and verdict is not null
-     and not exists (select 1 from hold where hold.id = job.hold_id)
-   returning id`,
-)
-
-const ANOMALY = statement('job_anomaly', 'update job set anomaly = coalesce(anomaly, $2) where id = $1')
-const CALLED_BACK = statement('job_called_back', 'update job set called_back_at = now() where id = $1')
-const BODY = statement('job_body', 'select body from job_body where job_id = $1')
-const KEEP_BODY = statement('job_keep_body', 'insert into job_body (job_id, body) values ($1, $2)')
-const DROP_BODY = statement('job_drop_body', 'delete from job_body where job_id = $1')
-const DROP_BODIES = statement(
-  'job_drop_bodies',
-  `delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`,
-)
-const IS_HELD = statement('job_is_held', 'select 1 from hold where id = $1')
-const NEGLECTED = statement(
-  'job_neglected',
-  `select id from job where open and greatest(step_at, lease_until) < now() - make_interval(secs => $1) limit 5000`,
-)
-const FACTS = statement('job_facts', 'select status, count(*) as count from job where open group by status')
-
-interface PutDown extends StepEnding {
-  readonly id: string
-  readonly version: number
-}
-
-export function createJobs(database: Database, options: { leaseMs: number }): Jobs {
-  const leaseSeconds = options.leaseMs / 1000
-  // Steps of many jobs end in the same moment: they are claimed and put down together.
-  const claims = createBatch<string, ClaimedJob | undefined>({
-    async flush(ids) {
-      const rows = await database.query<ClaimedJob>(CLAIM, [[...new Set(ids)], leaseSeconds])
-      const byId = new Map(rows.map((row) => [row.id, row]))
-      return ids.map((id) => {
-        const row = byId.get(id)
-        // Of two who ask in the same moment, the first has it.
-        byId.delete(id)
-        return row
-      }) as ClaimedJob[]
-    },
-    flushesMax: 2,
-    sizeMax: 500,
-  })
-  const putDowns = createBatch<PutDown, boolean>({
-    async flush(ends) {
-      const rows = await database.query<{ id: string }>(PUT_DOWN, [
-        ends.map((end) => end.id),
-        ends.map((end) => end.version),
-        ends.map((end) => end.afterMs ?? null),
-        ends.map((end) => end.attempts),
-        ends.map((end) => end.misses),
-        ends.map((end) => end.status ?? null),
-      ])
-      const done = new Set(rows.map((row) => row.id))
-      return ends.map((end) => done.has(end.id))
-    },
-    flushesMax: 2,
-    sizeMax: 500,
-  })
-  const change = async (what: typeof DECIDE, values: Parameters<Database['query']>[1]) =>
-    (await database.query(what, values)).length > 0
-
-  return {
-    find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
-    findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
-    list: (account, { status, before, limit }) =>
-      database.query<ListedJob>(LIST, [account, status ?? null, before ?? null, limit]),
-    changed: (ids, seen) => database.query<JobRow>(CHANGED, [ids, seen]),
-    claim: (id) => claims.run(id),
-    async renew(ids, versions) {
-      if (ids.length > 0) await database.query(RENEW, [ids, versions, leaseSeconds])
-    },
-    putDown: ({ id, version }, ending) => putDowns.run({ id, version, ...ending }),
-    beginSubmission: ({ id, version }, { vendor, route }) => change(BEGIN_SUBMISSION, [id, version, vendor, route]),
-    refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
-    submitted: ({ id, version }, taskId, request) => change(SUBMITTED, [id, version, taskId, request]),
-    decide: ({ id, version }, { verdict, error, files, delivered, watchMs }) =>
-      change(DECIDE, [
-        id,
-        version,
-        verdict,
-        error ? JSON.stringify(error) : null,
-        files ? JSON.stringify(files) : null,
-        delivered ? JSON.stringify(delivered) : null,
-        watchMs ?? null,
-      ]),
-    async processing({ id, version }) {
-      await database.query(PROCESSING, [id, version])
-    },
-    conclude: ({ id, version }) => change(CONCLUDE, [id, version]),
-    async noteAnomaly(id, anomaly) {
-      await database.query(ANOMALY, [id, anomaly])
-    },
-    async calledBack(id) {
-      await database.query(CALLED_BACK, [id])
-    },
-    body: async (id) => (await database.query<{ body: string }>(BODY, [id]))[0]?.body,
-    async keepBody(id, body) {
-      await database.query(KEEP_BODY, [id, body])
-    },
-    async dropBody(id) {
-      await database.query(DROP_BODY, [id])
-    },
-    isHeld: async ({ hold_id }) => (await database.query(IS_HELD, [hold_id])).length > 0,
-    async tidy() {
-      await database.query(DROP_BODIES)
-    },
-    neglected: async (graceMs) =>
-      (await database.query<{ id: string }>(NEGLECTED, [graceMs / 1000])).map(({ id }) => id),
-    async facts() {
-      const rows = await database.query<{ status: string; count: bigint }>(FACTS)
-      return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
-    },
-  }
 }

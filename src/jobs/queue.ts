@@ -34,8 +34,6 @@ export interface Queue {
   /** Queues an item for later; one that waits already is left as it is. */
   push(name: QueueName, key: string, afterMs: number): Promise<void>
   consume(name: QueueName, options: ConsumeOptions): Consumer
-  /** Of both queues together, over all processes; at most a minute old. */
-  facts(): Promise<{ active: number; created: number; failed: number }>
   close(): Promise<void>
 }
 
@@ -181,15 +179,6 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   return {
     push: (name, key, afterMs) => pushes[name].run({ key, afterMs }),
     consume,
-    async facts() {
-      const rows = await boss.getQueues(['job-step', 'webhook'])
-      const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + of(row), 0)
-      return {
-        active: sum((row) => row.activeCount),
-        created: sum((row) => row.queuedCount),
-        failed: sum((row) => row.failedCount),
-      }
-    },
     close: () => boss.stop({ graceful: false }),
   }
 }
