@@ -12,7 +12,9 @@ import { videoAsk } from '../src/http/video.ts'
 import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
 import type { ResultStore } from '../src/jobs/result.ts'
 import { newJobId, storeRequest } from '../src/jobs/stored-request.ts'
-import type { JobTiming } from '../src/jobs/timing.ts'
+import { JOB_TIMING, type JobTiming } from '../src/jobs/timing.ts'
+import { createVendorTasks } from '../src/jobs/vendor-tasks.ts'
+import type { StepDeps } from '../src/jobs/video.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
@@ -35,6 +37,10 @@ export interface TestEngine {
   readonly deps: EngineOptions
   account(credits?: bigint): Promise<string>
   create(account: string, body: Record<string, unknown>): Promise<string>
+  /** The row and its hold, without telling the engine. */
+  store(account: string, body: Record<string, unknown>): Promise<string>
+  /** For tests that take single steps themselves. */
+  readonly step: StepDeps
   /** Resolves when no job is open any more. */
   ended(forMs?: number): Promise<void>
   row(id: string): Promise<Record<string, unknown>>
@@ -102,7 +108,7 @@ export async function startTestEngine(
   }
   const engine = await startJobs(deps)
 
-  return {
+  const made: TestEngine = {
     fresh,
     database,
     ledger,
@@ -116,7 +122,19 @@ export async function startTestEngine(
       if (credits > 0n) await ledger.grant({ account: id, amount: credits, note: 'test', actor: 'test' })
       return id
     },
+    step: {
+      ...deps,
+      jobs: engine.jobs,
+      tasks: createVendorTasks(deps),
+      timing: { ...JOB_TIMING, ...deps.timing },
+      callBack: async () => {},
+    },
     async create(account, body) {
+      const id = await made.store(account, body)
+      engine.created(id)
+      return id
+    },
+    async store(account, body) {
       const principal = {
         accountId: account,
         keyId: 'key_test',
@@ -144,7 +162,6 @@ export async function startTestEngine(
         },
         ledger,
       )
-      engine.created(id)
       return id
     },
     async ended(forMs = 20_000) {
@@ -173,6 +190,7 @@ export async function startTestEngine(
       await fresh.drop()
     },
   }
+  return made
 }
 
 /** A receiver of webhooks, and what it got. */

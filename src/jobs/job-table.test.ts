@@ -1,0 +1,165 @@
+// What the database itself guarantees about jobs, however many workers there are and whatever they believe.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import type { ClaimedJob } from './job.ts'
+import { stepJob } from './video.ts'
+
+/** The engine's own worker sleeps, so that the tests can be the workers. */
+let on: TestEngine
+before(async () => {
+  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000, leaseMs: 300 } })
+})
+after(() => on.close())
+
+const GRANTED = 100_000_000n
+const PRICE = 35_000_000n
+
+/** A job that nobody works on yet. */
+async function make(body: Record<string, unknown> = {}) {
+  const account = await on.account(GRANTED)
+  const id = await on.store(account, { prompt: 'a tide', ...body })
+  return { account, id }
+}
+
+const claim = async (id: string) => {
+  const job = await on.engine.jobs.claim(id)
+  assert.ok(job, 'the job can be claimed')
+  return job
+}
+
+/** The lease runs out, as it does for a process that hangs. */
+const lapse = (id: string) =>
+  on.database.query({ text: `update job set lease_until = now() - interval '1 second' where id = $1` }, [id])
+
+test('a job is in one worker’s hands at a time', async () => {
+  const { id } = await make()
+  const claims = await Promise.all(Array.from({ length: 20 }, () => on.engine.jobs.claim(id)))
+  assert.equal(claims.filter(Boolean).length, 1)
+})
+
+test('a worker that was thought dead writes nothing any more', async () => {
+  const { id } = await make()
+  const stale = await claim(id)
+  await lapse(id)
+  const fresh = await claim(id)
+  const { jobs } = on.engine
+  const before = await on.row(id)
+  assert.equal(await jobs.beginSubmission(stale, { vendor: 'videogen', route: 1 }), false)
+  assert.equal(await jobs.submitted(stale, 'cgt-stale', '{}'), false)
+  assert.equal(await jobs.refusedSubmission(stale), false)
+  assert.equal(await jobs.decide(stale, { verdict: 'FAILED' }), false)
+  assert.equal(await jobs.conclude(stale), false)
+  assert.equal(await jobs.putDown(stale, { afterMs: 0, attempts: 0, misses: 0, status: 'PROCESSING' }), false)
+  await jobs.processing(stale)
+  assert.deepEqual(await on.row(id), before)
+  assert.equal(await jobs.beginSubmission(fresh, { vendor: 'videogen', route: 1 }), true)
+})
+
+test('a second submission cannot begin while nothing is known of the first', async () => {
+  const { id } = await make()
+  const first = await claim(id)
+  assert.equal(await on.engine.jobs.beginSubmission(first, { vendor: 'videogen', route: 1 }), true)
+  await lapse(id)
+  const second = await claim(id)
+  assert.equal(await on.engine.jobs.beginSubmission(second, { vendor: 'videogen', route: 1 }), false)
+})
+
+test('nothing is submitted that is not held', async () => {
+  const { account, id } = await make()
+  const job = await claim(id)
+  await on.ledger.resolve({
+    id: job.hold_id,
+    account,
+    key: job.key_id,
+    product: job.product,
+    catalogVersion: job.catalog_version,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    door: 'video',
+    status: 503,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 0,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+  })
+  await stepJob(job, on.step)
+  assert.equal((await on.row(id)).status, 'FAILED')
+  assert.equal(on.sandbox.seen.submissions[id], undefined)
+})
+
+test('a job goes forward only, and what has ended stays as it is', async () => {
+  const { id } = await make()
+  const set = (change: string) => on.database.query({ text: `update job set ${change} where id = '${id}'` })
+  await set(`status = 'PROCESSING'`)
+  for (const back of ['PENDING', 'CONNECT']) await assert.rejects(set(`status = '${back}'`), /cannot go from/)
+  await assert.rejects(set(`status = 'COMPLETED'`), /otherwise than its verdict/)
+  await set(`verdict = 'FAILED'`)
+  await assert.rejects(set(`verdict = 'COMPLETED'`), /verdict already/)
+  await set(`status = 'FAILED'`)
+  for (const other of ['PROCESSING', 'COMPLETED', 'CANCELLED'])
+    await assert.rejects(set(`status = '${other}'`), /cannot go from|otherwise/)
+  await set(`task_id = 'cgt-1'`)
+  await assert.rejects(set(`task_id = 'cgt-2'`), /task already/)
+})
+
+test('fifty workers that settle the same job at once charge it once', async () => {
+  const made = await Promise.all(Array.from({ length: 10 }, () => make()))
+  for (const { id } of made) {
+    const job = await claim(id)
+    assert.equal(await on.engine.jobs.decide(job, { verdict: 'COMPLETED', delivered: { seconds: 5 } }), true)
+    const decided: ClaimedJob = { ...job, verdict: 'COMPLETED', delivered: { seconds: 5 } }
+    await Promise.all(Array.from({ length: 50 }, () => stepJob(decided, on.step)))
+  }
+  for (const { account, id } of made) {
+    assert.equal((await on.row(id)).status, 'COMPLETED')
+    assert.deepEqual(await on.balance(account), { posted: GRANTED - PRICE, held: 0n })
+    const [row] = await on.database.query<{ count: bigint }>(
+      { text: `select count(*) as count from usage where account_id = $1` },
+      [account],
+    )
+    assert.equal(row!.count, 1n)
+  }
+})
+
+test('an end that was decided is settled by whoever comes next', async () => {
+  const { account, id } = await make()
+  const dying = await claim(id)
+  await on.engine.jobs.decide(dying, { verdict: 'COMPLETED', delivered: { seconds: 4 } })
+  await lapse(id)
+  await stepJob(await claim(id), on.step)
+  assert.equal((await on.row(id)).status, 'COMPLETED')
+  assert.deepEqual(await on.balance(account), { posted: GRANTED - 28_000_000n, held: 0n })
+})
+
+test('a job does not end while its credits are held', async () => {
+  const { id } = await make()
+  const job = await claim(id)
+  await on.engine.jobs.decide(job, { verdict: 'FAILED' })
+  assert.equal(await on.engine.jobs.conclude(job), false)
+  assert.equal((await on.row(id)).status, 'PENDING')
+})
+
+test('the price is that of the catalogue under which the job was made', async () => {
+  const { account, id } = await make()
+  const { catalog } = on.deps
+  const dearer = structuredClone(catalog.current.input)
+  for (const tier of dearer.models['videogen-2.0']!.pricing.tiers) tier.second = '1000'
+  await catalog.apply(dearer, { actor: 'test', note: '' })
+  const job = await claim(id)
+  await on.engine.jobs.decide(job, { verdict: 'COMPLETED', delivered: { seconds: 5, resolution: '720p' } })
+  await lapse(id)
+  await stepJob(await claim(id), on.step)
+  assert.equal((await on.balance(account)).posted, GRANTED - PRICE)
+})
+
+test('a job is read by one lookup in an index', async () => {
+  const [plan] = await on.database.query<{ 'QUERY PLAN': [{ Plan: { 'Node Type': string } }] }>({
+    text: `explain (format json) select id from job where id = '1789000000000000001'`,
+  })
+  assert.match(plan!['QUERY PLAN'][0].Plan['Node Type'], /^Index/)
+})
