@@ -200,7 +200,7 @@ test('what only a conversion could serve is refused before anything is held, whe
       ),
       field,
     )
-  const native = { ...model(), routes: [{ protocol: 'openai-responses' as const }] }
+  const native = { ...model({ vendorState: true }), routes: [{ protocol: 'openai-responses' as const }] }
   assert.equal(
     refused('openai-responses', with_('openai-responses', { previous_response_id: 'resp_1' }), native),
     undefined,
@@ -214,6 +214,31 @@ test('what only a conversion could serve is refused before anything is held, whe
   assert.equal(refused('openai-chat', with_('openai-chat', { n: 2, tools }), alpha), 'n')
   assert.deepEqual(readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], tools }), alpha).needs, ['tools'])
   assert.equal(readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], tools: [] }), alpha).needs, undefined)
+})
+
+test('tools that the vendor runs, and answers that it keeps, are refused unless the catalogue lets them through', () => {
+  const cases: Array<[TextProtocolName, object, string]> = [
+    ['openai-responses', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    [
+      'openai-responses',
+      {
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'code_interpreter', container: {} },
+        ],
+      },
+      'tools[1].type',
+    ],
+    ['anthropic-messages', { tools: [{ type: 'web_search_20260318', name: 'web_search' }] }, 'tools[0].type'],
+    ['openai-chat', { web_search_options: {} }, 'web_search_options'],
+    ['openai-responses', { previous_response_id: 'resp_of_somebody' }, 'previous_response_id'],
+    ['openai-responses', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0]'],
+  ]
+  for (const [door, over, param] of cases) {
+    assert.equal(refused(door, with_(door, over)), param)
+    const open = model({ vendorState: true, hostedTools: ['web_search', 'code_interpreter'] })
+    assert.equal(refused(door, with_(door, over), open), undefined, param)
+  }
 })
 
 test('the worst case covers the prompt and every choice, and base64 is not taken for text', () => {
@@ -237,7 +262,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
   assert.equal(worst({ messages: [{ role: 'user', content: text }] }, { contextTokens: 500 }).worst.input, 500)
   const stored = { ...BODIES['openai-responses'], previous_response_id: 'resp_1' }
   assert.equal(
-    readTextAsk('openai-responses', json(stored), model({}, { contextTokens: 128_000 })).worst.input,
+    readTextAsk('openai-responses', json(stored), model({ vendorState: true }, { contextTokens: 128_000 })).worst.input,
     128_000,
   )
   const counted = countTokens(json({ model: 'm', system: text, messages: hello }))

@@ -13,6 +13,7 @@ import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
 import { estimateTokens, toUsage } from './tokens.ts'
 import { readTraits } from './traits.ts'
+import { checkVendorSide } from './vendor-side.ts'
 import { readErrorText } from './vendor-words.ts'
 import { readWhole } from './whole.ts'
 
@@ -57,6 +58,7 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
   const traits = readTraits(model.traits)
   const format = FORMATS[door]
   const checked = format.check(new Fields(json), traits)
+  checkVendorSide(json.value, traits)
   const needs =
     door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
   const opening = new Opening(format, json, checked, model)

@@ -49,6 +49,10 @@ export interface TextTraits {
   readonly maxTokensDefault: number
   /** Responses, for converted asks: asks for encrypted reasoning, so that callers can replay it. */
   readonly encryptedReasoning: boolean
+  /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
+  readonly hostedTools: readonly string[]
+  /** Lets callers continue what the vendor keeps. Only where all accounts may see each other's answers. */
+  readonly vendorState: boolean
 }
 
 const DEFAULTS: TextTraits = {
@@ -67,6 +71,8 @@ const DEFAULTS: TextTraits = {
   thinkingOptional: true,
   maxTokensDefault: 64_000,
   encryptedReasoning: false,
+  hostedTools: [],
+  vendorState: false,
 }
 
 const ONE_OF: Partial<Record<keyof TextTraits, readonly string[]>> = {
