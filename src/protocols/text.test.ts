@@ -200,7 +200,7 @@ test('what only a conversion could serve is refused before anything is held, whe
       ),
       field,
     )
-  const native = { ...model({ vendorState: true }), routes: [{ protocol: 'openai-responses' as const }] }
+  const native = { ...model(), routes: [{ protocol: 'openai-responses' as const }] }
   assert.equal(
     refused('openai-responses', with_('openai-responses', { previous_response_id: 'resp_1' }), native),
     undefined,
@@ -216,7 +216,7 @@ test('what only a conversion could serve is refused before anything is held, whe
   assert.equal(readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], tools: [] }), alpha).needs, undefined)
 })
 
-test('tools that the vendor runs, and answers that it keeps, are refused unless the catalogue lets them through', () => {
+test('tools that the vendor runs are refused unless the catalogue lets them through, and kept answers where it says so', () => {
   const cases: Array<[TextProtocolName, object, string]> = [
     ['openai-responses', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
     [
@@ -235,8 +235,8 @@ test('tools that the vendor runs, and answers that it keeps, are refused unless 
     ['openai-responses', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0]'],
   ]
   for (const [door, over, param] of cases) {
-    assert.equal(refused(door, with_(door, over)), param)
-    const open = model({ vendorState: true, hostedTools: ['web_search', 'code_interpreter'] })
+    assert.equal(refused(door, with_(door, over), model({ vendorState: false })), param)
+    const open = model({ hostedTools: ['web_search', 'code_interpreter'] })
     assert.equal(refused(door, with_(door, over), open), undefined, param)
   }
 })
@@ -262,7 +262,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
   assert.equal(worst({ messages: [{ role: 'user', content: text }] }, { contextTokens: 500 }).worst.input, 500)
   const stored = { ...BODIES['openai-responses'], previous_response_id: 'resp_1' }
   assert.equal(
-    readTextAsk('openai-responses', json(stored), model({ vendorState: true }, { contextTokens: 128_000 })).worst.input,
+    readTextAsk('openai-responses', json(stored), model({}, { contextTokens: 128_000 })).worst.input,
     128_000,
   )
   const counted = countTokens(json({ model: 'm', system: text, messages: hello }))

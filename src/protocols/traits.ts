@@ -51,7 +51,10 @@ export interface TextTraits {
   readonly encryptedReasoning: boolean
   /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
   readonly hostedTools: readonly string[]
-  /** Lets callers continue what the vendor keeps. Only where all accounts may see each other's answers. */
+  /**
+   * Lets callers continue what the vendor keeps (`previous_response_id`, item references), as the SDKs do by default. All
+   * accounts share the vendor's credential, so only the unguessable ids keep them apart; `false` refuses such requests.
+   */
   readonly vendorState: boolean
 }
 
@@ -72,7 +75,7 @@ const DEFAULTS: TextTraits = {
   maxTokensDefault: 64_000,
   encryptedReasoning: false,
   hostedTools: [],
-  vendorState: false,
+  vendorState: true,
 }
 
 const ONE_OF: Partial<Record<keyof TextTraits, readonly string[]>> = {

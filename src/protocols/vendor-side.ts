@@ -1,6 +1,5 @@
-// What happens on the vendor's side only, and what a gateway for many accounts must therefore refuse unless its operator
-// says otherwise: tools that the vendor runs and bills by use, for which there is no price, and answers that the vendor
-// keeps, which any account could continue because all share one credential.
+// What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
+// refused unless the catalogue lets them through; answers that the vendor keeps are refused where the catalogue says so.
 import { invalid } from '../kernel/fault.ts'
 import { isObject, type Json, objects } from './check.ts'
 import type { TextTraits } from './traits.ts'
