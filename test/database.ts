@@ -4,6 +4,8 @@ import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import type { EmbeddedConnection } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
+import { openQueue } from '../src/jobs/queue.ts'
+import { silentLog } from '../src/kernel/log.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 
 /** Carries the server's connection from the runner to the test processes. */
@@ -60,6 +62,14 @@ async function makeTemplate(server: pg.Client): Promise<string> {
   await server.query(`create database ${TEMPLATE}`)
   const database: Database = openDatabase({ connection: { ...testServer(), database: TEMPLATE }, connectionsMax: 1 })
   await migrate(database).finally(() => database.close())
+  // The queue makes its own tables at its first start.
+  const queue = await openQueue({
+    connection: { ...testServer(), database: TEMPLATE },
+    world: realWorld,
+    log: silentLog,
+    webhookRetrySeconds: 1,
+  })
+  await queue.close()
   await server.query(`alter database ${TEMPLATE} is_template true`)
   return TEMPLATE
 }

@@ -70,17 +70,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   })
   boss.on('error', (error) => log.warn({ error }, 'queue'))
   await boss.start()
-  // An item left by a dead process is not tried again by the queue: the job's row knows better when its next step is due.
-  await boss.createQueue('job-step', { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 })
-  await boss.createQueue('webhook', {
-    policy: 'short',
-    retryLimit: WEBHOOK_RETRIES,
-    retryDelay: options.webhookRetrySeconds,
-    retryBackoff: true,
-    retryDelayMax: 7_200,
-    expireInSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  })
+  for (const [name, { policy, ...settings }] of Object.entries(queueSettings(options.webhookRetrySeconds))) {
+    await boss.createQueue(name, { policy, ...settings })
+    // One that an earlier version made is brought up to date.
+    await boss.updateQueue(name, settings)
+  }
 
   const pushes = perQueue((name) =>
     createBatch<Pushed, void>({
@@ -185,4 +179,20 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
 
 function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
   return { 'job-step': make('job-step'), webhook: make('webhook') }
+}
+
+function queueSettings(webhookRetrySeconds: number) {
+  return {
+    // An item left by a dead process is not tried again by the queue: the job's row knows better when its next step is due.
+    'job-step': { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 },
+    webhook: {
+      policy: 'short',
+      retryLimit: WEBHOOK_RETRIES,
+      retryDelay: webhookRetrySeconds,
+      retryBackoff: true,
+      retryDelayMax: 7_200,
+      expireInSeconds: 60,
+      deleteAfterSeconds: 86_400,
+    },
+  } satisfies Record<QueueName, object>
 }
