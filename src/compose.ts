@@ -13,6 +13,7 @@ import { createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
 import { createAssetSigner } from './assets/signed-url.ts'
 import { openBackOffice, VERSION } from './back-office.ts'
+import type { CatalogDocument } from './catalog/document.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './database/changes.ts'
@@ -42,6 +43,7 @@ import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { PathDeps } from './pipeline/serve.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
+import { traitProblems } from './protocols/traits.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
@@ -79,6 +81,13 @@ export async function readDefaultCatalog(): Promise<unknown> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'catalog', 'default.json'), 'utf8'))
 }
 
+/** A misspelt trait would be ignored in silence. */
+function inspectTraits({ models }: CatalogDocument): string[] {
+  return Object.entries(models)
+    .filter(([, model]) => model.type === 'text')
+    .flatMap(([uid, model]) => traitProblems(model.traits).map((problem) => `models.${uid}.traits: ${problem}`))
+}
+
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
@@ -92,7 +101,7 @@ export async function createGateway(options: GatewayOptions) {
   const migrations: Migrations = await migrate(database)
   const secrets = createSecrets(options.secret)
   const changes = createChanges(database, world)
-  const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog() })
+  const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog(), inspect: inspectTraits })
   const audit = createAudit({ database, world })
   const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
   const credentials = await openCredentials({
@@ -222,6 +231,12 @@ export async function createGateway(options: GatewayOptions) {
       queue: () => jobs.facts(),
     },
   })
+
+  // Somebody who could write to the database may have changed what was done in whose name.
+  void audit.verify().then(
+    ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
+    (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
+  )
 
   const timers = [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),

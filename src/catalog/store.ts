@@ -57,6 +57,8 @@ export async function openCatalog(options: {
   changes: Changes
   /** Applied when the database has no version yet. */
   initial: unknown
+  /** What is wrong with a valid document besides: whoever reads a part of it knows best. */
+  inspect?: (document: CatalogDocument) => string[]
 }): Promise<CatalogStore> {
   const { database, changes } = options
   const older = new Map<number, Catalog>()
@@ -82,8 +84,9 @@ export async function openCatalog(options: {
     by: { actor: string; note: string },
   ): Promise<{ version: number; changes: string[] }> {
     const checked = checkDocument(input)
-    if (!checked.ok)
-      throw new Fault('request_invalid', { message: `The catalogue is not valid. ${checked.problems.join('; ')}` })
+    const problems = checked.ok ? (options.inspect?.(checked.document) ?? []) : checked.problems
+    if (problems.length > 0)
+      throw new Fault('request_invalid', { message: `The catalogue is not valid. ${problems.join('; ')}` })
     const version = await database.transaction(async (tx) => {
       const [row] = await tx.query<{ version: number }>(INSERT, [JSON.stringify(input), by.note, by.actor])
       await changes.bump(tx, 'catalog')
