@@ -405,6 +405,11 @@ begin
   ), used as (
     insert into usage (id, account_id, key_id, product, door, outcome, status, charged, held, catalog_version, lines)
     select id, account_id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
+  ), summed as (
+    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    select account_id, date_trunc('hour', now(), 'UTC'), product, key_id, count(*), count(*), 0, 0, 0, 0
+    from dead group by account_id, product, key_id order by account_id, product, key_id
+    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors
   ), forgotten as (
     delete from idempotency i using dead d where i.hold_id = d.id and i.status is null
   )
