@@ -1,8 +1,9 @@
 // The figures of this process, in Prometheus' format.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Credits } from '../kernel/credits.ts'
 import { UNITS } from '../meter/usage.ts'
 import type { Meters } from './monitor.ts'
+import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters {
   readonly registry: Registry
@@ -25,48 +26,50 @@ export interface MetricSources {
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const BREAKERS: Record<string, number> = { closed: 0, 'half-open': 1, open: 2 }
 const MICRO = 1_000_000
+const NO_LABELS = () => ({})
 
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const calls = new Counter({
+  const calls = new CounterTally({
     name: 'tollgate_calls_total',
     help: 'Calls on the paid path, by door, status class and outcome.',
     labelNames: ['door', 'status', 'outcome'],
-    registers,
+    registry,
   })
-  const duration = new Histogram({
+  const duration = new HistogramTally({
     name: 'tollgate_call_seconds',
     help: 'From arrival to the last byte.',
     labelNames: ['door', 'stream'],
-    buckets: SECONDS,
-    registers,
+    bounds: SECONDS,
+    registry,
   })
-  const stages = new Histogram({
+  const stages = new HistogramTally({
     name: 'tollgate_stage_seconds',
     help: 'Time spent in a stage of the path.',
     labelNames: ['stage'],
-    buckets: SECONDS,
-    registers,
+    bounds: SECONDS,
+    registry,
   })
-  const units = new Counter({
+  const units = new CounterTally({
     name: 'tollgate_units_total',
     help: 'Metered quantities, by unit.',
     labelNames: ['unit'],
-    registers,
+    registry,
   })
-  const credits = new Counter({
+  const credits = new CounterTally({
     name: 'tollgate_credits_total',
     help: 'Credits held, settled and released.',
     labelNames: ['kind'],
-    registers,
+    registry,
   })
-  const batches = new Histogram({
+  const batches = new HistogramTally({
     name: 'tollgate_ledger_batch_size',
     help: 'Operations per flush of the ledger.',
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
-    registers,
+    labelNames: [],
+    bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registry,
   })
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -120,17 +123,20 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
   })
 
+  const addCredits = (kind: string, amount: Credits) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO)
+
   return {
     registry,
-    batch: (size) => batches.observe(size),
-    held: (amount) => credits.inc({ kind: 'held' }, Number(amount) / MICRO),
-    resolved: (kind, amount) => credits.inc({ kind }, Number(amount) / MICRO),
-    stage: (name, seconds) => stages.observe({ stage: name }, seconds),
-    call(call, usage) {
-      calls.inc({ door: call.door, status: `${Math.floor((call.status ?? 0) / 100)}xx`, outcome: call.outcome ?? '' })
-      duration.observe({ door: call.door, stream: String(call.stream) }, call.durationMs / 1000)
-      if (call.charged > 0n) credits.inc({ kind: 'settled' }, Number(call.charged) / MICRO)
-      if (usage) for (const unit of UNITS) if (usage[unit]) units.inc({ unit }, usage[unit])
+    batch: (size) => batches.observe('', NO_LABELS, size),
+    held: (amount) => addCredits('held', amount),
+    resolved: addCredits,
+    stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
+    call({ door, status, outcome, stream, durationMs, charged }, usage) {
+      const answered = `${Math.floor((status ?? 0) / 100)}xx`
+      calls.add(`${door} ${answered} ${outcome}`, () => ({ door, status: answered, outcome: outcome ?? '' }), 1)
+      duration.observe(`${door} ${stream}`, () => ({ door, stream: String(stream) }), durationMs / 1000)
+      if (charged > 0n) addCredits('settled', charged)
+      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
     },
   }
 }

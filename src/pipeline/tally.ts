@@ -1,0 +1,97 @@
+// Figures that are counted with every call: plain numbers by label, put into Prometheus' words when someone asks. The
+// client library's own counting cost more than the routing of a call.
+import { Counter, type Histogram, type Registry } from 'prom-client'
+
+type Labels = Readonly<Record<string, string>>
+
+interface TallyOptions {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+  readonly registry: Registry
+}
+
+/** A counter of several series, each named by its labels. */
+export class CounterTally {
+  readonly #series = new Map<string, { readonly labels: Labels; value: number }>()
+
+  constructor({ name, help, labelNames, registry }: TallyOptions) {
+    const series = this.#series
+    new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const { labels, value } of series.values()) this.inc(labels, value)
+      },
+    })
+  }
+
+  /** `key` stands for the labels, which are made only once. */
+  add(key: string, labels: () => Labels, value: number): void {
+    const found = this.#series.get(key)
+    if (found) found.value += value
+    else this.#series.set(key, { labels: labels(), value })
+  }
+}
+
+class Distribution {
+  readonly labels: Labels
+  readonly counts: number[]
+  sum = 0
+
+  constructor(labels: Labels, bounds: number) {
+    this.labels = labels
+    this.counts = new Array<number>(bounds + 1).fill(0)
+  }
+}
+
+/** A histogram of several series, each named by its labels. */
+export class HistogramTally {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+  readonly type = 'histogram'
+  readonly aggregator = 'sum'
+  readonly #bounds: readonly number[]
+  readonly #series = new Map<string, Distribution>()
+
+  constructor({ name, help, labelNames, registry, bounds }: TallyOptions & { readonly bounds: readonly number[] }) {
+    this.name = name
+    this.help = help
+    this.labelNames = labelNames
+    this.#bounds = bounds
+    // The registry asks its metrics for their values and for nothing else.
+    registry.registerMetric(this as unknown as Histogram)
+  }
+
+  observe(key: string, labels: () => Labels, value: number): void {
+    let series = this.#series.get(key)
+    if (!series) {
+      series = new Distribution(labels(), this.#bounds.length)
+      this.#series.set(key, series)
+    }
+    const bounds = this.#bounds
+    let at = 0
+    while (at < bounds.length && value > bounds[at]!) at++
+    series.counts[at]! += 1
+    series.sum += value
+  }
+
+  async get() {
+    const values: { metricName: string; labels: Record<string, string | number>; value: number }[] = []
+    for (const { labels, counts, sum } of this.#series.values()) {
+      let count = 0
+      counts.forEach((inside, at) => {
+        count += inside
+        const le = this.#bounds[at] ?? '+Inf'
+        values.push({ metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count })
+      })
+      values.push({ metricName: `${this.name}_sum`, labels, value: sum })
+      values.push({ metricName: `${this.name}_count`, labels, value: count })
+    }
+    return { name: this.name, help: this.help, type: this.type, values, aggregator: this.aggregator }
+  }
+}
