@@ -30,6 +30,7 @@ import { listJobs, videoHandlers } from './http/video.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
+import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets } from './kernel/secret.ts'
 import { newId, type World } from './kernel/world.ts'
@@ -205,7 +206,10 @@ export async function createGateway(options: GatewayOptions) {
   mountApi(app, {
     keys: apiKeys,
     handlers: {
-      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels }),
+      ...publicHandlers({
+        ...{ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels },
+        webhookSecret: (account) => webhookSecret(secrets, account),
+      }),
       ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors, defaultModel: defaultModels?.images }),
       ...videoHandlers({ catalog, path, engine: jobs, guard, strictErrors }),
     },
@@ -220,6 +224,7 @@ export async function createGateway(options: GatewayOptions) {
     statements: createStatements(database),
     usageMonths: config.TOLLGATE_USAGE_MONTHS,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
+    webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
     testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes: path.routes }),
     liveCalls: () => monitor.live(),

@@ -88,6 +88,7 @@ export async function startOperatorServer(
     statements: createStatements(database),
     publicUrl: () => url,
     usageMonths: 24,
+    webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
     vendorHealth: () => [],
     testVendor: async () => ({ ok: true, status: 200, latencyMs: 3, message: 'It answers.' }),

@@ -58,6 +58,15 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'accounts webhook-secret',
+    summary: 'The secret with which an account’s receivers check that a webhook is genuine.',
+    args: ['account'],
+    async run(call) {
+      const { secret } = await call.api.call<{ secret: string }>('GET', path(call.args[0]!, '/webhook-secret'))
+      call.say(call.json ? JSON.stringify({ secret }) : secret)
+    },
+  },
+  {
     name: 'accounts change',
     summary: 'Renames an account, or changes its limits.',
     args: ['account'],

@@ -1,12 +1,11 @@
 // The operator API: every resource, for whoever holds the operator token.
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { Accounts } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sameBytes } from '../kernel/secret.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
-import { accountResources } from './resources/accounts.ts'
+import { type AccountDeps, accountResources } from './resources/accounts.ts'
 import { type CatalogDeps, catalogResources } from './resources/catalog.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
@@ -14,8 +13,7 @@ import { type OperationsDeps, operationsResources } from './resources/operations
 import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 
-export interface ResourceDeps extends UsageDeps, CatalogDeps, VendorDeps, OperationsDeps, MemberDeps {
-  readonly accounts: Accounts
+export interface ResourceDeps extends AccountDeps, UsageDeps, CatalogDeps, VendorDeps, OperationsDeps, MemberDeps {
   readonly keys: Keys
 }
 

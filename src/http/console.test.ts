@@ -379,6 +379,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['PATCH', `/accounts/${mine}`, { name: 'Mine' }, 200, 403, 403, 403],
     ['POST', `/accounts/${mine}/credits`, { amount: 1 }, 200, 403, 403, 403],
     ['POST', '/accounts', { name: 'New' }, 200, 403, 403, 403],
+    ['GET', `/accounts/${mine}/webhook-secret`, undefined, 200, 200, 403, 403],
     ['GET', `/accounts/${mine}/keys`, undefined, 200, 200, 200, 403],
     ['POST', `/accounts/${mine}/keys`, { name: 'k' }, 200, 200, 200, 403],
     ['PATCH', `/keys/${key.data.id}`, { name: 'k2' }, 200, 200, 200, 403],

@@ -5,7 +5,14 @@ import type { AccountView, Statements } from '../../ledger/statement.ts'
 import { amount, byId, paging, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
-export function accountResources({ accounts, statements }: { accounts: Accounts; statements: Statements }): Resource[] {
+export interface AccountDeps {
+  readonly accounts: Accounts
+  readonly statements: Statements
+  /** With which the account's receivers check that a webhook is ours. */
+  readonly webhookSecret: (account: string) => string
+}
+
+export function accountResources({ accounts, statements, webhookSecret }: AccountDeps): Resource[] {
   async function show(id: string): Promise<AccountView> {
     const account = await statements.account(id)
     if (!account) throw accountUnknown()
@@ -64,6 +71,14 @@ export function accountResources({ accounts, statements }: { accounts: Accounts;
         await accounts.credit(params.id, body, by)
         return show(params.id)
       },
+    }),
+    resource({
+      method: 'GET',
+      path: '/accounts/{id}/webhook-secret',
+      access: 'owner',
+      params: byId,
+      account: ({ id }) => id,
+      run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
     }),
     resource({
       method: 'GET',
