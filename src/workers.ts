@@ -24,7 +24,7 @@ export interface Workers {
 export function createWorkers(count: number, shared: Shared, log: Log): Workers {
   const working = new Set<Worker>()
   let stopping = false
-  let rolling: Promise<void> | undefined
+  let rolling = false
 
   function hire(): Promise<string> {
     const worker = cluster.fork()
@@ -60,10 +60,12 @@ export function createWorkers(count: number, shared: Shared, log: Log): Workers 
   }
 
   const onHangup = () => {
-    rolling ??= roll()
+    if (rolling) return
+    rolling = true
+    roll()
       .catch((error: unknown) => log.error({ error }, 'replacing the workers failed'))
       .finally(() => {
-        rolling = undefined
+        rolling = false
       })
   }
 

@@ -50,8 +50,8 @@ test('the dashboard is JSON with panels that do not overlap', () => {
 
 test('deployment files name only settings that exist', () => {
   const wrong: string[] = []
+  // Kubernetes' own, named in a comment that says how they are kept away.
   for (const path of [...manifests, 'Dockerfile', 'deploy/tollgate.service'])
-    // Kubernetes' own, named in a comment that says how they are kept away.
     for (const [name] of textOf(path).matchAll(/\b(TOLLGATE|OTEL)_[A-Z0-9_]+[A-Z0-9]\b/g))
       if (!(name in SETTINGS) && name !== 'TOLLGATE_PORT') wrong.push(`${path}: ${name}`)
   assert.deepEqual(wrong, [])
