@@ -104,7 +104,23 @@ export const GENERATION: readonly EndpointSpec[] = [
     surface: 'native',
     title: 'Own jobs',
     description: 'The jobs of this account, newest first. An extension of the contract.',
-    returns: '`data`: an array of jobs.',
+    returns: '`data`: an array of jobs; while `hasMore` is true, `nextBefore` is the `before` of the next page.',
+    params: {
+      limit: { kind: 'integer', min: 1, max: 100, default: '20', description: 'How many.', example: '20' },
+      before: {
+        kind: 'text',
+        pattern: '^[0-9]{1,30}$',
+        form: 'the id of a job',
+        description: 'Only older jobs than this one.',
+        example: '1789000000000000001',
+      },
+      status: {
+        kind: 'choice',
+        allowed: ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'],
+        description: 'Only jobs in this status.',
+        example: 'COMPLETED',
+      },
+    },
   },
   {
     id: 'jobs/{id}',

@@ -79,11 +79,15 @@ const ANSWERS: Record<string, JsonSchema> = {
   video: envelope(
     object({ jobId: { type: 'string', pattern: '^[0-9]+$' }, status: { $ref: '#/components/schemas/JobStatus' } }),
   ),
-  jobs: envelope(
-    object({
-      items: { type: 'array', items: { $ref: '#/components/schemas/Job' } },
-      next: { type: ['string', 'null'] },
-    }),
+  jobs: object(
+    {
+      success: { const: true },
+      data: { type: 'array', items: { $ref: '#/components/schemas/Job' } },
+      hasMore: { type: 'boolean' },
+      nextBefore: string,
+      requestId: { type: 'string', pattern: '^req_' },
+    },
+    ['success', 'data', 'hasMore', 'requestId'],
   ),
   'jobs/{id}': envelope({ $ref: '#/components/schemas/Job' }),
   'jobs/{id}/cancel': envelope({ $ref: '#/components/schemas/Job' }),

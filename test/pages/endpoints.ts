@@ -1,5 +1,6 @@
 // The list of endpoints, for the reference and for the README.
 import type { EndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
+import { allowedText } from '../../src/catalog/field.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { openapiDocument } from '../../src/http/openapi.ts'
 import { code, page, table } from './markdown.ts'
@@ -41,6 +42,19 @@ function bodyTable(body: JsonSchema): string {
   )
 }
 
+function paramTable(params: NonNullable<EndpointSpec['params']>): string {
+  return table(
+    ['Parameter', 'In', 'Default', 'Takes', 'Meaning'],
+    Object.entries(params).map(([name, field]) => [
+      code(name),
+      field.in ?? 'query',
+      field.default === undefined ? '' : code(field.default),
+      allowedText(field),
+      field.description,
+    ]),
+  )
+}
+
 function typeText(field: JsonSchema): string {
   if (field.const !== undefined) return `only ${code(String(field.const))}`
   if (Array.isArray(field.enum)) return field.enum.map((value) => code(String(value))).join(', ')
@@ -52,6 +66,7 @@ function section(spec: EndpointSpec): string {
   const isData = spec.path.startsWith('/v1/siteanalytics/') || spec.path.startsWith('/v1/social/')
   const parts = [`### ${spec.title}`, address(spec), spec.description]
   if (spec.aliases.length > 0) parts.push(`Also at ${spec.aliases.map(code).join(', ')}.`)
+  if (spec.params && !isData) parts.push(paramTable(spec.params))
   if (spec.body?.properties && spec.id !== 'quote') parts.push(bodyTable(spec.body))
   else if (spec.body?.description) parts.push(`Body: ${spec.body.description}`)
   if (spec.returns && !isData) parts.push(`Answer: ${spec.returns}`)
