@@ -8,15 +8,17 @@ export function escapeHtml(text: string): string {
 
 export interface PageOptions {
   readonly title: string
-  readonly menu: ReadonlyArray<{ href: string; title: string }>
+  /** An entry without an address is the heading of those that follow. */
+  readonly menu: ReadonlyArray<{ href?: string; title: string }>
   readonly here: string
   readonly body: string
 }
 
 export function page({ title, menu, here, body }: PageOptions): string {
-  const links = menu.map(
-    ({ href, title: text }) =>
-      `<li><a href="${href}"${href === here ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a></li>`,
+  const links = menu.map(({ href, title: text }) =>
+    href === undefined
+      ? `<li class="group">${escapeHtml(text)}</li>`
+      : `<li><a href="${href}"${href === here ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a></li>`,
   )
   return `<!doctype html>
 <html lang="en">
@@ -24,6 +26,7 @@ export function page({ title, menu, here, body }: PageOptions): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} · Tollgate</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/style.css">
 </head>
 <body>

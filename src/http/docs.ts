@@ -54,8 +54,10 @@ export function mountDocs(app: FastifyInstance, options: { version: string; serv
   const reference = readGuides(REFERENCE)
   const menu = [
     { href: '/docs', title: 'Start' },
+    { title: 'Guides' },
     ...guides.map(({ name, title }) => ({ href: `/docs/guides/${name}`, title })),
-    { href: '/docs/api', title: 'API reference' },
+    { title: 'Reference' },
+    { href: '/docs/api', title: 'Every operation' },
     ...reference.map(({ name, title }) => ({ href: `/docs/reference/${name}`, title })),
   ]
   const style = readFileSync(join(import.meta.dirname, 'docs.css'))
@@ -84,18 +86,19 @@ export function mountDocs(app: FastifyInstance, options: { version: string; serv
   app.get('/docs/style.css', (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=300').send(style),
   )
-  app.get('/docs', (_request, reply) => {
-    const list = menu.slice(1).map(({ href, title }) => `<li><a href="${href}">${escapeHtml(title)}</a></li>`)
-    return send(
-      reply,
-      page({
-        title: 'Documentation',
-        menu,
-        here: '/docs',
-        body: `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p><ul class="index">${list.join('')}</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`,
-      }),
-    )
+  const lines = menu.slice(1).map(({ href, title }) =>
+    // A heading ends the list before it and begins the next; the first has none before it.
+    href === undefined
+      ? `</ul><h2>${escapeHtml(title)}</h2><ul class="index">`
+      : `<li><a href="${href}">${escapeHtml(title)}</a></li>`,
+  )
+  const start = page({
+    title: 'Documentation',
+    menu,
+    here: '/docs',
+    body: `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p>${lines.join('').slice('</ul>'.length)}</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`,
   })
+  app.get('/docs', (_request, reply) => send(reply, start))
   const api = page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(document) })
   app.get('/docs/api', (_request, reply) => send(reply, api))
   show(guides, '/docs/guides')
