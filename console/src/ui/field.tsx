@@ -28,14 +28,8 @@ export function Field({
   const described = [hint ? `${id}h` : '', fault ? `${id}f` : ''].filter(Boolean).join(' ')
   return (
     <div className="field">
-      <label htmlFor={id} className={quiet ? 'sr-only' : 'field-label'}>
+      <label htmlFor={id} className={quiet ? 'sr-only' : required ? 'field-label field-required' : 'field-label'}>
         {label}
-        {required ? (
-          <span className="field-required" aria-hidden="true">
-            {' '}
-            *
-          </span>
-        ) : null}
       </label>
       {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': fault ? true : undefined })}
       {hint ? (
