@@ -32,7 +32,7 @@ function readGuides(folder: string): Guide[] {
       return {
         name: file.replace(/^\d+-/, '').replace(/\.md$/, ''),
         title,
-        html: withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder)),
+        html: scrollable(withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder))),
       }
     })
 }
@@ -45,6 +45,11 @@ function withAddresses(html: string, folder: string): string {
     LINK_TO_FILE,
     (_link, other: string | undefined, name: string, at = '') => `href="/docs/${other ?? folder}/${name}${at}"`,
   )
+}
+
+/** A wide table moves inside its own frame, by touch and by keyboard, and not the page. */
+function scrollable(html: string): string {
+  return html.replaceAll('<table>', '<div class="scroll" tabindex="0"><table>').replaceAll('</table>', '</table></div>')
 }
 
 export function mountDocs(app: FastifyInstance, options: { version: string; serverUrl: string }): void {
