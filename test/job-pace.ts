@@ -9,7 +9,7 @@ export const FAST: Partial<JobTiming> = {
   sweepEveryMs: 500,
   neglectedMs: 1_000,
   retryMs: 20,
-  submitForMs: 2_000,
+  submitForMs: 30_000,
   searchForMs: 300,
   watchEveryMs: 100,
   watchForMs: 3_000,

@@ -12,7 +12,7 @@ before(async () => {
   receiver = await startReceiver((count) => (count === 1 ? 500 : 204))
   on = await startTestEngine({
     allow: [receiver.host],
-    timing: { searchForMs: 1_500 },
+    timing: { searchForMs: 1_500, submitForMs: 4_000 },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 2_000, totalMs: 4_000 }
     },

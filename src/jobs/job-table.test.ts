@@ -163,3 +163,63 @@ test('a job is read by one lookup in an index', async () => {
   })
   assert.match(plan!['QUERY PLAN'][0].Plan['Node Type'], /^Index/)
 })
+
+/** Throws before or after the n-th action, as a process would die there; counts the actions. */
+function dieAt(n: number, when: 'before' | 'after') {
+  let actions = 0
+  const dying = <T extends object>(of: T): T =>
+    new Proxy(of, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name) as unknown
+        if (typeof value !== 'function') return value
+        return async (...args: unknown[]) => {
+          actions += 1
+          const now = actions === n
+          if (now && when === 'before') throw new Error('killed')
+          const result: unknown = await Reflect.apply(value, target, args)
+          if (now) throw new Error('killed')
+          return result
+        }
+      },
+    })
+  const { jobs, tasks, ledger, results } = on.step
+  return {
+    step: { ...on.step, jobs: dying(jobs), tasks: dying(tasks), ledger: dying(ledger), results: dying(results) },
+    get reached() {
+      return actions >= n
+    },
+  }
+}
+
+test('killed before or after any single action of its life, a job is submitted once and paid once', async () => {
+  const killed: Array<{ account: string; id: string; at: string }> = []
+  for (const when of ['before', 'after'] as const) {
+    for (let n = 1; ; n++) {
+      const { account, id } = await make({ duration: 4, resolution: '480p' })
+      const death = dieAt(n, when)
+      for (let steps = 0; steps < 50 && (await on.row(id)).open; steps++) {
+        await lapse(id)
+        const job = await on.engine.jobs.claim(id)
+        if (!job) break
+        const step = death.reached ? on.step : death.step
+        const ending = await stepJob(job, step).catch(() => undefined)
+        if (ending) await on.engine.jobs.putDown(job, ending)
+      }
+      if (!death.reached) break
+      killed.push({ account, id, at: `${when} action ${n}` })
+    }
+  }
+  assert.ok(killed.length > 15, `${killed.length} places`)
+  const lost: string[] = []
+  for (const { account, id, at } of killed) {
+    const row = await on.row(id)
+    const taken = on.sandbox.seen.submissions[id] ?? 0
+    if (taken === 0) lost.push(at)
+    assert.ok(taken <= 1, at)
+    assert.equal(row.status, taken === 1 ? 'COMPLETED' : 'FAILED', at)
+    const paid = taken === 1 ? 14_000_000n : 0n
+    assert.deepEqual(await on.balance(account), { posted: GRANTED - paid, held: 0n }, at)
+  }
+  // Between the note that a submission leaves and its leaving: nobody can know that it did not, so it is refunded.
+  assert.deepEqual(lost, ['before action 2', 'after action 1'])
+})

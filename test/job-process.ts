@@ -1,0 +1,37 @@
+// A gateway in a process of its own, to be killed: says where it listens, and which jobs it has ended.
+import { createGateway } from '../src/compose.ts'
+import { readConfig } from '../src/config.ts'
+import type { EmbeddedConnection } from '../src/database/embedded.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
+import { FAST } from './job-pace.ts'
+
+export interface JobProcessOptions {
+  readonly connection: EmbeddedConnection
+  readonly sandboxUrl: string
+  readonly data: string
+}
+
+const options = JSON.parse(process.argv[2]!) as JobProcessOptions
+const say = (line: string) => process.stdout.write(`${line}\n`)
+const gateway = await createGateway({
+  config: readConfig({ TOLLGATE_DATA: options.data, TOLLGATE_SECRET: SECRET, TOLLGATE_SHED_LAG_MS: '60000' }),
+  world: realWorld,
+  log: {
+    debug() {},
+    info(fields, message) {
+      if (message === 'job ended') say(`ended ${(fields as { job: string }).job}`)
+    },
+    warn() {},
+    error() {},
+  },
+  connection: options.connection,
+  secret: SECRET,
+  operatorToken: OPERATOR_TOKEN,
+  sandboxUrl: () => options.sandboxUrl,
+  jobs: FAST,
+})
+say(`listening ${await gateway.app.listen({ port: 0, host: '127.0.0.1' })}`)
+process.on('SIGTERM', () => {
+  void gateway.close().then(() => process.exit(0))
+})

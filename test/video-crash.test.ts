@@ -1,0 +1,177 @@
+// Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is accounted.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, test } from 'node:test'
+import { verifyLedger } from '../src/ledger/verify.ts'
+import { startTestEngine, type TestEngine } from './job-engine.ts'
+import type { JobProcessOptions } from './job-process.ts'
+
+/** Its own worker sleeps: the processes do the work. */
+let on: TestEngine
+let data: string
+const processes: GatewayProcess[] = []
+
+before(async () => {
+  data = await mkdtemp(join(tmpdir(), 'tollgate-jobs-'))
+  on = await startTestEngine({
+    timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000 },
+    catalog(document) {
+      document.vendors.videogen!.timeouts = { firstByteMs: 5_000, totalMs: 10_000 }
+    },
+  })
+})
+after(async () => {
+  for (const one of processes) await one.kill()
+  await on.close()
+  await rm(data, { recursive: true, force: true })
+})
+
+interface GatewayProcess {
+  readonly ended: Set<string>
+  kill(): Promise<void>
+}
+
+async function startProcess(): Promise<GatewayProcess> {
+  const options: JobProcessOptions = { connection: on.fresh.connection, sandboxUrl: on.sandbox.url, data }
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'job-process.ts'), JSON.stringify(options)],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const ended = new Set<string>()
+  const ready = Promise.withResolvers<void>()
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const [word, what = ''] = line.split(' ')
+    if (word === 'ended') ended.add(what)
+    if (word === 'listening') ready.resolve()
+  })
+  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
+  await ready.promise
+  const started: GatewayProcess = {
+    ended,
+    kill: () =>
+      new Promise<void>((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve()
+        child.once('exit', () => resolve())
+        child.kill('SIGKILL')
+      }),
+  }
+  processes.push(started)
+  return started
+}
+
+const SMALL = { duration: 4, resolution: '480p' }
+const PRICE = 14_000_000n
+
+async function make(account: string, count: number, prompt: string): Promise<string[]> {
+  const ids = await Promise.all(Array.from({ length: count }, () => on.store(account, { ...SMALL, prompt })))
+  await on.database.query({ text: `update job set step_at = now() - interval '1 hour' where id = any($1)` }, [ids])
+  return ids
+}
+
+async function statuses(ids: readonly string[]): Promise<Record<string, number>> {
+  const rows = await on.database.query<{ status: string; count: bigint }>(
+    { text: 'select status, count(*) as count from job where id = any($1) group by status' },
+    [ids],
+  )
+  return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
+}
+
+async function until(what: string, holds: () => Promise<boolean>, forMs = 60_000): Promise<void> {
+  const startedMs = performance.now()
+  while (!(await holds())) {
+    if (performance.now() - startedMs > forMs) throw new Error(`waited too long until ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+}
+
+const rowsOf = (ids: readonly string[]) =>
+  on.database.query(
+    { text: 'select id, status, verdict, files, error, completed_at, task_id from job where id = any($1) order by id' },
+    [ids],
+  )
+
+async function check(): Promise<void> {
+  const verified = await verifyLedger(on.database, on.deps.catalog)
+  assert.deepEqual(verified.problems, [])
+  for (const [job, times] of Object.entries(on.sandbox.seen.submissions)) assert.equal(times, 1, `job ${job}`)
+}
+
+test('killed with jobs in every status, a gateway ends them all after its restart, each submitted once and paid once', async () => {
+  const account = await on.account(10_000_000_000n)
+  const done = [
+    ...(await make(account, 50, 'a rope')),
+    ...(await make(account, 50, '[[fail]]')),
+    ...(await make(account, 50, '[[cancelled]]')),
+  ]
+  const first = await startProcess()
+  await until(
+    '150 jobs have ended',
+    async () => (await on.engine.facts()).byStatus.PENDING === undefined && isEmpty(await on.engine.facts()),
+  )
+  assert.deepEqual(await statuses(done), { COMPLETED: 50, FAILED: 50, CANCELLED: 50 })
+  const before = await rowsOf(done)
+
+  const running = [
+    ...(await make(account, 10, 'a knot [[running-ms=2500]]')),
+    ...(await make(account, 40, '[[fail]] [[running-ms=2500]]')),
+  ]
+  // Half of them wait in the vendor's queue, half have been taken by a vendor that never answers.
+  const connected = [
+    ...(await make(account, 5, 'a sail [[queued-ms=2500]]')),
+    ...(await make(account, 20, '[[fail]] [[queued-ms=2500]]')),
+    ...(await make(account, 5, 'a mast [[submit-timeout]]')),
+    ...(await make(account, 20, '[[fail]] [[submit-timeout]]')),
+  ]
+  await until(
+    'the vendor has them',
+    async () =>
+      (await statuses(running)).PROCESSING === 50 &&
+      (await statuses(connected)).CONNECT === 50 &&
+      connected.every((id) => on.sandbox.seen.submissions[id] === 1),
+  )
+  await first.kill()
+  const pending = [...(await make(account, 10, 'an anchor')), ...(await make(account, 40, '[[fail]]'))]
+  assert.deepEqual(await statuses([...done, ...running, ...connected, ...pending]), {
+    PENDING: 50,
+    CONNECT: 50,
+    PROCESSING: 50,
+    COMPLETED: 50,
+    FAILED: 50,
+    CANCELLED: 50,
+  })
+
+  const second = await startProcess()
+  await until('all have ended', async () => isEmpty(await on.engine.facts()))
+  assert.deepEqual(await rowsOf(done), before, 'what had ended is untouched')
+  assert.deepEqual(await statuses(running), { COMPLETED: 10, FAILED: 40 })
+  assert.deepEqual(await statuses(connected), { COMPLETED: 10, FAILED: 40 })
+  assert.deepEqual(await statuses(pending), { COMPLETED: 10, FAILED: 40 })
+  assert.equal(Object.keys(on.sandbox.seen.submissions).length, 300)
+  assert.deepEqual(await on.balance(account), { posted: 10_000_000_000n - 80n * PRICE, held: 0n })
+  await check()
+  await second.kill()
+})
+
+test('two gateways share the jobs, and killing one loses none', async () => {
+  const account = await on.account(10_000_000_000n)
+  const [one, two] = await Promise.all([startProcess(), startProcess()])
+  const ids = [
+    ...(await make(account, 20, 'a fleet [[queued-ms=1500]]')),
+    ...(await make(account, 100, '[[fail]] [[queued-ms=1500]]')),
+  ]
+  await until('both have ended some', async () => one.ended.size > 5 && two.ended.size > 5)
+  await one.kill()
+  await until('all have ended', async () => isEmpty(await on.engine.facts()))
+  assert.deepEqual(await statuses(ids), { COMPLETED: 20, FAILED: 100 })
+  assert.deepEqual(await on.balance(account), { posted: 10_000_000_000n - 20n * PRICE, held: 0n })
+  await check()
+})
+
+function isEmpty(facts: { byStatus: Readonly<Record<string, number>> }): boolean {
+  return Object.keys(facts.byStatus).length === 0
+}
