@@ -147,7 +147,8 @@ test('a job does not end while its credits are held', async () => {
 test('the price is that of the catalogue under which the job was made', async () => {
   const { account, id } = await make()
   const { catalog } = on.deps
-  const dearer = structuredClone(catalog.current.input)
+  const usual = catalog.current.input
+  const dearer = structuredClone(usual)
   for (const tier of dearer.models['videogen-2.0']!.pricing.tiers) tier.second = '1000'
   await catalog.apply(dearer, { actor: 'test', note: '' })
   const job = await claim(id)
@@ -155,6 +156,7 @@ test('the price is that of the catalogue under which the job was made', async ()
   await lapse(id)
   await stepJob(await claim(id), on.step)
   assert.equal((await on.balance(account)).posted, GRANTED - PRICE)
+  await catalog.apply(usual, { actor: 'test', note: '' })
 })
 
 test('a job is read by one lookup in an index', async () => {
