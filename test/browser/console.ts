@@ -1,0 +1,135 @@
+// A gateway with its console, and a browser that writes down whatever must not happen.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { buildConsole } from '../../console/build.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { launchChromium } from './chromium.ts'
+
+export const PASSWORD = 'seven grey herons wait for rain'
+const WAIT_MS = 8_000
+
+export interface Visitor {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** Goes to a page of the console, by its path below /console. */
+  go(path: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface TestConsole extends TestGateway {
+  readonly browser: Browser
+  /** Breaches of the content policy, dialogs, errors of scripts, and requests to other hosts. There should be none. */
+  readonly mishaps: string[]
+  visitor(options?: BrowserContextOptions): Promise<Visitor>
+  /** Makes the operator's login by the one-time link and leaves the visitor signed in. */
+  setUp(visitor: Visitor, email: string): Promise<void>
+  logIn(visitor: Visitor, email: string): Promise<void>
+  /** What axe finds on the page that is worse than a blemish. */
+  violations(page: Page, rules?: string[]): Promise<string[]>
+}
+
+export async function startConsole(
+  options: Parameters<typeof startGateway>[0] & { prepare?: (gateway: TestGateway) => Promise<void> } = {},
+): Promise<TestConsole> {
+  await buildConsole({ ifStale: true, say: () => {} })
+  const [gateway, browser, axe] = await Promise.all([startGateway(options), launchChromium(), readAxe()])
+  const mishaps: string[] = []
+
+  const made: TestConsole = {
+    ...gateway,
+    browser,
+    mishaps,
+    async visitor(contextOptions = {}) {
+      const context = await browser.newContext({ reducedMotion: 'reduce', ...contextOptions })
+      context.setDefaultTimeout(WAIT_MS)
+      await watch(context, gateway.url, mishaps)
+      const page = await context.newPage()
+      return {
+        context,
+        page,
+        async go(path) {
+          await page.goto(`${gateway.url}/console${path}`)
+          await page.locator('h1').first().waitFor()
+        },
+        close: () => context.close(),
+      }
+    },
+    async setUp({ page }, email) {
+      const token = await gateway.gateway.office.people.openSetup()
+      await page.goto(`${gateway.url}/console/setup#token=${token}`)
+      await page.getByLabel('Email').fill(email)
+      await page.locator('input[name=password]').fill(PASSWORD)
+      await page.getByLabel('Password again').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Create the operator’s login' }).click()
+      await page.waitForURL((url) => !url.pathname.endsWith('/setup'))
+    },
+    async logIn({ page }, email) {
+      await page.goto(`${gateway.url}/console/login`)
+      await page.getByLabel('Email').fill(email)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL((url) => !url.pathname.endsWith('/login'))
+    },
+    async violations(page, rules) {
+      // Evaluated by the debugger, which the page's policy does not bind; the policy is never switched off.
+      await page.evaluate(axe)
+      const options = { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }
+      const { violations } = (await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`)) as {
+        violations: { id: string; impact: string | null; nodes: { target: unknown[]; failureSummary?: string }[] }[]
+      }
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .flatMap(({ id, nodes }) =>
+          nodes.map(
+            ({ target, failureSummary }) =>
+              `${id} at ${target.join(' ')}: ${(failureSummary ?? '').split('\n').slice(1).join(' ').trim()}`,
+          ),
+        )
+    },
+    async close() {
+      await browser.close()
+      await gateway.close()
+    },
+  }
+  return made
+}
+
+function readAxe(): Promise<string> {
+  return readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+}
+
+async function watch(context: BrowserContext, origin: string, mishaps: string[]): Promise<void> {
+  await context.exposeBinding('noteBreach', (_source, text: string) => {
+    mishaps.push(`policy: ${text}`)
+  })
+  await context.addInitScript(() => {
+    const page = globalThis as unknown as {
+      noteBreach(text: string): void
+      addEventListener(name: string, run: (event: Record<string, string>) => void, capture: boolean): void
+    }
+    page.addEventListener(
+      'securitypolicyviolation',
+      ({ effectiveDirective, blockedURI, sample, sourceFile }) =>
+        page.noteBreach(`${effectiveDirective} ${blockedURI} ${sample} ${sourceFile}`),
+      true,
+    )
+  })
+  context.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.origin !== origin && url.protocol !== 'data:' && url.protocol !== 'blob:')
+      mishaps.push(`request: ${url.href}`)
+  })
+  context.on('page', (page) => {
+    page.on('dialog', (dialog) => {
+      mishaps.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    page.on('pageerror', (error) => mishaps.push(`error: ${error.stack ?? error.message}`))
+    page.on('console', (message) => {
+      // A refusal of the API is logged by the browser itself; the tests that provoke one look at what the page says.
+      if (message.type() === 'error' && !/the server responded with a status of 4\d\d/.test(message.text()))
+        mishaps.push(`log: ${message.text()}`)
+    })
+  })
+}

@@ -1,0 +1,210 @@
+// The first day with the console, in a real browser against a real gateway: from the printed link to a revoked key.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { firstMinute } from '../../src/first-minute.ts'
+import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const EMAIL = 'op@example.com'
+
+let home: TestConsole
+let operator: Visitor
+let account = ''
+let key = ''
+
+before(async () => {
+  home = await startConsole()
+  operator = await home.visitor()
+})
+
+after(() => home?.close())
+
+/** What a `GET` on behalf of the operator answers. */
+async function ask<T>(path: string): Promise<T> {
+  const response = await fetch(`${home.url}/admin/v1${path}`, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+  })
+  return ((await response.json()) as { data: T }).data
+}
+
+test('the link that the first start prints makes the operator’s login, once', async () => {
+  const lines: string[] = []
+  await firstMinute({
+    ...{ gateway: home.gateway, config: home.config, url: home.url, store: 'a test', seconds: 0 },
+    kept: { secret: SECRET, operatorToken: OPERATOR_TOKEN, tokenIsNew: false },
+    say: (line) => lines.push(line),
+  })
+  const link = lines.map((line) => line.trim()).find((line) => line.includes('/console/setup#token='))
+  assert.ok(link, 'the first start prints a link')
+  account = (await ask<{ items: { id: string }[] }>('/accounts')).items[0]!.id
+
+  const { page } = operator
+  await page.goto(link)
+  await page.getByLabel('Email').fill(EMAIL)
+  await page.locator('input[name=password]').fill(PASSWORD)
+  await page.getByLabel('Password again').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create the operator’s login' }).click()
+  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page
+    .getByRole('link', { name: /First account/ })
+    .first()
+    .waitFor()
+
+  const late = await home.visitor()
+  await late.page.goto(link)
+  await late.page.getByLabel('Email').fill('thief@example.com')
+  await late.page.locator('input[name=password]').fill(PASSWORD)
+  await late.page.getByLabel('Password again').fill(PASSWORD)
+  await late.page.getByRole('button', { name: 'Create the operator’s login' }).click()
+  await late.page.locator('.fault').waitFor()
+  assert.match(late.page.url(), /\/setup/)
+  await late.close()
+})
+
+test('signing out and in again leads back to the page that was asked for', async () => {
+  const { page } = operator
+  await page.getByRole('button', { name: 'Sign out' }).locator('visible=true').first().click()
+  await page.getByRole('heading', { name: /Sign in/ }).waitFor()
+  await page.goto(`${home.url}/console/a/${account}/keys`)
+  await page.getByLabel('Email').fill(EMAIL)
+  await page.getByLabel('Password').fill('not the password at all')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('The e-mail address or the password is not right.').waitFor()
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Keys' }).waitFor()
+  assert.equal(new URL(page.url()).pathname, `/console/a/${account}/keys`)
+})
+
+test('a key is shown once and stays nowhere in the browser', async () => {
+  const { page, context } = operator
+  await operator.go(`/a/${account}/keys?new=1`)
+  await page.getByLabel('Name').fill('website')
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  key = (await page.getByTestId('key-value').textContent()) ?? ''
+  assert.match(key, /^tg_live_\w{30,}$/)
+  assert.equal((await home.call('/v1/models', key)).status, 200)
+
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByTestId('key-value').waitFor({ state: 'detached' })
+  await page.getByRole('row', { name: /website/ }).waitFor()
+  const left = async () =>
+    [
+      await page.content(),
+      JSON.stringify(await context.storageState({ indexedDB: true })),
+      (await page.evaluate('JSON.stringify([{ ...sessionStorage }, history.state, location.href])')) as string,
+    ].join('\n')
+  assert.ok(!(await left()).includes(key), 'the value is gone when the dialog is')
+  await page.reload()
+  await page.getByRole('row', { name: /website/ }).waitFor()
+  assert.ok(!(await left()).includes(key), 'and does not come back')
+})
+
+test('a chat streams into the playground, and its charge is in the usage, its arithmetic and the overview', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/chat`)
+  await page.evaluate(
+    `window.seen = []; new MutationObserver(() => window.seen.push(document.querySelector('.talk-log article:last-of-type')?.textContent.length))
+      .observe(document.querySelector('.talk-log'), { subtree: true, childList: true, characterData: true })`,
+  )
+  const answered = page.waitForResponse((response) => response.url().includes('/play/v1/chat-completions'))
+  await page.getByLabel('Message', { exact: true }).fill('What does a gateway do?')
+  await page.getByRole('button', { name: 'Send' }).click()
+  assert.match((await answered).headers()['content-type'] ?? '', /^text\/event-stream/)
+  await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+  const seen = (await page.evaluate('new Set(window.seen).size')) as number
+  assert.ok(seen > 3, `the answer grew ${seen} times on the page`)
+  assert.match((await page.getByRole('log').textContent()) ?? '', /What does a gateway do\?.*sandbox/s)
+  const charged = /([\d.]+) credits/.exec((await page.locator('.receipt').textContent()) ?? '')?.[1]
+  assert.ok(charged && Number(charged) > 0, 'the receipt names the charge')
+
+  await page.getByRole('link', { name: 'Arithmetic' }).click()
+  await page.getByText('How the charge came about').waitFor()
+  assert.ok(((await page.locator('.sum').textContent()) ?? '').includes(charged))
+
+  await operator.go(`/a/${account}/usage`)
+  await page
+    .getByRole('row', { name: /alpha-5\.4/ })
+    .filter({ hasText: charged })
+    .waitFor()
+
+  await operator.go(`/a/${account}`)
+  await page.getByText('Spend', { exact: true }).first().waitFor()
+  const { available } = await ask<{ available: string }>(`/accounts/${account}`)
+  assert.equal(Number(available), 1000 - Number(charged))
+  const stats = (await page.locator('main').textContent()) ?? ''
+  assert.match(stats, new RegExp(`Spent${Number(charged).toFixed(2)}`))
+  assert.match(stats, /Requests1/)
+})
+
+test('an image is made and shown', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/image`)
+  await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour')
+  await page.getByRole('button', { name: 'Make the image' }).click()
+  const picture = page.locator('.picture img')
+  await picture.waitFor()
+  await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode())
+  assert.ok(await picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth > 100))
+})
+
+test('a video job runs to its player', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/video`)
+  await page.getByLabel('Prompt').fill('A paper boat drifts down a stream')
+  await page.getByRole('button', { name: 'Make the video' }).click()
+  await page.locator('video').waitFor()
+  await page.waitForFunction('document.querySelector("video")?.readyState >= 1')
+  assert.ok(((await page.evaluate('document.querySelector("video").duration')) as number) > 0)
+
+  await operator.go(`/a/${account}/jobs`)
+  await page.getByRole('link', { name: /A paper boat/ }).click()
+  await page.locator('video').waitFor()
+})
+
+test('an analytics endpoint is a form, and its answer a chart', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`)
+  await page.getByLabel('keys').fill('example.com')
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByRole('tab', { name: 'Chart' }).waitFor()
+  const drawn = page.getByRole('tabpanel').locator('svg path, svg polyline')
+  await drawn.first().waitFor()
+  assert.ok((await drawn.first().boundingBox())!.width > 100)
+})
+
+test('an operator changes a price, and the models page shows it', async () => {
+  const { page } = operator
+  await operator.go('/operator/catalogue')
+  await page
+    .getByRole('row', { name: /Alpha 5\.4/ })
+    .first()
+    .getByRole('button', { name: 'Price' })
+    .click()
+  await page.getByLabel('Input, per million tokens').first().fill('251')
+  await page.getByRole('button', { name: 'Set the price' }).click()
+  await page.getByText('New prices for Alpha 5.4 hold from now on.').waitFor()
+  await operator.go(`/a/${account}/models/alpha-5.4`)
+  await page.getByRole('cell', { name: '251', exact: true }).waitFor()
+  const models = (await (await home.call('/v1/models', key)).json()) as {
+    data: { uid: string; pricing: { tiers: { input: string }[] } }[]
+  }
+  assert.equal(Number(models.data.find(({ uid }) => uid === 'alpha-5.4')!.pricing.tiers[0]!.input), 251)
+})
+
+test('a revoked key is refused at once', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/keys`)
+  await page.getByRole('button', { name: 'Actions for website' }).click()
+  await page.getByRole('menuitem', { name: 'Revoke' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page
+    .getByRole('row', { name: /website/ })
+    .getByText('Revoked')
+    .waitFor()
+  assert.equal((await home.call('/v1/models', key)).status, 401)
+})
+
+test('nothing of the day broke the content policy, raised an error or left this machine', () => {
+  assert.deepEqual(home.mishaps, [])
+})

@@ -1,0 +1,82 @@
+// Every page as somebody sees it who needs contrast, a keyboard or a small screen; and how much the first one weighs.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
+
+const FIRST_SCRIPTS_BYTES_MAX = 250 * 1024
+
+let home: TestConsole
+let visitor: Visitor
+let account = ''
+
+before(async () => {
+  home = await startConsole()
+  const made = await home.account()
+  account = made.id
+  for (const model of ['alpha-5.4', 'beta-opus-5', 'no-such-model'])
+    await home.call('/v1/chat-completions', made.key, { model, messages: [{ role: 'user', content: 'Hello!' }] })
+  visitor = await home.visitor()
+})
+
+after(() => home?.close())
+
+test('the first page needs little JavaScript, compressed', async (t) => {
+  const { page } = visitor
+  await visitor.go('/login')
+  const weights = (await page.evaluate(`performance.getEntriesByType('resource').map(
+    ({ name, encodedBodySize, decodedBodySize }) => ({ name, encodedBodySize, decodedBodySize }))`)) as {
+    name: string
+    encodedBodySize: number
+    decodedBodySize: number
+  }[]
+  const scripts = weights.filter(({ name }) => name.endsWith('.js'))
+  const sum = (list: typeof weights) => list.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0)
+  assert.ok(sum(scripts) > 0 && sum(scripts) < FIRST_SCRIPTS_BYTES_MAX, `${sum(scripts)} bytes of scripts`)
+  assert.ok(scripts.some(({ encodedBodySize, decodedBodySize }) => encodedBodySize < decodedBodySize / 2))
+  t.diagnostic(`${sum(scripts)} bytes of scripts, ${sum(weights) - sum(scripts)} of everything else`)
+})
+
+test('pages that need no login pass the accessibility check in light and dark', async () => {
+  for (const { name, path } of DOORS) {
+    await visitor.go(path)
+    await check(name)
+  }
+})
+
+test('every page passes the accessibility check in light and dark, and fits a phone', async (t) => {
+  visitor = await home.visitor()
+  await home.setUp(visitor, 'op@example.com')
+  for (const { name, path, act } of pagesOf(account))
+    await t.test(name, async () => {
+      await visitor.page.setViewportSize({ width: 1280, height: 800 })
+      await visitor.go(path)
+      await act?.(visitor.page)
+      await settled(visitor.page)
+      await check(name)
+      await visitor.page.setViewportSize({ width: 390, height: 844 })
+      const width = (await visitor.page.evaluate('document.documentElement.scrollWidth')) as number
+      assert.ok(width <= 390, `${name} is ${width} pixels wide on a phone`)
+    })
+})
+
+test('the documentation passes the accessibility check in light and dark', async () => {
+  await visitor.page.setViewportSize({ width: 1280, height: 800 })
+  for (const path of ['/docs', '/docs/guides/quick-start', '/docs/api']) {
+    await visitor.page.goto(home.url + path)
+    await check(path)
+  }
+})
+
+test('no page broke the content policy, raised an error or asked another host', () => {
+  assert.deepEqual(home.mishaps, [])
+})
+
+async function check(name: string): Promise<void> {
+  const { page } = visitor
+  await setTheme(page, 'light')
+  assert.deepEqual(await home.violations(page), [], `${name} in light`)
+  await setTheme(page, 'dark')
+  // Only colours differ.
+  assert.deepEqual(await home.violations(page, ['color-contrast']), [], `${name} in dark`)
+}

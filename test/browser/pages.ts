@@ -1,0 +1,167 @@
+// Every page of the console, and what to do on it before somebody looks.
+import type { Page } from 'playwright-core'
+
+export interface PageToSee {
+  readonly name: string
+  readonly path: string
+  readonly act?: (page: Page) => Promise<void>
+  /** Only what fits the window: dialogs, and pages that scroll inside. */
+  readonly clip?: true
+}
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
+
+/** For whoever is not signed in. */
+export const DOORS: readonly PageToSee[] = [
+  { name: 'login', path: '/login' },
+  { name: 'setup', path: '/setup#token=not-a-token-that-would-work-anywhere' },
+]
+
+export function pagesOf(account: string): readonly PageToSee[] {
+  const base = `/a/${account}`
+  return [
+    { name: 'overview', path: base, act: (page) => page.getByText('Spend', { exact: true }).first().waitFor() },
+    { name: 'keys', path: `${base}/keys` },
+    {
+      name: 'key-form',
+      path: `${base}/keys?new=1`,
+      clip: true,
+      async act(page) {
+        await page.getByLabel('Name').fill('website')
+        await page.getByText('Restrictions and limits').click()
+      },
+    },
+    { name: 'models', path: `${base}/models` },
+    { name: 'model', path: `${base}/models/alpha-5.4` },
+    { name: 'endpoint', path: `${base}/models/siteanalytics%2Fwebsites%2Fvisits%2Ftrend` },
+    {
+      name: 'chat',
+      path: `${base}/playground/chat`,
+      clip: true,
+      async act(page) {
+        await page.getByLabel('Message', { exact: true }).fill('Explain what a hold is, in two sentences.')
+        await press(page, 'Send')
+        await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+      },
+    },
+    {
+      name: 'image',
+      path: `${base}/playground/image`,
+      async act(page) {
+        await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour, warm window light')
+        await press(page, 'Make the image')
+        await page.locator('.picture img').waitFor()
+        await page.locator('.picture img').evaluate((image) => (image as unknown as { decode(): unknown }).decode())
+      },
+    },
+    {
+      name: 'video',
+      path: `${base}/playground/video`,
+      async act(page) {
+        await page.getByLabel('Prompt').fill('A paper boat drifts down a stream in spring')
+        await press(page, 'Make the video')
+        await page.locator('video').waitFor()
+        await page.waitForFunction('document.querySelector("video")?.readyState >= 1')
+      },
+    },
+    {
+      name: 'social',
+      path: `${base}/playground/social?endpoint=social%2Fusers`,
+      async act(page) {
+        await page.getByLabel('username').first().fill('jack')
+        await press(page, 'Run')
+        await page.getByRole('tab', { name: 'JSON' }).waitFor()
+      },
+    },
+    {
+      name: 'analytics',
+      path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`,
+      async act(page) {
+        await page.getByLabel('keys').fill('example.com')
+        await press(page, 'Run')
+        await page.getByRole('tab', { name: 'Chart' }).waitFor()
+      },
+    },
+    {
+      name: 'analytics-table',
+      path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fgeography`,
+      async act(page) {
+        await page.getByLabel('keys').fill('example.com')
+        await press(page, 'Run')
+        await page.getByRole('tab', { name: /Table/ }).click()
+      },
+    },
+    { name: 'usage', path: `${base}/usage` },
+    {
+      name: 'call',
+      path: `${base}/usage`,
+      async act(page) {
+        await page
+          .getByRole('link', { name: /alpha-5\.4/ })
+          .first()
+          .click()
+        await page.getByText('How the charge came about').waitFor()
+      },
+    },
+    { name: 'jobs', path: `${base}/jobs` },
+    { name: 'statement', path: `${base}/statement` },
+    { name: 'members', path: `${base}/members` },
+    { name: 'profile', path: '/profile' },
+    { name: 'operator-accounts', path: '/operator/accounts' },
+    { name: 'operator-account', path: `/operator/accounts/${account}` },
+    { name: 'operator-catalogue', path: '/operator/catalogue' },
+    {
+      name: 'operator-price',
+      path: '/operator/catalogue',
+      clip: true,
+      act: (page) => press(page, 'Price'),
+    },
+    {
+      name: 'operator-diff',
+      path: '/operator/catalogue/document',
+      clip: true,
+      async act(page) {
+        const area = page.getByLabel('Catalogue document')
+        await area.fill((await area.inputValue()).replace('"Alpha 5.4"', '"Alpha 5.4 (new)"').replace('"250"', '"240"'))
+        await press(page, 'Check and preview')
+        await page.getByText('What will change').waitFor()
+      },
+    },
+    { name: 'operator-versions', path: '/operator/catalogue/versions' },
+    {
+      name: 'operator-vendors',
+      path: '/operator/vendors',
+      async act(page) {
+        await press(page, 'Test')
+        await page.getByText('Reachable').waitFor()
+      },
+    },
+    { name: 'operator-live', path: '/operator/live' },
+    {
+      name: 'operator-ledger',
+      path: '/operator/ledger',
+      async act(page) {
+        await press(page, 'Check now')
+        await page.getByText('in order').waitFor()
+      },
+    },
+    { name: 'operator-audit', path: '/operator/audit' },
+    { name: 'operator-system', path: '/operator/system' },
+    { name: 'lost', path: '/nowhere' },
+  ]
+}
+
+/** Until nothing is loading any more. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(`!document.querySelector('.skeleton, .waiting, .button[aria-busy]')`)
+}
+
+/** Colours change over a tenth of a second. */
+export async function setTheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+  await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+    .then(() => Promise.allSettled(document.getAnimations()
+      .filter(({ effect }) => effect.getComputedTiming().endTime < 2000)
+      .map(({ finished }) => finished)))
+    .then(() => undefined)`)
+}

@@ -1,0 +1,176 @@
+// Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+const XSS = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>{{7*7}}`
+
+let home: TestConsole
+let operator: Visitor
+let own = ''
+let other = ''
+
+before(async () => {
+  home = await startConsole()
+  const { accounts, keys } = home.gateway
+  own = await accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  other = await accounts.create({ name: 'Quarry Secrets Ltd', credits: 100_000_000n }, BY)
+  await keys.create(other, { name: 'quarry key' }, BY)
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(() => home?.close())
+
+/** A request that the page itself makes, with its cookie. */
+async function fetchIn(
+  { page }: Visitor,
+  path: string,
+  options: { method?: string; body?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number; body: string }> {
+  return page.evaluate(
+    async (asked) => {
+      const response = await fetch(asked.path, asked.options)
+      return { status: response.status, body: await response.text() }
+    },
+    { path, options },
+  )
+}
+
+test('a member invited by link sees the account, and no other by any address', async (t) => {
+  const { page } = operator
+  await operator.go(`/a/${own}/members`)
+  await page.getByRole('button', { name: 'Invite', exact: true }).click()
+  await page.getByLabel('Email').fill('mara@example.com')
+  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByText('Pass this link on').waitFor()
+  const link = await page.getByRole('dialog').locator('pre').innerText()
+  assert.ok(link.startsWith(`${home.url}/console/invite#token=`), `the link is ${link}`)
+
+  const member = await home.visitor()
+  t.after(() => member.close())
+  await member.page.goto(link)
+  await member.page.getByText('Harbor Books').waitFor()
+  await member.page.getByLabel('Password').fill(PASSWORD)
+  await member.page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await member.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  assert.equal(new URL(member.page.url()).pathname, `/console/a/${own}`)
+
+  for (const part of ['', '/keys', '/usage', '/jobs', '/statement', '/members', '/models', '/playground/chat']) {
+    await member.page.goto(`${home.url}/console/a/${other}${part}`)
+    await member.page.locator('h1').first().waitFor()
+    if (!['/models', '/playground/chat'].includes(part)) await member.page.locator('.fault').first().waitFor()
+    assert.ok(!/Quarry|quarry/.test(await member.page.content()), `${part} names the other account`)
+  }
+  for (const part of ['accounts', `accounts/${other}`, 'catalogue', 'vendors', 'live', 'ledger', 'audit', 'system']) {
+    await member.go(`/operator/${part}`)
+    await member.page.getByText('There is no page at this address').waitFor()
+  }
+
+  const asked: [string, { method: string; body: string }?][] = [
+    [`/accounts/${other}`],
+    [`/accounts/${other}/overview`],
+    [`/accounts/${other}/keys`],
+    [`/accounts/${other}/usage`],
+    [`/accounts/${other}/ledger`],
+    [`/accounts/${other}/jobs`],
+    [`/accounts/${other}/members`],
+    [`/accounts/${own}/members`],
+    [`/accounts/${other}/play/v1/models`],
+    [`/accounts/${other}/keys`, { method: 'POST', body: '{"name":"mine now"}' }],
+    [`/accounts/${own}/credits`, { method: 'POST', body: '{"amount":"1000000","note":"thanks"}' }],
+    ['/catalog'],
+    ['/vendors'],
+    ['/audit'],
+    ['/requests/live'],
+    ['/system'],
+    ['/ledger/verify'],
+  ]
+  for (const [path, init] of asked) {
+    const answer = await fetchIn(member, `/console/api${path}`, {
+      ...init,
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(answer.status, 403, `${path} answered ${answer.status}`)
+    assert.ok(!/quarry/i.test(answer.body))
+  }
+  const list = await fetchIn(member, '/console/api/accounts')
+  assert.deepEqual(
+    (JSON.parse(list.body) as { data: { items: { id: string }[] } }).data.items.map(({ id }) => id),
+    [own],
+  )
+})
+
+test('the API reads no cookie, and the console no key', async () => {
+  await operator.go('/profile')
+  assert.equal((await fetchIn(operator, '/v1/models')).status, 401)
+  assert.equal((await fetchIn(operator, '/admin/v1/system')).status, 401)
+  const { key } = await home.key(own)
+  assert.equal((await home.call('/console/api/session', key)).status, 401)
+})
+
+test('signing out ends the session for whoever kept its cookie', async () => {
+  const leaving = await home.visitor()
+  await home.logIn(leaving, 'op@example.com')
+  await leaving.go('/operator/system')
+  const [cookie] = await leaving.context.cookies()
+  assert.deepEqual(
+    { name: cookie?.name, httpOnly: cookie?.httpOnly, secure: cookie?.secure, sameSite: cookie?.sameSite },
+    { name: '__Host-tg_s', httpOnly: true, secure: true, sameSite: 'Lax' },
+  )
+  const kept = { headers: { cookie: `${cookie!.name}=${cookie!.value}` } }
+  assert.equal((await fetch(`${home.url}/console/api/session`, kept)).status, 200)
+
+  await leaving.page.getByRole('button', { name: 'Sign out' }).locator('visible=true').first().click()
+  await leaving.page.getByRole('heading', { name: /Sign in/ }).waitFor()
+  assert.equal((await fetch(`${home.url}/console/api/session`, kept)).status, 401)
+  assert.deepEqual(await leaving.context.cookies(), [])
+  await leaving.page.goBack()
+  await leaving.page.getByRole('heading', { name: /Sign in/ }).waitFor()
+  await leaving.close()
+})
+
+test('markup in names, prompts and answers stays text on every page that shows it', async () => {
+  const { page } = operator
+  const { accounts, keys, catalog } = home.gateway
+  const account = await accounts.create({ name: XSS, credits: 100_000_000n }, BY)
+  const { key } = await keys.create(account, { name: XSS }, BY)
+  await catalog.apply(catalog.current.input, { actor: XSS, note: XSS })
+
+  await operator.go(`/a/${account}/playground/chat`)
+  await page
+    .getByLabel('Message', { exact: true })
+    .fill(`Repeat exactly: ${XSS} [a](javascript:alert(3)) ![b](x onerror=alert(4))`)
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+  const answer = page.getByRole('article', { name: /Answer of/ })
+  assert.ok(((await answer.textContent()) ?? '').includes('<script>alert(2)</script>'), 'the sandbox echoes the prompt')
+  assert.equal(await page.locator('.talk-log img, .talk-log script, .talk-log a[href^="javascript"]').count(), 0)
+
+  await home.call('/v1/chat-completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content: XSS }] })
+  await home.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: XSS })
+  await home.call(`/v1/social/users?username=${encodeURIComponent(XSS)}`, key)
+
+  const shown: [string, string | RegExp][] = [
+    [`/a/${account}`, XSS],
+    [`/a/${account}/keys`, XSS],
+    [`/a/${account}/usage`, XSS],
+    [`/a/${account}/jobs`, XSS],
+    [`/a/${account}/statement`, /alpha-5\.4/],
+    ['/operator/accounts', XSS],
+    [`/operator/accounts/${account}`, XSS],
+    ['/operator/catalogue/versions', XSS],
+    ['/operator/live', /alpha-5\.4/],
+    ['/operator/audit', /account/],
+  ]
+  for (const [path, text] of shown) {
+    await operator.go(path)
+    await page.getByText(text).locator('visible=true').first().waitFor()
+  }
+  assert.equal(await page.locator('img[src="x"]').count(), 0)
+})
+
+test('no policy was breached, no dialog opened and no other host was asked', () => {
+  assert.deepEqual(home.mishaps, [])
+})

@@ -1,0 +1,85 @@
+// Accounts, keys and calls such as a small company makes, so that pictures of the console show something.
+import type { TestConsole } from './console.ts'
+
+const BY = { actor: 'op@example.com', ip: '127.0.0.1', requestId: null }
+const CALLS = 240
+const AT_ONCE = 6
+const HISTORY_DAYS = 30
+
+const QUESTIONS = [
+  'Summarise this week’s support tickets in five lines.',
+  'Write a product description for a rain jacket.',
+  'Which of these two contracts is more favourable, and why?',
+  'Translate the release notes into Portuguese.',
+  'Draft a polite reminder for an unpaid invoice.',
+]
+const MODELS = ['alpha-5.4', 'beta-opus-5', 'beta-haiku-4.5', 'gamma-3-pro', 'delta-4', 'alpha-5.6-sol']
+const DATA = [
+  '/v1/siteanalytics/websites/visits/trend?keys=example.com',
+  '/v1/siteanalytics/websites/geography?keys=example.com',
+  '/v1/social/users?username=jack',
+]
+
+export interface Seed {
+  readonly account: string
+  /** Days before today, which only the overview shows: sums by the hour, without calls behind them. */
+  addHistory(): Promise<void>
+}
+
+export async function seed(home: TestConsole): Promise<Seed> {
+  const { accounts, keys, database, catalog } = home.gateway
+  const account = await accounts.create({ name: 'Northwind Trading', credits: 5_000_000_000n }, BY)
+  for (const [name, credits] of [
+    ['Harbor Books', 250_000_000n],
+    ['Juniper Clinic', 1_200_000_000n],
+    ['Atlas Field Studio', 40_000_000n],
+  ] as const)
+    await accounts.create({ name, credits }, BY)
+  const website = await keys.create(account, { name: 'website' }, BY)
+  const nightly = await keys.create(account, { name: 'nightly reports', models: ['alpha-5.4', 'beta-haiku-4.5'] }, BY)
+  const old = await keys.create(account, { name: 'prototype' }, BY)
+  await keys.revoke(old.id, BY)
+  const offered = Object.keys(catalog.current.document.models)
+  const models = MODELS.filter((model) => offered.includes(model))
+
+  let next = 0
+  const call = async () => {
+    const index = next++
+    const content = QUESTIONS[index % QUESTIONS.length]!
+    const { key } = index % 3 === 0 ? nightly : website
+    if (index % 6 === 5) return home.call(DATA[index % DATA.length]!, website.key)
+    if (index % 40 === 7)
+      return home.call('/alpha/v1/images/generations', website.key, { model: 'alpha-image-2', prompt: content })
+    const model = key === nightly.key ? ['alpha-5.4', 'beta-haiku-4.5'][index % 2] : models[index % models.length]
+    return home.call('/v1/chat-completions', key, {
+      model,
+      stream: index % 2 === 0,
+      messages: [{ role: 'user', content }],
+    })
+  }
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < CALLS) await (await call()).text()
+    }),
+  )
+  for (const prompt of ['Fog rolls over a pine forest at dawn', 'A paper boat drifts down a rain-soaked street'])
+    await home.call('/v1/video/seedance', website.key, { model: 'videogen-2.0', prompt })
+
+  return {
+    account,
+    async addHistory() {
+      await database.query(
+        {
+          text: `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+            select $1, date_trunc('hour', now(), 'UTC') - make_interval(hours => day * 24), product, $2, n, n / 60,
+              n * rate, n * 410, n * 240, n * (1400 + 300 * sin(day))::bigint
+            from generate_series(1, $3::int) day
+            cross join (values ('alpha-5.4', 90, 230000), ('beta-opus-5', 34, 610000), ('alpha-image-2', 9, 4200000), ('socialapi', 20, 200000)) p (product, base, rate)
+            cross join lateral (select (base * (1.2 + 0.5 * sin(day * 1.7) - (extract(isodow from now() - make_interval(days => day)) > 5)::int * 0.6))::bigint as n)
+            on conflict do nothing`,
+        },
+        [account, website.id, String(HISTORY_DAYS)],
+      )
+    },
+  }
+}
