@@ -22,7 +22,8 @@ export interface ApiKeys {
   /** Throws key_missing or key_unknown; `unavailable` when the database cannot say. */
   authenticate(
     header: { authorization: string | undefined; xApiKey: string | undefined },
-    ip: string,
+    /** Asked for its address only when the key is bound to some: that costs a system call. */
+    from: { readonly ip: string },
   ): Promise<Principal> | Principal
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
@@ -170,6 +171,7 @@ export function createApiKeys(options: {
     const entry = known.get(name)
     const behind = changes.ageMs() > BEHIND_MS
     if (entry && !behind && nowMs - entry.readMs < FRESH_MS) return entry
+    if (!looksLikeKey(key)) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
     // Many calls with the same key that nobody knows yet ask once.
@@ -189,23 +191,25 @@ export function createApiKeys(options: {
     return asking
   }
 
-  function admit(entry: Known | undefined, ip: string): Principal {
+  function admit(entry: Known | undefined, from: { readonly ip: string }): Principal {
     if (!entry || world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown')
     const { addresses, keyId } = entry.principal
-    if (addresses && !addresses.check(plainAddress(ip), isIP(plainAddress(ip)) === 6 ? 'ipv6' : 'ipv4'))
-      throw new Fault('access_denied', { message: 'This key may not be used from your address.' })
+    if (addresses) {
+      const ip = plainAddress(from.ip)
+      if (!addresses.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'))
+        throw new Fault('access_denied', { message: 'This key may not be used from your address.' })
+    }
     used.add(keyId)
     return entry.principal
   }
 
   return {
-    authenticate({ authorization, xApiKey }, ip) {
+    authenticate({ authorization, xApiKey }, from) {
       const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
       const key = bearer ?? xApiKey
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
-      if (!looksLikeKey(key)) throw new Fault('key_unknown')
       const found = find(key)
-      return found instanceof Promise ? found.then((entry) => admit(entry, ip)) : admit(found, ip)
+      return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
     },
     async flushLastUsed() {
       if (used.size === 0) return

@@ -255,7 +255,7 @@ test('limits set under load count every call once', async () => {
 
 const authenticate = (key: string, ip = '127.0.0.1') =>
   Promise.resolve()
-    .then(() => server.apiKeys.authenticate({ authorization: `Bearer ${key}`, xApiKey: undefined }, ip))
+    .then(() => server.apiKeys.authenticate({ authorization: `Bearer ${key}`, xApiKey: undefined }, { ip }))
     .then(
       ({ keyId }) => keyId,
       (fault: { kind: string }) => fault.kind,

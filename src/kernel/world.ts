@@ -37,9 +37,18 @@ export const realWorld: World = {
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
 
+let lastMs = -1
+let lastTime = ''
+
 /** 26 characters: 10 of time, 16 of randomness. Ids sort by the moment they were made, so that indexes grow at one end. */
 export function newId(world: World): string {
-  return idAtTime(world.nowMs()) + base32(world.bytes(10))
+  const nowMs = world.nowMs()
+  // Many ids are made within one millisecond.
+  if (nowMs !== lastMs) {
+    lastTime = idAtTime(nowMs)
+    lastMs = nowMs
+  }
+  return lastTime + base32(world.bytes(10))
 }
 
 /** The smallest id of a moment: the bound of a range of ids. */
@@ -63,8 +72,8 @@ function base32(bytes: Buffer): string {
   let text = ''
   let bits = 0
   let value = 0
-  for (const byte of bytes) {
-    value = (value << 8) | byte
+  for (let at = 0; at < bytes.length; at++) {
+    value = (value << 8) | bytes[at]!
     bits += 8
     while (bits >= 5) {
       bits -= 5
