@@ -119,7 +119,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers,
     async collect() {
       const counts = await sources.queue().catch(() => undefined)
-      if (counts) for (const [state, count] of Object.entries(counts)) this.set({ state }, count)
+      for (const state of ['active', 'created', 'failed'] as const) if (counts) this.set({ state }, counts[state])
     },
   })
 
