@@ -47,12 +47,15 @@ function withAddresses(html: string, folder: string): string {
   )
 }
 
-/** A wide table moves inside its own frame, by touch and by keyboard, and not the page. */
+/** Wide tables and code move inside their own frame, by touch and by keyboard, and not the page. */
 function scrollable(html: string): string {
-  return html.replaceAll('<table>', '<div class="scroll" tabindex="0"><table>').replaceAll('</table>', '</table></div>')
+  return html
+    .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+    .replaceAll('<pre>', '<pre tabindex="0">')
 }
 
-export function mountDocs(app: FastifyInstance, options: { version: string; serverUrl: string }): void {
+export function mountDocs(app: FastifyInstance, options: Parameters<typeof openapiDocument>[0]): void {
   const document = openapiDocument(options)
   const json = JSON.stringify(document)
   const guides = readGuides(GUIDES)
