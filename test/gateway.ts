@@ -6,12 +6,13 @@ import { join } from 'node:path'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import type { EmbeddedConnection } from '../src/database/embedded.ts'
 import type { JobTiming } from '../src/jobs/timing.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
-import { freshDatabase } from './database.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
 
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
@@ -40,9 +41,13 @@ export async function startGateway(
     log?: Log
     world?: World
     jobs?: Partial<JobTiming>
+    /** Shared with another gateway; one of its own by default. */
+    database?: FreshDatabase
+    /** Puts something between the gateway and its database. */
+    through?: (connection: EmbeddedConnection) => EmbeddedConnection
   } = {},
 ): Promise<TestGateway> {
-  const fresh = await freshDatabase()
+  const fresh = options.database ?? (await freshDatabase())
   const world = options.world ?? realWorld
   const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
   const data = await mkdtemp(join(tmpdir(), 'tollgate-'))
@@ -59,7 +64,7 @@ export async function startGateway(
     config,
     world,
     log: options.log ?? silentLog,
-    connection: fresh.connection,
+    connection: options.through ? { ...options.through(fresh.connection) } : fresh.connection,
     secret: SECRET,
     operatorToken: OPERATOR_TOKEN,
     sandboxUrl: () => sandbox.url,
@@ -136,7 +141,7 @@ export async function startGateway(
     async close() {
       await gateway.close()
       await sandbox.close()
-      await fresh.drop()
+      if (!options.database) await fresh.drop()
       await rm(data, { recursive: true, force: true })
     },
   }

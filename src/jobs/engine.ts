@@ -174,7 +174,11 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
       stopping.abort()
       events.stop()
       const ended = Promise.all([steps.stop(), webhooks.stop()])
-      await Promise.race([ended, new Promise<void>((resolve) => world.after(forMs, resolve))])
+      // A timer that nobody waits for any more would keep the process alive.
+      const { promise: timeIsUp, resolve } = Promise.withResolvers<void>()
+      const cancel = world.after(forMs, resolve)
+      await Promise.race([ended, timeIsUp])
+      cancel()
       for (const stop of timers) stop()
       await queue.close()
     },
