@@ -6,7 +6,7 @@ import type { Principal } from './admission/api-key.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import { publicUrlOf } from './http/address.ts'
-import { mountAdmin, type ResourceDeps } from './http/admin.ts'
+import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './http/admin.ts'
 import { mountConsole } from './http/console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './http/console-files.ts'
 import { mountDocs } from './http/docs.ts'
@@ -64,7 +64,11 @@ export function openBackOffice(
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/' })
+  mountDocs(app, {
+    version: VERSION,
+    serverUrl: config.PUBLIC_URL ?? '/',
+    operator: { prefix: ADMIN_PREFIX, resources: operatorResources(deps) },
+  })
   return { people, consoleFiles }
 }
 

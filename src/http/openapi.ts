@@ -5,6 +5,8 @@ import { allowedText, type Field } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { FAULTS } from '../kernel/fault.ts'
 import type { Surface } from '../protocols/protocol.ts'
+import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths } from './operator-openapi.ts'
+import type { Resource } from './resource.ts'
 
 const integer = { type: 'integer' } as const
 const string = { type: 'string' } as const
@@ -269,7 +271,12 @@ function operationOf(spec: EndpointSpec): unknown {
   }
 }
 
-export function openapiDocument(options: { version: string; serverUrl: string }): JsonSchema {
+export function openapiDocument(options: {
+  version: string
+  serverUrl: string
+  operator?: { prefix: string; resources: readonly Resource[] }
+}): JsonSchema {
+  const { operator } = options
   const paths: Record<string, Record<string, unknown>> = {}
   for (const spec of ENDPOINTS) {
     const entry = paths[spec.path] ?? {}
@@ -287,10 +294,11 @@ export function openapiDocument(options: { version: string; serverUrl: string })
     },
     servers: [{ url: options.serverUrl }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: ['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'].map((name) => ({
-      name,
-    })),
-    paths,
+    tags: [
+      ...['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'],
+      ...(operator ? [OPERATOR_TAG] : []),
+    ].map((name) => ({ name })),
+    paths: { ...paths, ...(operator ? operatorPaths(operator.resources, operator.prefix) : {}) },
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `tg_live_…`.' },
@@ -300,6 +308,7 @@ export function openapiDocument(options: { version: string; serverUrl: string })
           name: 'x-api-key',
           description: 'The same key, for SDKs that send it so.',
         },
+        ...(operator ? OPERATOR_SECURITY : {}),
       },
       schemas: SCHEMAS,
     },

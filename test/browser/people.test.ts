@@ -45,7 +45,7 @@ test('a member invited by link sees the account, and no other by any address', a
   await page.getByLabel('Email').fill('mara@example.com')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await page.getByText('Pass this link on').waitFor()
-  const link = await page.getByRole('dialog').locator('pre').innerText()
+  const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   assert.ok(link.startsWith(`${home.url}/console/invite#token=`), `the link is ${link}`)
 
   const member = await home.visitor()

@@ -1,0 +1,96 @@
+// The operator API in the OpenAPI document, from the table of resources and its schemas.
+import * as z from 'zod'
+import type { JsonSchema } from '../catalog/endpoint.ts'
+import type { Resource } from './resource.ts'
+
+export const OPERATOR_TAG = 'Operator API'
+
+export const OPERATOR_SECURITY = {
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token that the first start prints: `tg_op_…`.',
+  },
+} as const
+
+const IN_CONSOLE: Record<Resource['access'], string> = {
+  operator: 'In the console: operators.',
+  owner: 'In the console also: owners of the account.',
+  member: 'In the console also: members of the account.',
+}
+
+type Fields = { properties?: Record<string, JsonSchema>; required?: string[] }
+
+export function operatorPaths(resources: readonly Resource[], prefix: string): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const entry of resources) {
+    const methods = paths[prefix + entry.path] ?? {}
+    methods[entry.method.toLowerCase()] = operationOf(entry)
+    paths[prefix + entry.path] = methods
+  }
+  return paths
+}
+
+/** What a caller may send: schemas that also transform are shown by what goes into them. */
+function schemaOf(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return rest
+}
+
+function operationOf(entry: Resource): unknown {
+  const inPath = [...entry.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const { properties = {}, required = [] } = (entry.query ? schemaOf(entry.query) : {}) as Fields
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }))
+  return {
+    operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
+    tags: [OPERATOR_TAG],
+    summary: summaryOf(entry),
+    description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}`,
+    security: [{ operatorToken: [] }],
+    parameters: [...inPath, ...inQuery],
+    ...(entry.body ? { requestBody: { content: { 'application/json': { schema: schemaOf(entry.body) } } } } : {}),
+    responses: {
+      200: {
+        description: 'The native envelope; lists have `items` and `next`.',
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: { success: { const: true }, data: {}, requestId: { type: 'string' } },
+              required: ['success', 'data', 'requestId'],
+            },
+          },
+          ...(entry.csv ? { 'text/csv': { schema: { type: 'string' } } } : {}),
+        },
+      },
+      default: {
+        description: 'A refusal, with the code and the message of its reason.',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/NativeError' } } },
+      },
+    },
+  }
+}
+
+const VERBS: Record<Resource['method'], string> = {
+  GET: 'Read',
+  POST: 'Add to',
+  PUT: 'Replace',
+  PATCH: 'Change',
+  DELETE: 'End',
+}
+
+/** `GET /accounts/{id}/keys` reads "Read accounts keys": the path says the rest. */
+function summaryOf({ method, path }: Resource): string {
+  const nouns = path.split('/').filter((part) => part !== '' && !part.startsWith('{'))
+  return `${VERBS[method]} ${nouns.join(' ').replaceAll('-', ' ')}`
+}

@@ -1,0 +1,90 @@
+// The OpenAPI document against what is served and against what the console calls.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ADMIN_PREFIX } from '../src/http/admin.ts'
+import type { ConsoleDeps } from '../src/http/console.ts'
+import { openapiDocument } from '../src/http/openapi.ts'
+import { doorResources, sessionResources } from '../src/http/resources/session.ts'
+import { listResources } from './pages/operator-api.ts'
+
+const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')
+
+const document = openapiDocument({
+  version: '0',
+  serverUrl: '/',
+  operator: { prefix: ADMIN_PREFIX, resources: listResources() },
+}) as {
+  paths: Record<string, Record<string, { operationId: string; parameters: { name: string; in: string }[] }>>
+  components: { schemas: object }
+}
+
+const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.test.ts'))
+  .map((name) => readFileSync(join(SOURCES, name), 'utf8'))
+
+/** Parameters by place and not by name: `/v1/jobs/{}`. */
+const shapeOf = (path: string) => path.replaceAll(/\$?\{[^}]*\}+/g, '{}').replace(/\?.*$/, '')
+
+test('every operation has an id of its own, and names each parameter of its path', () => {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.values(methods).map((operation) => ({ path, operation })),
+  )
+  assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length)
+  for (const { path, operation } of operations)
+    assert.deepEqual(
+      operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+      path,
+    )
+})
+
+test('every reference inside the document leads somewhere', () => {
+  for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
+    assert.ok(name && Object.hasOwn(document.components.schemas, name), name)
+})
+
+test('the operator API is in the document as it is mounted', () => {
+  for (const { method, path } of listResources())
+    assert.ok(document.paths[ADMIN_PREFIX + path]?.[method.toLowerCase()], `${method} ${path}`)
+})
+
+test('whatever public path the console names is in the document, or an alias of one that is', () => {
+  const known = new Set(
+    [...Object.keys(document.paths), ...ENDPOINTS.flatMap(({ aliases }) => aliases)].map((path) => shapeOf(path)),
+  )
+  const named = sources.flatMap((text) =>
+    [...text.matchAll(/(?<=['"`}])\/(?:v1|alpha|beta)\/[\w/{}$().-]+/g)].map(([path]) =>
+      shapeOf(path).replace(/\/$/, '/{}'),
+    ),
+  )
+  assert.ok(named.length > 5)
+  assert.deepEqual(
+    [...new Set(named)].filter((path) => !known.has(path) && !path.startsWith('/v1/assets')),
+    [],
+  )
+})
+
+test('whatever the console asks of its own API is a resource, by the same method', () => {
+  const nothing = {} as ConsoleDeps
+  const known = new Set(
+    [...listResources(), ...doorResources(nothing), ...sessionResources(nothing)].map(
+      ({ method, path }) => `${method} ${shapeOf(path)}`,
+    ),
+  )
+  const METHODS: Record<string, string> = { get: 'GET', post: 'POST', patch: 'PATCH', put: 'PUT', remove: 'DELETE' }
+  const client = readFileSync(join(SOURCES, 'api.ts'), 'utf8')
+  const asked = [
+    ...client.matchAll(/\b(get|post|patch|put|remove)<[^(]*?>\(\s*(account\(id(?:, ([`'])(.*?)\3)?\)|([`'])(.*?)\5)/gs),
+  ].map(([, verb, whole, , rest, , path]) => {
+    const at = whole!.startsWith('account(') ? `/accounts/{}${rest ?? ''}` : path!
+    return `${METHODS[verb!]} ${shapeOf(at.replaceAll(/\$\{at\((\w+)\)\}/g, '{$1}'))}`
+  })
+  assert.ok(asked.length > 30, `${asked.length} calls were found`)
+  assert.deepEqual(
+    asked.filter((call) => !known.has(call) && !call.includes('/play/')),
+    [],
+  )
+})
