@@ -20,14 +20,7 @@ export function AccountPicker({ current, onClose }: { current: string | undefine
     <Dialog title="Switch account" onClose={onClose}>
       <DialogBody>
         {operator ? (
-          <TextField
-            label="Find an account"
-            quiet
-            placeholder="Find by name or id"
-            value={text}
-            onText={setText}
-            autoFocus
-          />
+          <TextField label="Find an account" quiet placeholder="Find by name or id" value={text} onText={setText} />
         ) : null}
         <Loaded query={list}>
           {(accounts) =>

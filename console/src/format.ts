@@ -2,8 +2,11 @@
 
 const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 const dayMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const utc = { timeZone: 'UTC' } as const
+const utcDayMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...utc })
+const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', ...utc })
 const dayOnly = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
-const monthYear = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric' })
+const utcMonth = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', ...utc })
 const hourMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -18,9 +21,10 @@ export const formatMoment = (iso: string) =>
   valid(iso) && new Date(iso).getFullYear() === new Date().getFullYear()
     ? `${dayMonth.format(new Date(iso))}, ${clock.format(new Date(iso))}`
     : formatTime(iso)
-export const formatDay = (iso: string) => (valid(iso) ? dayOnly.format(new Date(iso)) : iso)
-export const formatDayShort = (iso: string) => (valid(iso) ? dayMonth.format(new Date(iso)) : iso)
-export const formatMonth = (iso: string) => (valid(iso) ? monthYear.format(new Date(iso)) : iso)
+/** Days and months of statistics are those of UTC, wherever the reader is. */
+export const formatDay = (iso: string) => (valid(iso) ? utcDay.format(new Date(iso)) : iso)
+export const formatDayShort = (iso: string) => (valid(iso) ? utcDayMonth.format(new Date(iso)) : iso)
+export const formatMonth = (iso: string) => (valid(iso) ? utcMonth.format(new Date(iso)) : iso)
 export const formatHour = (iso: string) => (valid(iso) ? hourMinute.format(new Date(iso)) : iso)
 export const formatClock = (iso: string) => (valid(iso) ? clock.format(new Date(iso)) : iso)
 export const formatCompact = (value: number) => compact.format(value)

@@ -71,7 +71,6 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
               maxLength={100}
               placeholder="Where it is used, e.g. website"
               required
-              autoFocus
             />
             <div className="stack-tight">
               <SelectField label="Ends" value={ends} onText={setEnds}>

@@ -23,7 +23,7 @@ export function KeyOnce({ made, onClose }: { made: NewKey; onClose: () => void }
         <div className="stack-tight">
           <h3>{made.name}</h3>
           <div className="secret">
-            <code data-testid="key-value" tabIndex={0}>
+            <code data-testid="key-value" data-first tabIndex={0}>
               {made.key}
             </code>
             <CopyButton text={made.key} label="Copy key" small={false} />

@@ -173,7 +173,7 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
     <Dialog title="Invite someone" onClose={onClose}>
       <form onSubmit={submit}>
         <DialogBody>
-          <TextField label="Email" type="email" value={email} onText={setEmail} required autoFocus />
+          <TextField label="Email" type="email" value={email} onText={setEmail} required />
           <SelectField label="Role" value={role} onText={(text) => setRole(text as Role)}>
             <option value="member">Member: uses the account</option>
             <option value="owner">Owner: also manages members</option>

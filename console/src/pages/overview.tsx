@@ -10,6 +10,7 @@ import {
   formatPercent,
   formatTime,
   formatWhole,
+  plural,
 } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, usePlace } from '../router.tsx'
@@ -101,8 +102,7 @@ function Charts({ account, data }: { account: string; data: Overview }) {
   const slots = data.series
   const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
   const labels = slots.map((slot) => (hourly ? formatTime(slot.at).replace(/:00$/, '') : formatDay(slot.at)))
-  const short = hourly && slots.length > 48 ? formatDayShort : hourly ? formatHour : formatDayShort
-  const axis = slots.map((slot) => short(slot.at))
+  const axis = slots.map((slot) => (hourly ? formatHour : formatDayShort)(slot.at))
   const products = [...data.products].sort((a, b) => creditsAsNumber(b.charged) - creditsAsNumber(a.charged))
   return (
     <>
@@ -162,7 +162,7 @@ function Charts({ account, data }: { account: string; data: Overview }) {
               name: entry.product,
               value: creditsAsNumber(entry.charged),
               shown: `${formatCredits(entry.charged, 2)} credits`,
-              note: `${formatWhole(entry.requests)} requests`,
+              note: plural(entry.requests, 'request'),
             }))}
           />
         </Card>

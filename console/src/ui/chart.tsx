@@ -155,7 +155,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
                 <g key={one.name} className={`series-${one.color}`}>
                   <path className="chart-line" d={linePath(one.values, x, y)} />
                   {one.values.map((value, index) =>
-                    value !== null && (index === cursor || count === 1) ? (
+                    value !== null && (index === cursor || isLone(one.values, index)) ? (
                       <circle key={labels[index]} className="chart-point" cx={x(index)} cy={y(value)} r={3.5} />
                     ) : null,
                   )}
@@ -172,7 +172,12 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
   )
 }
 
-/** A missing value breaks the line; a lone value gets a stroke of its own so that it can be seen. */
+/** Without neighbours there is no line to see it by. */
+function isLone(values: readonly (number | null)[], index: number): boolean {
+  return (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+}
+
+/** A missing value breaks the line. */
 function linePath(
   values: readonly (number | null)[],
   x: (index: number) => number,
@@ -185,9 +190,7 @@ function linePath(
       drawing = false
       continue
     }
-    const at = `${x(index).toFixed(1)} ${y(value).toFixed(1)}`
-    const alone = !drawing && (values[index + 1] ?? null) === null
-    path += `${drawing ? 'L' : 'M'}${at}${alone ? 'h.1' : ''}`
+    path += `${drawing ? 'L' : 'M'}${x(index).toFixed(1)} ${y(value).toFixed(1)}`
     drawing = true
   }
   return path
@@ -207,8 +210,10 @@ export function BarList({
       {rows.map((row) => (
         <li key={row.name}>
           <span className="bars-name">{row.name}</span>
-          <span className="bars-value">{row.shown}</span>
-          {row.note ? <span className="bars-note">{row.note}</span> : null}
+          <span className="bars-value">
+            {row.shown}
+            {row.note ? <span className="bars-note"> {row.note}</span> : null}
+          </span>
           <span className="bars-track" aria-hidden="true">
             <span style={{ width: `${top > 0 ? Math.max(0.5, (Math.abs(row.value) / top) * 100) : 0}%` }} />
           </span>

@@ -3,6 +3,8 @@ import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Button, IconButton } from './button.tsx'
 import { Fault } from './state.tsx'
 
+const FIRST_FIELD = '.dialog-body :is(input:not([type=checkbox]), select, textarea, [data-first])'
+
 export function Dialog({
   title,
   onClose,
@@ -25,6 +27,8 @@ export function Dialog({
     if (!dialog) return
     const before = document.activeElement
     dialog.showModal()
+    // The browser would choose the close button; whoever opens a form wants its first field.
+    dialog.querySelector<HTMLElement>(FIRST_FIELD)?.focus()
     return () => {
       dialog.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()

@@ -150,7 +150,6 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
             hint="A negative amount takes credits back, up to what is available."
             fault={amount.trim() && size === undefined ? 'An amount such as 100, 2.5 or -10.' : undefined}
             required
-            autoFocus
           />
           <TextField
             label="Note"

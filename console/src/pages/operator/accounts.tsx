@@ -133,7 +133,7 @@ function CreateAccount({ onClose }: { onClose: () => void }) {
     <Dialog title="Create an account" onClose={onClose}>
       <form onSubmit={submit}>
         <DialogBody>
-          <TextField label="Name" value={name} onText={setName} maxLength={100} required autoFocus />
+          <TextField label="Name" value={name} onText={setName} maxLength={100} required />
           <TextField
             label="Credits to start with"
             value={credits}

@@ -175,7 +175,6 @@ function StoreCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => v
             autoComplete="off"
             hint="Stored encrypted, never shown again. It takes the place of the environment variable."
             required
-            autoFocus
           />
           {error ? <Fault error={error} /> : null}
         </DialogBody>

@@ -3,6 +3,7 @@ import { formatAny, formatDayShort, formatMonth, formatWhole } from '../../forma
 import { BarList, Chart } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
 import { SelectField } from '../../ui/field.tsx'
+import { Facts } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { barsOfTable, type SeriesShape, shapesOf, type TableShape } from './shape.ts'
 import { SocialView, socialShape } from './social-view.tsx'
@@ -14,7 +15,7 @@ export function Answer({ body }: { body: unknown }) {
     const bars = barsOfTable(table)
     return bars ? [{ table, bars }] : []
   })
-  const hasChart = shapes.series.length + shapes.bars.length + charted.length > 0
+  const hasChart = !social && shapes.series.length + shapes.bars.length + shapes.figures.length + charted.length > 0
   const rows = shapes.tables.reduce((sum, table) => sum + table.rows.length, 0)
   const tabs = [
     social && { name: 'read', label: 'Read', content: () => <SocialView shape={social} /> },
@@ -23,6 +24,14 @@ export function Answer({ body }: { body: unknown }) {
       label: 'Chart',
       content: () => (
         <div className="stack">
+          {shapes.figures.map((figures, index) => (
+            <div key={`${figures.title}${index}`} className="stack-tight">
+              {figures.title ? <h3>{figures.title}</h3> : null}
+              <Facts
+                items={figures.bars.map(({ name, value }) => [name, <b key={name}>{formatAny(value)}</b>] as const)}
+              />
+            </div>
+          ))}
           {shapes.series.map((series, index) => (
             <SeriesChart key={`${series.title}${index}`} series={series} />
           ))}

@@ -20,6 +20,7 @@ export function EndpointForm({
 }) {
   const first = endpoint.params.filter((param) => param.required)
   const rest = endpoint.params.filter((param) => !param.required)
+  const given = rest.filter((param) => values[param.name]).length
   const field = (param: Param) => (
     <ParamField
       key={param.name}
@@ -36,8 +37,11 @@ export function EndpointForm({
     <form className="stack" onSubmit={submit} aria-label={endpoint.title}>
       {first.map(field)}
       {rest.length ? (
-        <details className="fold" open={rest.some((param) => values[param.name]) || first.length === 0}>
-          <summary>{first.length ? `Options (${rest.length})` : 'Parameters'}</summary>
+        <details className="fold">
+          <summary>
+            Options ({rest.length}
+            {given ? `, ${given} given` : ''})
+          </summary>
           <div className="stack">{rest.map(field)}</div>
         </details>
       ) : null}
@@ -83,7 +87,7 @@ function ParamField({ param, value, onValue }: { param: Param; value: string; on
 function ListField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
   const chosen = value.split(',').filter(Boolean)
   return (
-    <details className="fold" open={chosen.length > 0 && chosen.length < 6}>
+    <details className="fold">
       <summary>
         <code>{param.name}</code> {chosen.length ? `(${chosen.length})` : ''}
       </summary>

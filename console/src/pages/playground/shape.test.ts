@@ -47,9 +47,34 @@ test('shares by name become bars, plain or one level deeper', () => {
   ])
   const networks = shapesOf({ Data: { 'example.com': { Youtube: { Share: 0.6 }, Reddit: { Share: 0.4 } } } })
   assert.equal(networks.bars[0]?.bars.length, 2)
+  assert.deepEqual(networks.figures, [])
+})
+
+test('numbers that measure different things are not drawn against each other', () => {
+  const visits = { 'example.com': { TotalVisits: 9e8, Change: -0.02, ShareOfVisits: 1 } }
+  const { bars, figures } = shapesOf({ Data: visits, TotalVisits: 5, TotalCount: 1 })
+  assert.equal(bars.length, 0)
+  assert.deepEqual(
+    figures.map((one) => one.title),
+    ['', 'example.com'],
+  )
+})
+
+test('countries are shown by name where the answer says what they are called', () => {
+  const { tables } = shapesOf({
+    Filters: { country: [{ id: 36, text: 'Australia' }] },
+    Data: [
+      { Country: 36, Share: 0.5 },
+      { Country: 840, Share: 0.2 },
+    ],
+  })
+  assert.deepEqual(
+    tables[0]?.rows.map((row) => row.Country),
+    ['Australia', 840],
+  )
 })
 
 test('answers of no known shape are left to the JSON view', () => {
   for (const body of [null, 1, 'text', [], {}, [[[[[]]]]], { a: { b: { c: null } } }])
-    assert.deepEqual(shapesOf(body), { tables: [], series: [], bars: [] })
+    assert.deepEqual(shapesOf(body), { tables: [], series: [], bars: [], figures: [] })
 })

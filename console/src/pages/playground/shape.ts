@@ -22,6 +22,8 @@ export interface Shapes {
   tables: TableShape[]
   series: SeriesShape[]
   bars: BarsShape[]
+  /** Numbers that stand side by side but measure different things. */
+  figures: BarsShape[]
 }
 
 type Json = Record<string, unknown>
@@ -31,7 +33,8 @@ const ROWS_MAX = 500
 const DEPTH_MAX = 8
 
 export function shapesOf(body: unknown): Shapes {
-  const shapes: Shapes = { tables: [], series: [], bars: [] }
+  const shapes: Shapes = { tables: [], series: [], bars: [], figures: [] }
+  const countries = countryNames(body)
   const points: { group: string; name: string; points: Map<string, number> }[] = []
   look(body, [], 0)
   for (const [group, lines] of grouped(points)) shapes.series.push(joinLines(group, lines))
@@ -49,28 +52,35 @@ export function shapesOf(body: unknown): Shapes {
           points: new Map(flat.map((point) => [String(point.Key).slice(0, 10), Number(point.Value)])),
         })
       } else if (flat.length && flat.every(isObject)) {
-        shapes.tables.push(tableOf(path.filter(isTelling).join(' · '), flat.slice(0, ROWS_MAX)))
+        shapes.tables.push(tableOf(path.filter(isTelling).join(' · '), flat.slice(0, ROWS_MAX), countries))
       } else for (const entry of flat) look(entry, path, depth + 1)
       return
     }
     if (!isObject(value)) return
     const entries = Object.entries(value)
-    const numbers = entries.filter(([, entry]) => typeof entry === 'number')
-    if (numbers.length >= 2 && numbers.length >= entries.length - 1)
-      shapes.bars.push({
-        title: path.filter(isTelling).join(' · '),
-        bars: numbers.map(([name, amount]) => ({ name, value: amount as number })),
-      })
+    const numbers = entries.flatMap(([name, entry]) =>
+      typeof entry === 'number' && !NOT_FIGURES.test(name) ? [{ name, value: entry }] : [],
+    )
+    if (numbers.length > 0) {
+      const found = { title: path.filter(isTelling).join(' · '), bars: numbers }
+      if (path.length > 0 && areShares(numbers)) shapes.bars.push(found)
+      else shapes.figures.push(found)
+    }
     // Networks and the like: each name holds an object with one telling number.
     const shares = entries.flatMap(([name, entry]) => {
       const own = isObject(entry) ? Object.entries(entry).filter(([, inner]) => typeof inner === 'number') : []
       return own.length === 1 ? [{ name, value: own[0]?.[1] as number }] : []
     })
-    if (shares.length >= 2 && shares.length === entries.length)
+    if (shares.length >= 2 && shares.length === entries.length) {
       shapes.bars.push({ title: path.filter(isTelling).join(' · '), bars: shares })
+      return
+    }
     for (const [name, entry] of entries) look(entry, [...path, name], depth + 1)
   }
 }
+
+/** Numbers that name something, or count what is in sight anyway. */
+const NOT_FIGURES = /^(country|category|id|page|pagesize|total\w*count)$/i
 
 const isTelling = (part: string) => !/^(data|records|total)$/i.test(part)
 /** What describes the query or the page, not the answer. */
@@ -84,12 +94,33 @@ function isPoints(list: readonly unknown[]): list is { Key: string; Value: numbe
   )
 }
 
-function tableOf(title: string, rows: Json[]): TableShape {
+function tableOf(title: string, rows: Json[], countries: ReadonlyMap<unknown, string>): TableShape {
   const columns = new Set<string>()
   for (const row of rows) for (const name of Object.keys(row)) columns.add(name)
   // Pictures are never loaded from elsewhere, and their addresses are noise in a table.
   const kept = [...columns].filter((name) => !/^(favicon|icon|profile_image_url|profile_banner_url)$/i.test(name))
-  return { title, columns: kept.slice(0, 12), rows }
+  const named = rows.map((row) => {
+    const country = countries.get(row.Country)
+    return country ? { ...row, Country: country } : row
+  })
+  return { title, columns: kept.slice(0, 12), rows: named }
+}
+
+/** Parts of one thing: all there is, none below zero, and none a thousand times another. */
+function areShares(numbers: readonly { name: string; value: number }[]): boolean {
+  const values = numbers.map((one) => one.value).filter((value) => value !== 0)
+  if (numbers.length < 2 || values.length === 0 || numbers.some((one) => /^(value|total|change|rank)/i.test(one.name)))
+    return false
+  return Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) < 1000
+}
+
+/** Some answers say beside their rows what the numbers of countries mean. */
+function countryNames(body: unknown): Map<unknown, string> {
+  const filters = isObject(body) && isObject(body.Filters) ? body.Filters.country : undefined
+  const names = new Map<unknown, string>()
+  for (const entry of Array.isArray(filters) ? filters : [])
+    if (isObject(entry) && typeof entry.text === 'string') names.set(Number(entry.id), entry.text)
+  return names
 }
 
 function grouped<T extends { group: string }>(list: readonly T[]): Map<string, T[]> {
@@ -115,9 +146,9 @@ export function barsOfTable(table: TableShape): { name: string; numbers: string[
   }
   const numbers = table.columns.filter((column) => typed(column, 'number'))
   const name =
-    table.columns.find((column) => /^(domain|keyword|searchterm|name|text|username|site)$/i.test(column)) ??
+    table.columns.find((column) => /^(domain|keyword|searchterm|name|text|username|site|country)$/i.test(column)) ??
     table.columns.find((column) => typed(column, 'string')) ??
-    table.columns.find((column) => /^(country|id)$/i.test(column))
+    table.columns.find((column) => /^id$/i.test(column))
   const shown = numbers.filter((column) => column !== name)
   return name && shown.length && table.rows.length > 1 ? { name, numbers: shown } : undefined
 }
