@@ -43,7 +43,7 @@ test('every operation has an id of its own, and names each parameter of its path
 
 test('every reference inside the document leads somewhere', () => {
   for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
-    assert.ok(name && Object.hasOwn(document.components.schemas, name), name)
+    assert.ok(name && Object.hasOwn(document.components.schemas, name), `${name}`)
 })
 
 test('the operator API is in the document as it is mounted', () => {

@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from '../gateway.ts'
 import { launchChromium } from './chromium.ts'
 
 export const PASSWORD = 'seven grey herons wait for rain'
-const WAIT_MS = 8_000
+const WAIT_MS = 30_000
 
 export interface Visitor {
   readonly context: BrowserContext

@@ -13,7 +13,7 @@ const QUESTIONS = [
   'Translate the release notes into Portuguese.',
   'Draft a polite reminder for an unpaid invoice.',
 ]
-const MODELS = ['alpha-5.4', 'beta-opus-5', 'beta-haiku-4.5', 'gamma-3-pro', 'delta-4', 'alpha-5.6-sol']
+const MODELS = ['alpha-5.4', 'beta-opus-5', 'beta-haiku-4-5', 'gamma-v4-pro', 'delta-3.8-flash', 'alpha-5.6-sol']
 const DATA = [
   '/v1/siteanalytics/websites/visits/trend?keys=example.com',
   '/v1/siteanalytics/websites/geography?keys=example.com',
@@ -27,7 +27,7 @@ export interface Seed {
 }
 
 export async function seed(home: TestConsole): Promise<Seed> {
-  const { accounts, keys, database, catalog } = home.gateway
+  const { accounts, keys, database } = home.gateway
   const account = await accounts.create({ name: 'Northwind Trading', credits: 5_000_000_000n }, BY)
   for (const [name, credits] of [
     ['Harbor Books', 250_000_000n],
@@ -36,11 +36,9 @@ export async function seed(home: TestConsole): Promise<Seed> {
   ] as const)
     await accounts.create({ name, credits }, BY)
   const website = await keys.create(account, { name: 'website' }, BY)
-  const nightly = await keys.create(account, { name: 'nightly reports', models: ['alpha-5.4', 'beta-haiku-4.5'] }, BY)
+  const nightly = await keys.create(account, { name: 'nightly reports', models: ['alpha-5.4', 'beta-haiku-4-5'] }, BY)
   const old = await keys.create(account, { name: 'prototype' }, BY)
   await keys.revoke(old.id, BY)
-  const offered = Object.keys(catalog.current.document.models)
-  const models = MODELS.filter((model) => offered.includes(model))
 
   let next = 0
   const call = async () => {
@@ -50,7 +48,7 @@ export async function seed(home: TestConsole): Promise<Seed> {
     if (index % 6 === 5) return home.call(DATA[index % DATA.length]!, website.key)
     if (index % 40 === 7)
       return home.call('/alpha/v1/images/generations', website.key, { model: 'alpha-image-2', prompt: content })
-    const model = key === nightly.key ? ['alpha-5.4', 'beta-haiku-4.5'][index % 2] : models[index % models.length]
+    const model = key === nightly.key ? ['alpha-5.4', 'beta-haiku-4-5'][index % 2] : MODELS[index % MODELS.length]
     return home.call('/v1/chat-completions', key, {
       model,
       stream: index % 2 === 0,

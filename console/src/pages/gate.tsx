@@ -1,5 +1,5 @@
 // The frame of the pages outside: sign in, set up, accept an invitation.
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
 import { Mark } from '../ui/icon.tsx'
 
 export function Gate({
@@ -60,7 +60,16 @@ export function useSubmit(run: (form: FormData) => Promise<void>): {
 export const PASSWORD_MIN = 12
 export const PASSWORD_MAX = 128
 
-/** The token stands behind the `#`, which browsers do not send to servers; it leaves the address when it is used up. */
-export function tokenOfAddress(): string {
-  return new URLSearchParams(window.location.hash.slice(1)).get('token') ?? ''
+/**
+ * The token stands behind the `#`, which browsers do not send to servers; it leaves the address when it is used up.
+ * Opening another link in the same tab changes nothing but the token.
+ */
+export function useToken(): string {
+  return useSyncExternalStore(
+    (changed) => {
+      window.addEventListener('hashchange', changed)
+      return () => window.removeEventListener('hashchange', changed)
+    },
+    () => new URLSearchParams(window.location.hash.slice(1)).get('token') ?? '',
+  )
 }

@@ -1,4 +1,3 @@
-import { useState } from 'react'
 import { api } from '../api.ts'
 import { forgetAll, useQuery } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
@@ -7,12 +6,12 @@ import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault, Loaded } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { Gate, PASSWORD_MAX, PASSWORD_MIN, tokenOfAddress, useSubmit } from './gate.tsx'
+import { Gate, PASSWORD_MAX, PASSWORD_MIN, useSubmit, useToken } from './gate.tsx'
 
 /** Where both kinds of links lead: to join an account, and to choose a new password. */
 export function Invite() {
-  const [token] = useState(tokenOfAddress)
-  const invite = useQuery(token ? 'invite' : undefined, (signal) => api.invite(token, signal))
+  const token = useToken()
+  const invite = useQuery(token ? `invite/${token}` : undefined, (signal) => api.invite(token, signal))
   const renewing = invite.data?.kind === 'password'
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     await api.acceptInvite(token, String(form.get('password')))

@@ -1,4 +1,3 @@
-import { useState } from 'react'
 import { api } from '../api.ts'
 import { forgetAll } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
@@ -7,10 +6,10 @@ import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { Gate, PASSWORD_MAX, PASSWORD_MIN, tokenOfAddress, useSubmit } from './gate.tsx'
+import { Gate, PASSWORD_MAX, PASSWORD_MIN, useSubmit, useToken } from './gate.tsx'
 
 export function Setup() {
-  const [token] = useState(tokenOfAddress)
+  const token = useToken()
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     const email = String(form.get('email'))
     const password = String(form.get('password'))

@@ -149,7 +149,7 @@ export function UsageTable({ account, rows }: { account: string; rows: readonly 
           ),
         },
         { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-        { head: 'Key', cell: (row) => row.keyName ?? <span className="muted">console</span> },
+        { head: 'Key', cell: (row) => row.keyName ?? <span className="muted nowrap">console</span> },
         { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
         { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
         { head: 'Duration', cell: (row) => formatMs(row.durationMs), right: true, wideOnly: true },

@@ -84,7 +84,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       <div className="badges">
         <Badge tone={breaker.tone}>{breaker.label}</Badge>
         {vendor.simulated ? <Badge tone="busy">Simulated</Badge> : null}
-        <CredentialBadge credential={credential} />
+        <CredentialBadge vendor={vendor} />
       </div>
       <Facts
         items={[
@@ -136,8 +136,9 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
   )
 }
 
-function CredentialBadge({ credential }: { credential: Vendor['credential'] }) {
-  if (!credential.name) return <Badge>No credential needed</Badge>
+function CredentialBadge({ vendor: { credential, simulated } }: { vendor: Vendor }) {
+  // The simulated vendors take any caller; a warning on each would hide the one that matters.
+  if (!credential.name || (simulated && !credential.present)) return <Badge>No credential needed</Badge>
   if (!credential.present) return <Badge tone="warn">{credential.name} is missing</Badge>
   return (
     <Badge>
