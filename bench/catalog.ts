@@ -3,28 +3,33 @@
 import type { CatalogInput } from '../src/catalog/document.ts'
 
 export const MODEL = 'bench-chat'
+/** At the upstream whose streams take their time. */
+export const SLOW_MODEL = 'bench-slow'
 export const ANALYTICS_PATH = '/v1/siteanalytics/websites/visits'
 
-export function benchCatalog(upstreamPort: number, modelsMore = 0): CatalogInput {
+export function benchCatalog(
+  ports: { readonly upstreamPort: number; readonly slowPort: number },
+  modelsMore = 0,
+): CatalogInput {
   const pricing = { unit: 'credits' as const, tiers: [{ input: '1', cachedInput: '0.1', output: '4' }] }
-  const model = (name: string) => ({
+  const model = (name: string, vendor = 'mock') => ({
     name,
     type: 'text' as const,
     family: 'bench',
     doors: ['openai-chat' as const, 'anthropic-messages' as const],
-    routes: [{ vendor: 'mock', protocol: 'openai-chat' as const, model: 'mock-1' }],
+    routes: [{ vendor, protocol: 'openai-chat' as const, model: 'mock-1' }],
     pricing,
   })
+  const vendor = (port: number) => ({
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    headers: { authorization: 'Bearer vendor-key' },
+    concurrencyMax: 10_000,
+  })
   return {
-    vendors: {
-      mock: {
-        baseUrl: `http://127.0.0.1:${upstreamPort}/v1`,
-        headers: { authorization: 'Bearer vendor-key' },
-        concurrencyMax: 10_000,
-      },
-    },
+    vendors: { mock: vendor(ports.upstreamPort), slow: vendor(ports.slowPort) },
     models: Object.fromEntries([
       [MODEL, model('Bench chat')],
+      [SLOW_MODEL, model('Bench chat, slow', 'slow')],
       ...Array.from({ length: modelsMore }, (_, i) => [`more-${i}`, model(`More ${i}`)]),
     ]),
     endpoints: {

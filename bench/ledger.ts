@@ -118,6 +118,9 @@ const SETTLEMENT: Omit<Resolution, 'id' | 'account'> = {
 }
 
 if (import.meta.main) {
-  const points = await measureLedger({ seconds: 3, callers: [1, 8, 64, 256, 1000], accounts: [1, 1000] })
-  console.table(points)
+  const [form, seconds = '3'] = process.argv.slice(2)
+  const callers = [1, 8, 64, 256, 1000]
+  const points = await measureLedger({ seconds: Number(seconds), callers, accounts: [1, 1000] })
+  if (form === '--json') process.stdout.write(JSON.stringify(points))
+  else console.table(points)
 }

@@ -13,12 +13,16 @@ export interface Target extends Started {
   readonly port: number
   /** What this gateway wants to see besides the body. */
   readonly headers: Readonly<Record<string, string>>
+  /** The same for a call that goes to the slow upstream, where that is not said by the model. */
+  readonly slow?: { readonly headers?: Readonly<Record<string, string>>; readonly path?: string }
 }
 
 export interface TargetOptions {
   readonly directory: string
   readonly cores: string
   readonly upstreamPort: number
+  /** Of the upstream whose streams take their time. */
+  readonly slowPort: number
 }
 
 export function aimAt(target: Target, body: string, path = '/v1/chat/completions'): Aim {
@@ -26,7 +30,12 @@ export function aimAt(target: Target, body: string, path = '/v1/chat/completions
 }
 
 /** A plain reverse proxy with connections kept alive: the practical limit. Undefined when it is not installed. */
-export async function startNginx({ directory, cores, upstreamPort }: TargetOptions): Promise<Target | undefined> {
+export async function startNginx({
+  directory,
+  cores,
+  upstreamPort,
+  slowPort,
+}: TargetOptions): Promise<Target | undefined> {
   const program = ['nginx', '/usr/sbin/nginx'].find((name) => runs(name, ['-v']))
   if (!program) return undefined
   const port = await freePort()
@@ -41,9 +50,12 @@ http {
   client_body_temp_path ${prefix}/body; proxy_temp_path ${prefix}/proxy; fastcgi_temp_path ${prefix}/f;
   uwsgi_temp_path ${prefix}/u; scgi_temp_path ${prefix}/s;
   upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 4096; keepalive_requests 100000000; }
+  upstream slow { server 127.0.0.1:${slowPort}; keepalive 4096; }
+  proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
   server {
     listen 127.0.0.1:${port} backlog=4096;
-    location / { proxy_pass http://mock; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; }
+    location / { proxy_pass http://mock; }
+    location /slow/ { proxy_pass http://slow/; }
   }
 }
 `,
@@ -55,7 +67,14 @@ http {
   })
   // The version is written to the error output.
   const version = execFileSync('sh', ['-c', `${program} -v 2>&1`], { encoding: 'utf8' })
-  return { ...started, name: 'nginx', version: version.replace(/^.*nginx\//s, '').trim(), port, headers: {} }
+  return {
+    ...started,
+    name: 'nginx',
+    version: version.replace(/^.*nginx\//s, '').trim(),
+    port,
+    headers: {},
+    slow: { path: '/slow/v1/chat/completions' },
+  }
 }
 
 const PEER = { '@portkey-ai/gateway': '1.15.2' }
@@ -63,7 +82,12 @@ const PEER = { '@portkey-ai/gateway': '1.15.2' }
 const PEER_OVERRIDES = { '@hono/node-server': '1.13.8' }
 
 /** The peer: a gateway that does no billing. Undefined when npm cannot install it. */
-export async function startPortkey({ directory, cores, upstreamPort }: TargetOptions): Promise<Target | undefined> {
+export async function startPortkey({
+  directory,
+  cores,
+  upstreamPort,
+  slowPort,
+}: TargetOptions): Promise<Target | undefined> {
   const home = join(homedir(), '.cache', 'tollgate-bench', 'portkey')
   const program = join(home, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js')
   if (!existsSync(program)) {
@@ -72,6 +96,11 @@ export async function startPortkey({ directory, cores, upstreamPort }: TargetOpt
     writeFileSync(join(home, 'package.json'), JSON.stringify(manifest))
     if (!runs('npm', ['install', '--prefix', home, '--no-audit', '--no-fund', '--ignore-scripts'])) return undefined
   }
+  const headersFor = (hostPort: number) => ({
+    Authorization: 'Bearer sk-bench',
+    'x-portkey-provider': 'openai',
+    'x-portkey-custom-host': `http://127.0.0.1:${hostPort}/v1`,
+  })
   const port = await freePort()
   const started = await start(process.execPath, [program, `--port=${port}`, '--headless'], {
     cores,
@@ -84,10 +113,7 @@ export async function startPortkey({ directory, cores, upstreamPort }: TargetOpt
     name: 'Portkey',
     version: Object.values(PEER)[0]!,
     port,
-    headers: {
-      Authorization: 'Bearer sk-bench',
-      'x-portkey-provider': 'openai',
-      'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`,
-    },
+    headers: headersFor(upstreamPort),
+    slow: { headers: headersFor(slowPort) },
   }
 }

@@ -1,5 +1,5 @@
 // Tollgate in full: a `serve` process on the embedded Postgres (fsync on), with accounts and keys made for the bench.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
@@ -45,7 +45,7 @@ export async function startTollgate(
   const home = join(options.directory, name.toLowerCase().replaceAll(/\W+/g, '-'))
   mkdirSync(home, { recursive: true })
   const catalogFile = join(home, 'catalog.json')
-  writeFileSync(catalogFile, JSON.stringify(benchCatalog(options.upstreamPort, options.modelsMore)))
+  writeFileSync(catalogFile, JSON.stringify(benchCatalog(options, options.modelsMore)))
   const databaseName = `bench_${newId(world)}`
   const admin = openDatabase({ connection: { ...options.store.connection }, connectionsMax: 1 })
   await admin.query({ text: `create database ${databaseName}` })
@@ -53,23 +53,25 @@ export async function startTollgate(
   const { host, user, port: storePort, password } = options.store.connection
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`
   const port = await freePort()
-  const main = join(ROOT, 'src', 'main.ts')
-  const verb = existsSync(main) ? [main, 'serve'] : [join(import.meta.dirname, 'gateway.ts')]
-  const started = await start(process.execPath, [...(options.nodeOptions ?? []), ...verb], {
-    cores: options.cores,
-    port,
-    cwd: home,
-    logFile: join(home, 'output.log'),
-    env: {
-      NODE_ENV: 'production',
-      PORT: String(port),
-      TOLLGATE_DATA: join(home, 'data'),
-      TOLLGATE_SECRET: SECRET,
-      TOLLGATE_CATALOG: catalogFile,
-      TOLLGATE_WORKERS: String(options.workers ?? 1),
-      DATABASE_URL: `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${databaseName}`,
+  const started = await start(
+    process.execPath,
+    [...(options.nodeOptions ?? []), join(ROOT, 'src', 'main.ts'), 'serve'],
+    {
+      cores: options.cores,
+      port,
+      cwd: home,
+      logFile: join(home, 'output.log'),
+      env: {
+        NODE_ENV: 'production',
+        PORT: String(port),
+        TOLLGATE_DATA: join(home, 'data'),
+        TOLLGATE_SECRET: SECRET,
+        TOLLGATE_CATALOG: catalogFile,
+        TOLLGATE_WORKERS: String(options.workers ?? 1),
+        DATABASE_URL: `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${databaseName}`,
+      },
     },
-  })
+  )
   const database = openDatabase({
     connection: { ...options.store.connection, database: databaseName },
     connectionsMax: 2,
@@ -110,14 +112,14 @@ export async function startTollgate(
     return made
   }
 
-  const [main1] = await accounts(1)
+  const [first] = await accounts(1)
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   return {
     ...started,
     name,
     version,
     port,
-    headers: headersOf(main1!.key),
+    headers: headersOf(first!.key),
     database,
     accounts,
     headersOf,

@@ -1,0 +1,141 @@
+// What is compared, side by side: each case a body, a shape of load and the gateways that can answer it.
+import { ANALYTICS_PATH, MODEL, SLOW_MODEL } from './catalog.ts'
+import type { Shape } from './load.ts'
+
+export type Side = 'upstream' | 'nginx' | 'Portkey' | 'Tollgate'
+
+export interface Case {
+  readonly id: string
+  readonly title: string
+  readonly sides: readonly Side[]
+  readonly shape: Shape
+  readonly body: string
+  readonly method?: 'GET' | 'POST'
+  /** Tollgate's path; the others get the chat path, or the same when `pathForAll`. */
+  readonly path?: string
+  readonly pathForAll?: boolean
+  /** Which of the accounts made for refusals calls. */
+  readonly account?: 'poor' | 'limited'
+  readonly slow?: boolean
+  readonly rounds?: number
+}
+
+const ALL: readonly Side[] = ['nginx', 'Portkey', 'Tollgate']
+const SYSTEM = 'You are a helpful assistant that answers in one sentence.'
+const QUESTION =
+  'What does a gateway do with the credits of a call that was cut off in the middle of its answer, and why?'
+const messages = [
+  { role: 'system', content: SYSTEM },
+  { role: 'user', content: QUESTION },
+]
+const chat = JSON.stringify({ model: MODEL, messages, max_tokens: 100 })
+const stream = JSON.stringify({ model: MODEL, messages, max_tokens: 200, stream: true })
+const converted = JSON.stringify({
+  model: MODEL,
+  system: SYSTEM,
+  messages: messages.slice(1),
+  max_tokens: 200,
+  stream: true,
+})
+const long = JSON.stringify({
+  model: MODEL,
+  messages: [{ role: 'user', content: `${QUESTION} `.repeat(10_000).slice(0, 1_000_000) }],
+  max_tokens: 100,
+})
+const slow = JSON.stringify({ model: SLOW_MODEL, messages, max_tokens: 4_000, stream: true })
+
+export const OPEN_STREAMS = 2_000
+
+export function listCases(short: boolean): Case[] {
+  const seconds = short ? 1 : 2.5
+  const chatAt = (connections: number): Case => ({
+    id: `chat-${connections}`,
+    title: `chat, JSON, ${connections} at a time`,
+    sides: connections === 1 ? ['upstream', ...ALL] : ALL,
+    shape: { connections, seconds },
+    body: chat,
+  })
+  return [
+    ...[1, 8, 64, 256].map(chatAt),
+    {
+      id: 'latency',
+      title: 'chat, JSON, 300 calls a second over 8 connections',
+      sides: ['upstream', ...ALL],
+      shape: { connections: 8, seconds: short ? 2 : 5, rate: 300 },
+      body: chat,
+    },
+    {
+      id: 'stream',
+      title: 'chat, SSE of 100 chunks, 64 at a time',
+      sides: ALL,
+      shape: { connections: 64, seconds },
+      body: stream,
+    },
+    {
+      id: 'stream-start',
+      title: 'chat, SSE of 100 chunks, 50 a second over 8 connections',
+      sides: ['upstream', ...ALL],
+      shape: { connections: 8, seconds: short ? 2 : 4, rate: 50 },
+      body: stream,
+    },
+    {
+      id: 'converted',
+      title: 'Messages converted to a chat vendor, SSE of 100 chunks, 64 at a time (nginx: unconverted)',
+      sides: ['nginx', 'Tollgate'],
+      shape: { connections: 64, seconds },
+      body: converted,
+      path: '/v1/messages',
+    },
+    {
+      id: 'models',
+      title: 'GET /v1/models, 64 at a time',
+      sides: ['Tollgate'],
+      shape: { connections: 64, seconds },
+      body: '',
+      method: 'GET',
+      path: '/v1/models',
+    },
+    {
+      id: 'analytics',
+      title: 'an analytics call, 64 at a time',
+      sides: ['nginx', 'Tollgate'],
+      shape: { connections: 64, seconds },
+      body: '',
+      method: 'GET',
+      path: `${ANALYTICS_PATH}?keys=example.com`,
+      pathForAll: true,
+    },
+    {
+      id: 'refused-402',
+      title: 'refused: no credits (402), 64 at a time',
+      sides: ['Tollgate'],
+      shape: { connections: 64, seconds },
+      body: chat,
+      account: 'poor',
+    },
+    {
+      id: 'refused-429',
+      title: 'refused: over its limit (429), 64 at a time',
+      sides: ['Tollgate'],
+      shape: { connections: 64, seconds },
+      body: chat,
+      account: 'limited',
+    },
+    {
+      id: 'large',
+      title: 'chat, JSON, a prompt of 1 MB, 8 at a time',
+      sides: ALL,
+      shape: { connections: 8, seconds },
+      body: long,
+    },
+    {
+      id: 'open-streams',
+      title: `${OPEN_STREAMS} open streams, a chunk every 100 ms each`,
+      sides: ALL,
+      shape: { connections: OPEN_STREAMS, seconds: 60, total: OPEN_STREAMS, rampSeconds: 5, chunkDelays: true },
+      body: slow,
+      slow: true,
+      rounds: 1,
+    },
+  ]
+}

@@ -1,0 +1,194 @@
+// The side-by-side run: `npm run bench [-- --short] [--cases chat-64,stream,growth,workers,ledger]`. A full run writes
+// docs/performance.md; a short or partial one only prints.
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import type { Embedded } from '../src/database/embedded.ts'
+import { type Case, listCases, type Side } from './cases.ts'
+import { chooseCores, loadAverage, machine, moveTo } from './cores.ts'
+import { type GrowthRow, measureGrowth } from './growth.ts'
+import type { LedgerPoint } from './ledger.ts'
+import { type Aim, compileTools, type LoadTools } from './load.ts'
+import { type Measured, measure, medians } from './measure.ts'
+import { freePort, start } from './process.ts'
+import {
+  goalsTable,
+  growthTable,
+  latencyTable,
+  ledgerTable,
+  mainTable,
+  page,
+  streamsTable,
+  workersTable,
+} from './report.ts'
+import { aimAt, startNginx, startPortkey, type Target, type TargetOptions } from './target.ts'
+import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
+
+const { values: args } = parseArgs({
+  options: { short: { type: 'boolean', default: false }, cases: { type: 'string' } },
+})
+const { short } = args
+const wanted = args.cases?.split(',')
+const isWanted = (id: string) => wanted === undefined || wanted.includes(id)
+const say = (line: string) => console.error(line)
+const ROUNDS = short ? 1 : 3
+/** Streams of the slow upstream: 60 s of them, or 5. */
+const SLOW_CHUNKS = short ? 50 : 600
+const SLOW_MICROS = 100_000
+
+interface Bench {
+  readonly tools: LoadTools
+  readonly store: Embedded
+  readonly options: TargetOptions
+  readonly upstreamPort: number
+}
+
+async function measureCases(cases: readonly Case[], bench: Bench, notes: string[], versions: string[]) {
+  const { tools, store, options } = bench
+  const targets = new Map<Side, Target>()
+  const tollgate = await startTollgate({ ...options, store })
+  targets.set('Tollgate', tollgate)
+  const refused = {
+    poor: (await tollgate.accounts(1, { credits: 0n }))[0]!,
+    limited: (await tollgate.accounts(1, { limits: { requestsPerMinute: 0 } }))[0]!,
+  }
+  const nginx = await startNginx(options)
+  if (nginx) targets.set('nginx', nginx)
+  else notes.push('nginx is not installed: its columns are empty.')
+  const portkey = await startPortkey(options)
+  if (portkey) targets.set('Portkey', portkey)
+  else notes.push('Portkey could not be installed with npm: its columns are empty.')
+  for (const { name, version } of targets.values()) versions.push(`${name} ${version}`)
+
+  const aimOf = (side: Side, entry: Case): Aim | undefined => {
+    const path = side === 'Tollgate' || entry.pathForAll ? entry.path : undefined
+    const method = entry.method ?? 'POST'
+    if (side === 'upstream')
+      return { port: bench.upstreamPort, path: '/v1/chat/completions', headers: {}, body: entry.body, method }
+    const target = targets.get(side)
+    if (!target) return undefined
+    const aim = { ...aimAt(target, entry.body, path), method }
+    if (entry.slow) return { ...aim, ...target.slow }
+    return entry.account && side === 'Tollgate'
+      ? { ...aim, headers: tollgate.headersOf(refused[entry.account].key) }
+      : aim
+  }
+  const one = (side: Side, aim: Aim, shape: Case['shape']) =>
+    measure(tools, { gateway: targets.get(side)?.pid, store: store.pid }, aim, shape)
+
+  const results = new Map<string, Partial<Record<Side, Measured>>>()
+  try {
+    // Until the compilers of the two that run on V8 have little left to do.
+    for (const id of ['chat-64', 'stream', 'converted'])
+      for (const side of ['Tollgate', 'Portkey'] as const) {
+        const entry = listCases(short).find((known) => known.id === id)!
+        const aim = entry.sides.includes(side) ? aimOf(side, entry) : undefined
+        if (aim) await one(side, aim, { connections: 64, seconds: 0.5, warmSeconds: short ? 1 : 8 })
+      }
+    for (const entry of cases) {
+      const rounds = new Map<Side, Measured[]>()
+      for (let round = 0; round < (entry.rounds ?? ROUNDS); round++)
+        for (const side of entry.sides) {
+          const aim = aimOf(side, entry)
+          if (!aim) continue
+          if (round === 0 && entry.shape.total === undefined)
+            await one(side, aim, { ...entry.shape, seconds: 0.3, warmSeconds: short ? 0.3 : 1.2 })
+          const measured = await one(side, aim, entry.shape)
+          rounds.set(side, [...(rounds.get(side) ?? []), measured])
+        }
+      const sides = [...rounds].map(([side, measured]) => [side, medians(measured)] as const)
+      results.set(entry.id, Object.fromEntries(sides))
+      say(
+        `  ${entry.id}: ${sides.map(([side, { rps, cpu }]) => `${side} ${rps.toFixed(0)}/s ${cpu.toFixed(0)} µs`).join(', ')}`,
+      )
+    }
+  } finally {
+    for (const target of targets.values()) await target.stop()
+  }
+  return results
+}
+
+async function measureWorkers({ tools, store, options }: Bench, all: string) {
+  const { body } = listCases(short).find(({ id }) => id === 'chat-64')!
+  const started: { what: string; tollgate: Tollgate; measured: Measured[] }[] = []
+  for (const count of [1, 2]) {
+    const what = `${count} ${count === 1 ? 'process' : 'processes'}`
+    const tollgate = await startTollgate({ ...options, cores: all, store, workers: count, name: what })
+    started.push({ what, tollgate, measured: [] })
+  }
+  try {
+    for (let round = -1; round < ROUNDS; round++)
+      for (const { tollgate, measured } of started) {
+        const shape = { connections: 64, seconds: short ? 1 : 3, warmSeconds: round < 0 && !short ? 5 : 0.5 }
+        const result = await measure(tools, { gateway: tollgate.pid, store: store.pid }, aimAt(tollgate, body), shape)
+        if (round >= 0) measured.push(result)
+      }
+  } finally {
+    for (const { tollgate } of started) await tollgate.stop()
+  }
+  say('  workers')
+  return started.map(({ what, measured }) => ({ what, measured: medians(measured) }))
+}
+
+/** In a process of its own, so that it may use all cores. */
+async function measureLedgerAlone(all: string): Promise<LedgerPoint[]> {
+  const program = [process.execPath, join(import.meta.dirname, 'ledger.ts'), '--json', short ? '0.5' : '2']
+  const { stdout } = await promisify(execFile)('taskset', ['-c', all, ...program])
+  say('  ledger')
+  return JSON.parse(stdout) as LedgerPoint[]
+}
+
+async function main(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
+  // It can be entered, but not listed, by the user who runs Postgres for root.
+  await chmod(directory, 0o711)
+  const tools = compileTools(directory)
+  if (!tools) {
+    say('The bench needs a C compiler (cc, gcc or clang) for its load generator and its upstream.')
+    process.exitCode = 1
+    return
+  }
+  const cores = chooseCores()
+  const loadBefore = loadAverage()
+  moveTo(cores.rest)
+  const [upstreamPort, slowPort] = [await freePort(), await freePort()]
+  const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
+  const mocks = [
+    await start(tools.mock, [String(upstreamPort)], onRest(upstreamPort)),
+    await start(tools.mock, [String(slowPort), String(SLOW_CHUNKS), String(SLOW_MICROS)], onRest(slowPort)),
+  ]
+  const store = await startStore(directory)
+  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort }
+  const bench: Bench = { tools, store, options, upstreamPort }
+  const notes: string[] = []
+  const versions = [`Node ${process.versions.node}`, `Postgres ${store.version}`]
+  try {
+    const cases = listCases(short).filter(({ id }) => isWanted(id))
+    const results = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : new Map()
+    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 1_000_000 }
+    const growth: GrowthRow[] = isWanted('growth')
+      ? await measureGrowth({
+          ...{ tools, store, target: options, say, rounds: ROUNDS, seconds: short ? 1 : 2 },
+          ...{ ...size, jobs: short ? 1_000 : 10_000, models: 1_000 },
+        })
+      : []
+    const workers = isWanted('workers') ? await measureWorkers(bench, cores.all) : []
+    const ledger = isWanted('ledger') ? await measureLedgerAlone(cores.all) : []
+    const findings = { cases, results, growth, workers, ledger }
+    const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
+    console.log(parts.map((part) => part(findings)).join('\n\n'))
+    if (notes.length > 0) say(notes.join('\n'))
+    if (wanted !== undefined || short) return
+    const facts = { machine: machine(), command: 'npm run bench', versions, loadBefore, notes }
+    const written = page(findings, { ...facts, date: new Date().toISOString().slice(0, 10) })
+    await writeFile(join(import.meta.dirname, '..', 'docs', 'performance.md'), written)
+  } finally {
+    for (const mock of mocks) await mock.stop()
+    await store.stop()
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+await main()
