@@ -4,7 +4,7 @@ import { formatCredits, parseCredits } from '../credits.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
-import { Amount, Badge, Card, Name, Page, Stat, Stats, type Tone, When } from '../ui/page.tsx'
+import { Amount, Badge, Card, Name, Page, ShortId, Stat, Stats, type Tone, When } from '../ui/page.tsx'
 import { Empty, Loaded, More, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { LedgerRow } from '../wire.ts'
@@ -89,7 +89,7 @@ export function LedgerPanel({ account }: { account: string }) {
                   cell: (row) =>
                     row.requestId ? (
                       <Link to={`/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.requestId)}`}>
-                        <code>{row.requestId}</code>
+                        <ShortId id={row.requestId} />
                       </Link>
                     ) : (
                       <span className="muted">{row.actor ?? '–'}</span>

@@ -146,6 +146,15 @@ export function Ago({ at, none = '–' }: { at: string | null | undefined; none?
   )
 }
 
+/** Ids are long and alike; their ends tell them apart. The whole one is in the title and can be copied elsewhere. */
+export function ShortId({ id }: { id: string }) {
+  return (
+    <code title={id} className="nowrap">
+      {id.length > 18 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id}
+    </code>
+  )
+}
+
 /** Names such as `siteanalytics/websites/visits` break at their slashes. */
 export function Name({ text }: { text: string }) {
   const parts = text.split('/')

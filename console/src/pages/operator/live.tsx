@@ -4,7 +4,7 @@ import { formatClock, formatMs } from '../../format.ts'
 import { useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Amount, Badge, Card, Page, type Tone } from '../../ui/page.tsx'
+import { Amount, Badge, Card, Page, ShortId, type Tone } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import type { LiveCall } from '../../wire.ts'
@@ -59,7 +59,7 @@ export function LivePage() {
                     head: 'Account',
                     cell: (call) => (
                       <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
-                        <code>{call.account}</code>
+                        <ShortId id={call.account} />
                       </Link>
                     ),
                   },

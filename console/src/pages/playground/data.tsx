@@ -5,6 +5,7 @@ import { useDraft } from '../../draft.ts'
 import { priceOf, priceSummary } from '../../pricing.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { setQuery, usePlace } from '../../router.tsx'
+import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
@@ -82,12 +83,13 @@ function DataBench({
   const [common, setCommon] = useDraft<Record<string, string>>(`data/${account}/${area}/common`, {})
   const full = { ...prefilled(endpoint, common), ...values }
 
-  const run = async () => {
+  const run = async (more: Record<string, string> = {}) => {
     setBusy(true)
     setError(undefined)
     try {
-      const url = endpointUrl(endpoint, full)
-      setCommon((old) => ({ ...old, ...shared(endpoint, full) }))
+      const asked = { ...full, ...more }
+      const url = endpointUrl(endpoint, asked)
+      setCommon((old) => ({ ...old, ...shared(endpoint, asked) }))
       const response = await api.play(account, endpoint.method, url)
       const body: unknown = await response.json()
       const requestId = response.headers.get('x-request-id')
@@ -111,6 +113,11 @@ function DataBench({
         ) : got ? (
           <Card>
             <Answer body={got.body} />
+            {nextToken(got.body) ? (
+              <div>
+                <Button onClick={() => void run({ pagination_token: nextToken(got.body) })}>Next page</Button>
+              </div>
+            ) : null}
             {got.receipt ? <ReceiptLine account={account} receipt={got.receipt} /> : null}
             <p className="muted small">
               <code>GET {got.url}</code>
@@ -178,6 +185,12 @@ function EndpointOptions({ endpoints }: { endpoints: readonly PublicEndpoint[] }
 const USEFUL: Record<string, string> = {
   'user.fields': 'created_at,description,public_metrics,verified',
   'tweet.fields': 'created_at,public_metrics',
+}
+
+/** Timelines say how to go on. */
+function nextToken(body: unknown): string {
+  const token = (body as { meta?: { next_token?: unknown } } | null)?.meta?.next_token
+  return typeof token === 'string' ? token : ''
 }
 
 const SITE = /^keys?$/i

@@ -53,10 +53,13 @@ export function EndpointForm({
   )
 }
 
+/** Descriptions are written for the reference, with code marked by backticks. */
+const plain = (text: string) => text.replaceAll('`', '')
+
 /** The kind of field follows from what the endpoint says of its parameter. */
 function ParamField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
   const required = param.required ?? false
-  const common = { label: <code>{param.name}</code>, hint: param.description, value, onText: onValue, required }
+  const common = { label: <code>{param.name}</code>, hint: plain(param.description), value, onText: onValue, required }
   if (param.allowed && param.kind !== 'list')
     return (
       <SelectField {...common}>
@@ -93,7 +96,7 @@ function ListField({ param, value, onValue }: { param: Param; value: string; onV
       </summary>
       <fieldset className="stack-tight">
         <legend className="sr-only">{param.name}</legend>
-        <p className="field-hint">{param.description}</p>
+        <p className="field-hint">{plain(param.description)}</p>
         <div className="choice-list">
           {param.allowed?.map((name) => (
             <Checkbox

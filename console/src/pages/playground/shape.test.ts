@@ -34,6 +34,12 @@ test('rows become a table, and names with numbers a chart of it', () => {
   assert.deepEqual(tables[0] && barsOfTable(tables[0]), { name: 'Domain', numbers: ['Rank'] })
 })
 
+test('a chart of a table begins with how much, not with the rank', () => {
+  const row = { Domain: 'a.com', Rank: 2, Change: 0.1, AvgVisitDuration: 5, TotalVisits: 7, Share: 0.5 }
+  const [table] = shapesOf([row, row]).tables
+  assert.deepEqual(table && barsOfTable(table)?.numbers, ['Share', 'TotalVisits', 'AvgVisitDuration', 'Rank', 'Change'])
+})
+
 test('shares by name become bars, plain or one level deeper', () => {
   const channels = shapesOf({ Data: { Total: { 'example.com': { Direct: 10, Social: 4 } } } })
   assert.deepEqual(channels.bars, [

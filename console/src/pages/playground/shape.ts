@@ -138,6 +138,13 @@ function joinLines(title: string, lines: readonly { name: string; points: Map<st
   }
 }
 
+/** What people look for first: how much, then how it changed, and last a place in a ranking. */
+function telling(column: string): number {
+  const order = [/^(total)?share$/i, /visits|clicks|volume|score|affinity/i, /^(?!.*(rank|change))/i]
+  const found = order.findIndex((pattern) => pattern.test(column))
+  return found < 0 ? order.length : found
+}
+
 /** A column of names and a column of numbers make a chart of a table. */
 export function barsOfTable(table: TableShape): { name: string; numbers: string[] } | undefined {
   const typed = (column: string, type: string) => {
@@ -149,6 +156,6 @@ export function barsOfTable(table: TableShape): { name: string; numbers: string[
     table.columns.find((column) => /^(domain|keyword|searchterm|name|text|username|site|country)$/i.test(column)) ??
     table.columns.find((column) => typed(column, 'string')) ??
     table.columns.find((column) => /^id$/i.test(column))
-  const shown = numbers.filter((column) => column !== name)
+  const shown = numbers.filter((column) => column !== name).sort((one, other) => telling(one) - telling(other))
   return name && shown.length && table.rows.length > 1 ? { name, numbers: shown } : undefined
 }

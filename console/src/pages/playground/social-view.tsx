@@ -79,12 +79,23 @@ function Profile({ user }: { user: User }) {
   )
 }
 
+const COUNTED: Record<string, string> = {
+  tweet_count: 'tweets',
+  like_count: 'likes',
+  retweet_count: 'retweets',
+  reply_count: 'replies',
+  quote_count: 'quotes',
+  bookmark_count: 'bookmarks',
+  impression_count: 'views',
+  listed_count: 'lists',
+}
+
 function Metrics({ metrics }: { metrics: Record<string, number> | undefined }) {
   return Object.entries(metrics ?? {})
     .filter(([, count]) => typeof count === 'number')
     .map(([name, count]) => (
       <span key={name}>
-        {formatCompact(count)} {name.replace(/_count$/, '').replaceAll('_', ' ')}
+        {formatCompact(count)} {COUNTED[name] ?? name.replace(/_count$/, '').replaceAll('_', ' ')}
       </span>
     ))
 }
