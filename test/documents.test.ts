@@ -4,7 +4,10 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
 import fastify from 'fastify'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import { COMMANDS } from '../src/cli/run.ts'
 import { mountDocs } from '../src/http/docs.ts'
+import { listResources } from './pages/operator-api.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], { cwd: ROOT }).sort()
@@ -74,4 +77,37 @@ test('every page that the gateway serves links only to what it serves', async ()
   assert.deepEqual(broken, [])
   assert.ok(seen.size > 20, `only ${seen.size} pages were found`)
   await app.close()
+})
+
+/** Verbs that are not clients of a running gateway; src/main.ts has them. */
+const OTHER_VERBS = new Set(['serve', 'sandbox', 'version', 'backup', 'restore', 'help'])
+
+test('every command that a page shows exists, with its options', () => {
+  const wrong: string[] = []
+  for (const page of pages)
+    for (const [, line = ''] of textOf(page).matchAll(/(?:npx |`)tollgate ([a-z][^`\n]*)/g)) {
+      const words = line.split(' ')
+      if (OTHER_VERBS.has(words[0]!)) continue
+      const command =
+        COMMANDS.find(({ name }) => name === words.slice(0, 2).join(' ')) ??
+        COMMANDS.find(({ name }) => name === words[0])
+      const known = new Set([...Object.keys(command?.options ?? {}), 'json', 'help'])
+      const options = [...line.matchAll(/--([a-z-]+)/g)].map(([, option]) => option!)
+      if (!command || options.some((option) => !known.has(option))) wrong.push(`${page}: tollgate ${line}`)
+    }
+  assert.deepEqual(wrong, [])
+})
+
+test('every address that a page calls exists', () => {
+  const paths = [
+    ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases]),
+    ...listResources().map(({ path }) => `/admin/v1${path}`),
+  ].map((path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`))
+  const wrong: string[] = []
+  for (const page of pages)
+    for (const [, path = ''] of textOf(page).matchAll(
+      /curl[^\n]*?(?:\$TOLLGATE(?:_URL)?|127\.0\.0\.1:8080)(\/[^\s"'?]+)/g,
+    ))
+      if (!paths.some((known) => known.test(path))) wrong.push(`${page}: ${path}`)
+  assert.deepEqual(wrong, [])
 })
