@@ -63,6 +63,11 @@ function MarkdownTable({ rows }: { rows: string[][] }) {
   )
 }
 
+/** One line: a description with code in it. */
+export function Words({ text }: { text: string }) {
+  return <>{inline(text)}</>
+}
+
 function inline(text: string): ReactNode[] {
   return spansOf(text).map(renderSpan)
 }

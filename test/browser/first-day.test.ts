@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { firstMinute } from '../../src/first-minute.ts'
 import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { videoLoaded } from './pages.ts'
 
 const EMAIL = 'op@example.com'
 
@@ -153,8 +154,7 @@ test('a video job runs to its player', async () => {
   await operator.go(`/a/${account}/playground/video`)
   await page.getByLabel('Prompt').fill('A paper boat drifts down a stream')
   await page.getByRole('button', { name: 'Make the video' }).click()
-  await page.locator('video').waitFor()
-  await page.waitForFunction('document.querySelector("video")?.readyState >= 1')
+  await videoLoaded(page)
   assert.ok(((await page.evaluate('document.querySelector("video").duration')) as number) > 0)
 
   await operator.go(`/a/${account}/jobs`)
@@ -165,7 +165,7 @@ test('a video job runs to its player', async () => {
 test('an analytics endpoint is a form, and its answer a chart', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`)
-  await page.getByLabel('keys').fill('example.com')
+  await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByRole('tab', { name: 'Chart' }).waitFor()
   const drawn = page.getByRole('tabpanel').locator('svg path, svg polyline')

@@ -60,8 +60,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await page.getByLabel('Prompt').fill('A paper boat drifts down a stream in spring')
         await press(page, 'Make the video')
-        await page.locator('video').waitFor()
-        await page.waitForFunction('document.querySelector("video")?.readyState >= 1')
+        await videoLoaded(page)
       },
     },
     {
@@ -77,7 +76,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       name: 'analytics',
       path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`,
       async act(page) {
-        await page.getByLabel('keys').fill('example.com')
+        await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
         await press(page, 'Run')
         await page.getByRole('tab', { name: 'Chart' }).waitFor()
       },
@@ -86,7 +85,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       name: 'analytics-table',
       path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fgeography`,
       async act(page) {
-        await page.getByLabel('keys').fill('example.com')
+        await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
         await press(page, 'Run')
         await page.getByRole('tab', { name: /Table/ }).click()
       },
@@ -157,9 +156,27 @@ export function pagesOf(account: string): readonly PageToSee[] {
   ]
 }
 
+interface Dom {
+  readonly document: { querySelector(selector: string): { readonly readyState?: number } | null }
+}
+
+// What is waited for is given as functions: text would be evaluated by the page, which its policy forbids.
+
+/** Until the player knows how long the video is. */
+export async function videoLoaded(page: Page): Promise<void> {
+  await page.locator('video').waitFor()
+  await page.waitForFunction(() => {
+    const { document } = globalThis as unknown as Dom
+    return (document.querySelector('video')?.readyState ?? 0) >= 1
+  })
+}
+
 /** Until nothing is loading any more. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForFunction(`!document.querySelector('.skeleton, .waiting, .button[aria-busy]')`)
+  await page.waitForFunction(() => {
+    const { document } = globalThis as unknown as Dom
+    return document.querySelector('.skeleton, .waiting, .button[aria-busy]') === null
+  })
 }
 
 /** Colours change over a tenth of a second. */

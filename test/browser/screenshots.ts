@@ -69,9 +69,17 @@ async function take(visitor: Visitor, { name, path, act, clip }: PageToSee): Pro
   const { page } = visitor
   for (const view of VIEWS) {
     await page.setViewportSize(view.viewport)
-    await visitor.go(path)
-    await act?.(page)
-    await settled(page)
+    try {
+      await visitor.go(path)
+      await act?.(page)
+      await settled(page)
+    } catch (error) {
+      // The picture shows why, and the others are still taken.
+      process.stdout.write(
+        `${name} on the ${view.name}: ${(error as Error).message.split('\n').slice(0, 4).join(' ')}\n`,
+      )
+      process.exitCode = 1
+    }
     for (const colorScheme of THEMES) {
       await setTheme(page, colorScheme)
       await page.screenshot({

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
+import { Words } from '../markdown.tsx'
 import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { LinkButton } from '../ui/button.tsx'
@@ -131,7 +132,9 @@ function ModelBody({ model }: { model: PublicModel }) {
 function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
   return (
     <>
-      <p className="lead">{endpoint.description}</p>
+      <p className="lead">
+        <Words text={endpoint.description} />
+      </p>
       <PriceCard pricing={endpoint.pricing} />
       <Card flush title="Parameters" lead={<code>{`${endpoint.method} ${endpoint.path}`}</code>}>
         <Table
@@ -149,7 +152,15 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
               ),
             },
             { head: 'Default', cell: (param) => (param.default === undefined ? '–' : <code>{param.default}</code>) },
-            { head: 'Takes', cell: (param) => <span>{takes(param)}</span> },
+            {
+              head: 'Description',
+              cell: (param) => (
+                <span>
+                  <Words text={param.description} />
+                  <span className="cell-sub">{takes(param)}</span>
+                </span>
+              ),
+            },
           ]}
         />
       </Card>
@@ -162,10 +173,9 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
 
 function takes(param: Param): string {
   const allowed = param.allowed?.join(', ')
-  if (allowed)
-    return allowed.length > 160 ? `${param.description} One or more of ${param.allowed?.length} names.` : allowed
+  if (allowed) return allowed.length > 160 ? `One or more of ${param.allowed?.length} names.` : allowed
   if (param.min !== undefined) return param.max === undefined ? `${param.min} or more` : `${param.min} to ${param.max}`
-  return param.form ?? param.description
+  return param.form ?? (param.example ? `such as ${param.example}` : '')
 }
 
 export function SnippetTabs({ subject }: { subject: Subject }) {
