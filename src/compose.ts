@@ -272,8 +272,10 @@ export async function createGateway(options: GatewayOptions) {
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       ready = false
-      await drain.close({ running: () => monitor.running, forMs: config.TOLLGATE_DRAIN_SECONDS * 1000 })
-      await jobs.stop(config.TOLLGATE_DRAIN_SECONDS * 1000)
+      const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
+      const handedOver = jobs.stop(forMs)
+      await drain.close({ running: () => monitor.running, forMs })
+      await handedOver
       for (const stop of timers) stop()
       changes.stop()
       watch.stop()

@@ -172,14 +172,10 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     facts: () => jobs.facts(),
     async stop(forMs) {
       stopping.abort()
-      events.stop()
       const ended = Promise.all([steps.stop(), webhooks.stop()])
-      // A timer that nobody waits for any more would keep the process alive.
-      const { promise: timeIsUp, resolve } = Promise.withResolvers<void>()
-      const cancel = world.after(forMs, resolve)
-      await Promise.race([ended, timeIsUp])
-      cancel()
+      await Promise.race([ended, new Promise<void>((resolve) => world.after(forMs, resolve))])
       for (const stop of timers) stop()
+      events.stop()
       await queue.close()
     },
   }

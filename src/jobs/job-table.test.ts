@@ -223,5 +223,5 @@ test('killed before or after any single action of its life, a job is submitted o
     assert.deepEqual(await on.balance(account), { posted: GRANTED - paid, held: 0n }, at)
   }
   // Between the note that a submission leaves and its leaving: nobody can know that it did not, so it is refunded.
-  assert.deepEqual(lost, ['before action 2', 'after action 1'])
+  assert.deepEqual(lost, ['after action 2'])
 })

@@ -38,9 +38,17 @@ export type Submission =
   | { readonly outcome: 'refused'; readonly fault?: Fault; readonly waitMs?: number }
   /** Nobody knows. */
   | { readonly outcome: 'unknown'; readonly why: unknown }
+  /** It was not to be begun after all. */
+  | { readonly outcome: 'stopped' }
 
 export interface VendorTasks {
-  submit(order: VideoOrder, place: TaskPlace, mark: Pick<TaskMark, 'token' | 'seed'>): Promise<Submission>
+  /** `begin` is called when the vendor has a place for it, and before anything is sent; false stops it. */
+  submit(
+    order: VideoOrder,
+    place: TaskPlace,
+    mark: Pick<TaskMark, 'token' | 'seed'>,
+    begin: () => Promise<boolean>,
+  ): Promise<Submission>
   /** Undefined: there is no such task. Rejects when the vendor gives no answer, which is no verdict. */
   look(taskId: string, place: TaskPlace): Promise<Task | undefined>
   /** The task that bears the mark, if the vendor has one. */
@@ -61,6 +69,8 @@ const SEARCH_PAGES_MAX = 50
 /** A submission is never cut short: whatever stops the gateway, its answer is worth waiting for. */
 const NEVER = new AbortController().signal
 
+const STOPPED = new Error('not begun')
+
 interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -72,23 +82,35 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   /** Vendors that do not take questions about several tasks. */
   const oneByOne = new Set<string>()
 
-  async function ask(call: HttpCall, { vendorName, vendor }: TaskPlace): Promise<Reply> {
+  async function ask(
+    call: HttpCall,
+    { vendorName, vendor }: TaskPlace,
+    begin?: () => Promise<boolean>,
+  ): Promise<Reply> {
     const { upstream, vendors, world } = deps
-    const entered = vendors.enter(vendorName, vendor, NEVER)
-    const leave = entered instanceof Promise ? await entered : entered
-    const startedMs = world.elapsedMs()
+    let heard = false
+    let leave: (() => void) | undefined
     try {
+      const entered = vendors.enter(vendorName, vendor, NEVER)
+      leave = entered instanceof Promise ? await entered : entered
+      if (begin && !(await begin())) throw STOPPED
+      const startedMs = world.elapsedMs()
       const reply = await upstream.send(call, { deadlines: vendor.timeouts, signal: NEVER })
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
+      heard = true
       if (status >= 500 || status === 401 || status === 403) vendors.failed(vendorName, `HTTP ${status}`)
       else vendors.succeeded(vendorName, world.elapsedMs() - startedMs)
       return { status, headers, body }
     } catch (error) {
-      if (error instanceof Fault && error.blame === 'upstream') vendors.failed(vendorName, error.kind)
+      if (leave && error instanceof Fault && error.blame === 'upstream') {
+        heard = true
+        vendors.failed(vendorName, error.kind)
+      }
       throw error
     } finally {
-      leave()
+      leave?.()
+      if (!heard) vendors.undecided(vendorName)
     }
   }
 
@@ -119,11 +141,12 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   }
 
   return {
-    async submit(order, place, mark) {
+    async submit(order, place, mark, begin) {
       let reply: Reply
       try {
-        reply = await ask(createCall(order, place.target, mark), place)
+        reply = await ask(createCall(order, place.target, mark), place, begin)
       } catch (error) {
+        if (error === STOPPED) return { outcome: 'stopped' }
         if (!(error instanceof Fault)) throw error
         // Refused by our own side, or never sent: the vendor has not heard of it.
         const unheard = error.details.internal?.sent === false || error.kind === 'upstream_unavailable'

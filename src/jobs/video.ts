@@ -48,17 +48,16 @@ const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAI
 async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   const { jobs, timing } = deps
   if (job.age_ms > timing.submitForMs) return fail(job, failure('upstream_unavailable'), deps)
-  const candidate = await chooseRoute(job, deps)
-  if (!candidate) return again(backoffMs(timing, 2))
   const request = readStoredRequest(job.request)
   const order = request.order ?? (JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null)
   if (!order) throw new Fault('internal', { internal: { why: 'the order is gone', job: job.id } })
+  const candidate = await chooseRoute(job, deps)
+  if (!candidate) return again(backoffMs(timing, 2))
 
-  // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
-  if (!(await jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })))
-    return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
-  const submission = await deps.tasks.submit(order, candidate, mark)
+  // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
+  const begin = () => jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })
+  const submission = await deps.tasks.submit(order, candidate, mark, begin)
   const about = { job: job.id, vendor: candidate.vendorName, submission: job.submissions + 1 }
   switch (submission.outcome) {
     case 'accepted':
@@ -68,6 +67,8 @@ async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
       await jobs.refusedSubmission(job)
       if (submission.fault) return fail(job, errorOf(submission.fault), deps)
       return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
+    case 'stopped':
+      return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
     case 'unknown':
       deps.log.warn({ ...about, why: submission.why }, 'video submission without a clear answer')
       return again(timing.retryMs, 'CONNECT')
