@@ -24,7 +24,9 @@ function findRuntime() {
     // Not installed for this platform: the Node that runs us will do if it is new enough.
   }
   if (Number(process.versions.node.split('.')[0]) >= 26) return process.execPath
-  console.error('tollgate: its pinned Node 26 is not installed. Run `npm ci` in the project folder, or use Node 26 or newer.')
+  console.error(
+    'tollgate: its pinned Node 26 is not installed. Run `npm ci` in the project folder, or use Node 26 or newer.',
+  )
   process.exit(1)
 }
 
