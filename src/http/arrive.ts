@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
+import type { Arrived, PathDeps } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
-import type { Arrived, PathDeps } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
 
 /** The caller's headers that a format or a trace may need. */

@@ -1,8 +1,8 @@
 // The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
+import { GONE } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
-import { GONE } from '../pipeline/serve.ts'
 
 const FRAMED_BYTES_MAX = 16_384
 

@@ -1,39 +1,7 @@
 // A fault as the body that its surface promises, to the letter of the contract.
 import type { Fault } from '../kernel/fault.ts'
 import type { Surface } from '../protocols/protocol.ts'
-
-/** What the official SDKs call an error, by the contract's code and status. */
-const SDK_TYPES: Record<number, string> = {
-  400: 'invalid_request_error',
-  401: 'authentication_error',
-  402: 'billing_error',
-  403: 'permission_error',
-  404: 'not_found_error',
-  405: 'invalid_request_error',
-  409: 'conflict_error',
-  413: 'request_too_large',
-  422: 'invalid_request_error',
-  429: 'rate_limit_error',
-  500: 'api_error',
-  502: 'api_error',
-  503: 'overloaded_error',
-  504: 'timeout_error',
-}
-
-const SDK_CODES: Record<number, string> = {
-  10000: 'invalid_request',
-  10001: 'validation_error',
-  20000: 'invalid_api_key',
-  20001: 'permission_denied',
-  30000: 'not_found',
-  30001: 'conflict',
-  40000: 'insufficient_quota',
-  40001: 'rate_limit_exceeded',
-  50000: 'upstream_error',
-  50001: 'overloaded',
-  50002: 'timeout',
-  50003: 'server_error',
-}
+import { errorWords } from '../protocols/vendor-words.ts'
 
 export interface BodyOptions {
   readonly requestId: string
@@ -42,9 +10,9 @@ export interface BodyOptions {
 }
 
 export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: BodyOptions): string {
-  const { code, message, status } = fault
-  const type = SDK_TYPES[status] ?? 'api_error'
-  const nested = { message, type, param: fault.details.param ?? null, code: SDK_CODES[code] ?? 'error' }
+  const { code, message } = fault
+  const { type, code: word } = errorWords(fault)
+  const nested = { message, type, param: fault.details.param ?? null, code: word }
   switch (surface) {
     case 'native':
       return JSON.stringify({ success: false, error: { code, message }, requestId })

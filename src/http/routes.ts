@@ -6,7 +6,7 @@ import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
-import { GONE } from '../pipeline/serve.ts'
+import { GONE } from '../pipeline/call.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
 

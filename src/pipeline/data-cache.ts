@@ -5,7 +5,8 @@ import { asFault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Answer } from '../protocols/protocol.ts'
-import { type Arrived, type PathDeps, serve } from './serve.ts'
+import type { Arrived, PathDeps } from './call.ts'
+import { serve } from './serve.ts'
 import { receiptHeaders, release, settle } from './settle.ts'
 
 export interface DataCache {

@@ -2,7 +2,7 @@
 import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
-import { type Answered, answerHeaders, GONE, type PathDeps } from './serve.ts'
+import { type Answered, answerHeaders, GONE, type PathDeps } from './call.ts'
 import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024

@@ -5,7 +5,7 @@ import type { Resolution } from '../ledger/ledger.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
-import type { Answered, Held, PathDeps } from './serve.ts'
+import type { Answered, Held, PathDeps } from './call.ts'
 
 /** No model writes more in one answer, for those whose limit the catalogue does not say. */
 const OUTPUT_TOKENS_MOST = 1_000_000
