@@ -144,18 +144,31 @@ export const imagesBody = object(['model', 'prompt'], {
 export const videoBody = object(['model'], {
   model: oneOf(['videogen-2.0', 'videogen-2.5'], 'The video model.'),
   prompt: string('What the video shows.'),
-  first_frame: string('Address of the first frame.'),
-  last_frame: string('Address of the last frame.'),
-  image_urls: strings('Addresses of reference images.'),
-  video_urls: strings('Addresses of reference videos.'),
-  audio_urls: strings('Addresses of reference sounds.'),
-  ratio: string('Such as 16:9.'),
-  duration: { type: ['number', 'string'], description: 'Seconds.' },
-  resolution: string('Such as 720p.'),
-  seed: { type: 'integer' },
-  generate_audio: boolean('Whether the video has sound.'),
+  first_frame: string('Address or data URI of the first frame. Also: image, image_url, first_frame_url.'),
+  last_frame: string('Address or data URI of the last frame. Also: last_frame_url, end_image.'),
+  image_urls: strings('Reference images: addresses or data URIs. Also: images, reference_images.'),
+  video_urls: strings('Addresses of reference videos. Also: videos, reference_videos.'),
+  audio_urls: strings('Addresses of reference sounds. Also: audios, reference_audios.'),
+  content: objects("The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url."),
+  ratio: {
+    enum: ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'],
+    description: 'Also: aspect_ratio.',
+  },
+  duration: {
+    type: ['integer', 'string'],
+    default: 5,
+    description: 'Seconds: 4 to 15 for videogen-2.0, 4 to 30 for videogen-2.5. Also: seconds, duration_seconds.',
+  },
+  resolution: {
+    enum: ['480p', '720p', '1080p'],
+    default: '720p',
+    description: '1080p only for videogen-2.0.',
+  },
+  seed: { type: 'integer', minimum: -1, maximum: 4_294_967_295, description: 'For repeatable results; -1 for any.' },
+  generate_audio: boolean('Whether the video has sound. Also: with_audio, audio.'),
   watermark: boolean('Whether the vendor marks the video.'),
-  callback_url: string('Where a signed notice is sent when the job ends.'),
+  return_last_frame: boolean('Whether the last frame is stored as a picture as well.'),
+  callback_url: string('A public address to which a signed notice is sent when the job has ended.'),
 })
 
 export const quoteBody: JsonSchema = {

@@ -92,7 +92,8 @@ export const GENERATION: readonly EndpointSpec[] = [
     aliases: [],
     surface: 'native',
     title: 'Video generation',
-    description: 'Starts a job that makes a video.',
+    description:
+      'Starts a job that makes a video. First and last frames cannot be combined with references. An Idempotency-Key makes it safe to send again.',
     returns: '`data.jobId`, for GET /v1/jobs/{id}.',
     body: videoBody,
   },

@@ -47,7 +47,7 @@ export interface QueueOptions {
 const SCHEMA = 'pgboss'
 const CONNECTIONS_MAX = 3
 const FETCH_MAX = 200
-/** Tries of a webhook beyond the first: with doubling pauses, the last is some ten hours after it. */
+/** Tries of a webhook beyond the first: with doubling pauses, the last is some six hours after it. */
 export const WEBHOOK_RETRIES = 12
 
 interface Pushed {
