@@ -117,12 +117,13 @@ export function createLedger(options: LedgerOptions): Ledger {
   const background = new Set<Promise<unknown>>()
 
   /** Both operations carry their id, so a try whose answer was lost can simply be repeated. */
-  async function insist<T extends Reserved | Resolved>(op: Op, forMs: number): Promise<T> {
+  async function insist<T extends Reserved | Resolved>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const started = world.elapsedMs()
     for (let attempt = 0; ; attempt++) {
       try {
         return (await batch.run(op)) as T
       } catch (error) {
+        lost?.()
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (!isAway(error)) throw error
         if (world.elapsedMs() - started + waitMs > forMs) throw error
@@ -148,13 +149,21 @@ export function createLedger(options: LedgerOptions): Ledger {
     async reserve(reservation) {
       if (batch.pending > PENDING_MAX)
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
+      let unsure = false
+      const lost = () => {
+        unsure = true
+      }
       try {
-        const reserving = insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs)
-        return await within(reserving, reserveWaitMs, world)
+        const reserving = insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs, lost)
+        const reserved = await within(reserving, reserveWaitMs, world)
+        if (reserved.outcome === 'held') unsure = false
+        return reserved
       } catch (error) {
-        // Nobody knows whether the hold was made, or still will be. It is given up as soon as the database is back.
-        void goOn({ kind: 'resolve', value: releaseOf(reservation) })
+        unsure = true
         throw error
+      } finally {
+        // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
+        if (unsure) void goOn({ kind: 'resolve', value: releaseOf(reservation) })
       }
     },
     async resolve(resolution) {

@@ -1,0 +1,48 @@
+// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 8]`: many stories on one Postgres. A story that fails is named
+// with the command that tells it again.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openDatabase } from '../../src/database/database.ts'
+import { startEmbedded } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { runSeeds } from './seeds.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    'at-once': { type: 'string', default: String(availableParallelism() * 4) },
+  },
+})
+const directory = await mkdtemp(join(tmpdir(), 'tollgate-simulate-'))
+const server = await startEmbedded({ dataDirectory: join(directory, 'data'), log: () => {} })
+// What is simulated is the line to the database, not its disk.
+const database = openDatabase({
+  connection: { ...server.connection, options: '-c synchronous_commit=off' },
+  connectionsMax: Number(values['at-once']),
+})
+let failed = 1
+try {
+  await migrate(database)
+  const startedMs = performance.now()
+  const { failures, done } = await runSeeds(database, {
+    from: Number(values.from),
+    count: Number(values.seeds),
+    atOnce: Number(values['at-once']),
+  })
+  for (const { seed, error } of failures)
+    console.error(
+      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed}\n`,
+    )
+  console.log(
+    `${done - failures.length} of ${done} seeds pass, in ${((performance.now() - startedMs) / 1000).toFixed(0)} s.`,
+  )
+  failed = failures.length
+} finally {
+  await database.close()
+  await server.stop()
+  await rm(directory, { recursive: true, force: true })
+}
+process.exit(failed === 0 ? 0 : 1)
