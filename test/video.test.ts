@@ -294,6 +294,15 @@ test('a picture may be sent inline: the vendor gets all of it, and the job repea
   assert.equal(left.length, 0)
 })
 
+test('a quote says what a video will hold, and starts nothing', async () => {
+  const { id: account, key } = await on.account({ credits: GRANTED })
+  const body = { model: 'videogen-2.0', prompt: 'x', duration: 10, resolution: '1080p' }
+  const { data } = await read<{ hold: string; costAtMost: string }>(await on.call('/v1/quote', key, body))
+  assert.equal(data.hold, '160')
+  assert.equal(data.costAtMost, '160')
+  assert.deepEqual(await on.balance(account), { posted: GRANTED, held: 0n })
+})
+
 test('two hundred clients may follow the same job', async () => {
   const { key } = await on.account()
   const id = await create(key, { prompt: 'a crowd [[queued-ms=300]]' })

@@ -23,6 +23,7 @@ import { createModelLists } from './models.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 import { readTextRequest, TEXT_DOORS, textAsk, withModel } from './text.ts'
+import { videoAsk } from './video.ts'
 
 export interface PublicDeps {
   readonly catalog: CatalogStore
@@ -171,8 +172,12 @@ export function publicHandlers(deps: PublicDeps): Handlers {
         ? 'anthropic-messages'
         : 'openai-chat'
     const model = typeof json.value.model === 'string' ? findProduct(now, json.value.model) : undefined
+    if (model && 'type' in model && model.type === 'video') {
+      const { ask, model: product } = videoAsk(json, now, request.principal!)
+      return { ask, product }
+    }
     if (model && 'type' in model && model.type !== 'text')
-      throw invalid('Quotes are for text requests; image, video and data prices are fixed by GET /v1/models.', 'model')
+      throw invalid('Quotes are for text and video requests; other prices are fixed by GET /v1/models.', 'model')
     const { ask, model: product } = textAsk(door, json, now, request.principal!)
     return { ask, product }
   }
