@@ -11,8 +11,8 @@ import { seed } from './seed.ts'
 
 const DOCS = resolve(import.meta.dirname, '..', '..', 'docs', 'screenshots')
 const VIEWS = [
-  { name: 'desktop', viewport: { width: 1280, height: 800 }, phone: false },
-  { name: 'phone', viewport: { width: 390, height: 844 }, phone: true },
+  { name: 'desktop', viewport: { width: 1280, height: 800 } },
+  { name: 'phone', viewport: { width: 390, height: 844 } },
 ] as const
 const THEMES = ['light', 'dark'] as const
 const KEPT = [
@@ -24,10 +24,10 @@ const KEPT = [
   'analytics-desktop-light',
   'image-desktop-dark',
   'model-desktop-light',
-  'usage-desktop-light',
+  'usage-phone-light',
   'call-desktop-light',
   'keys-desktop-light',
-  'operator-catalogue-desktop-light',
+  'operator-catalogue-phone-light',
   'operator-diff-desktop-dark',
   'operator-vendors-desktop-light',
 ]
@@ -64,7 +64,7 @@ async function takeAll(console: TestConsole): Promise<void> {
   for (const page of pages) if (page.name === 'overview') await take(operator, page)
 }
 
-async function take(visitor: Visitor, { name, path, act, clip }: PageToSee): Promise<void> {
+async function take(visitor: Visitor, { name, path, act }: PageToSee): Promise<void> {
   if (only && !name.includes(only)) return
   const { page } = visitor
   for (const view of VIEWS) {
@@ -82,10 +82,7 @@ async function take(visitor: Visitor, { name, path, act, clip }: PageToSee): Pro
     }
     for (const colorScheme of THEMES) {
       await setTheme(page, colorScheme)
-      await page.screenshot({
-        path: join(folder, `${name}-${view.name}-${colorScheme}.png`),
-        fullPage: !clip && view.phone,
-      })
+      await page.screenshot({ path: join(folder, `${name}-${view.name}-${colorScheme}.png`) })
     }
   }
 }

@@ -68,18 +68,23 @@ export async function seed(home: TestConsole): Promise<Seed> {
   return {
     account,
     async addHistory() {
+      // Sums of the same numbers at every run, so that a picture changes only with the console.
       await database.query(
         {
           text: `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-            select $1, date_trunc('hour', now(), 'UTC') - make_interval(hours => day * 24), product, $2, n, n / 60,
-              n * rate, n * 410, n * 240, n * (1400 + 300 * sin(day))::bigint
+            select $1, date_trunc('hour', now(), 'UTC') - make_interval(hours => day * 24), product, $2, n, n * abs(hashint4(day)) % 7 / 4,
+              n * rate, n * 410, n * 240, n * (1150 + abs(hashint4(day + 500)) % 500)
             from generate_series(1, $3::int) day
             cross join (values ('alpha-5.4', 90, 230000), ('beta-opus-5', 34, 610000), ('alpha-image-2', 9, 4200000), ('socialapi', 20, 200000)) p (product, base, rate)
-            cross join lateral (select (base * (1.2 + 0.5 * sin(day * 1.7) - (extract(isodow from now() - make_interval(days => day)) > 5)::int * 0.6))::bigint as n)
+            cross join lateral (select (base * (0.7 + day % 7 / 10.0 + abs(hashint4(day)) % 60 / 100.0))::bigint as n)
             on conflict do nothing`,
         },
         [account, website.id, String(HISTORY_DAYS)],
       )
+      // The simulated vendors hurry; the days before did not.
+      await database.query({ text: 'update usage_hour set duration_ms = requests * 1240 where hour > $1' }, [
+        new Date(Date.now() - 3_600_000).toISOString(),
+      ])
     },
   }
 }

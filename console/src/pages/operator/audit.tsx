@@ -29,7 +29,7 @@ export function AuditPage() {
                       </>
                     ),
                   },
-                  { head: 'Who', cell: (row) => row.actor },
+                  { head: 'Who', cell: (row) => row.actor, tight: true },
                   { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
                   { head: 'From', cell: (row) => <code>{row.ip ?? '–'}</code>, tight: true },
                   { head: 'Detail', cell: (row) => <Detail value={row.detail} />, wideOnly: true },
