@@ -221,7 +221,16 @@ function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T>
     const cancel = world.after(forMs, () =>
       reject(new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the database is slow' } })),
     )
-    promise.then(resolve, reject).finally(cancel)
+    promise.then(
+      (value) => {
+        cancel()
+        resolve(value)
+      },
+      (error) => {
+        cancel()
+        reject(error)
+      },
+    )
   })
 }
 
