@@ -1,0 +1,150 @@
+// Several gateways on one Postgres under steady load, while a gateway is killed every half minute and Postgres is restarted
+// twice. Only what was in flight on what was killed may fail.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/database/database.ts'
+import { startEmbedded } from '../../src/database/embedded.ts'
+import { newId, realWorld } from '../../src/kernel/world.ts'
+import { until } from '../faults/raw-client.ts'
+import { SECRET } from '../gateway.ts'
+import { checkBooks, noHolds } from './books.ts'
+import { type GatewayProcess, startProcess } from './gateway-process.ts'
+import { today, writePart } from './report.ts'
+import { countBy, percentile, startTraffic } from './traffic.ts'
+
+export interface ClusterOptions {
+  readonly minutes: number
+  readonly perSecond: number
+  readonly processes: number
+  readonly killEverySeconds: number
+}
+
+/** After Postgres is back, connections are made anew and calls that waited are answered. */
+const AFTERMATH_MS = 10_000
+const KEY = /tg_live_\w{38}/
+
+export async function runCluster(options: ClusterOptions): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-cluster-'))
+  const server = await startEmbedded({
+    dataDirectory: join(directory, 'store'),
+    log: (line) => console.log(`  ${line}`),
+  })
+  const { host, port, user, database: name } = server.connection
+  const database = openDatabase({ connection: { ...server.connection }, connectionsMax: 2 })
+  const url = `postgres://${user}@${encodeURIComponent(host)}:${port}/${name}`
+  let number = 0
+  const start = () =>
+    startProcess({
+      env: {
+        DATABASE_URL: url,
+        TOLLGATE_SECRET: SECRET,
+        TOLLGATE_DATA: join(directory, `data-${number++}`),
+        TOLLGATE_SANDBOX_SPEED: '100',
+        TOLLGATE_DATABASE_CONNECTIONS: '8',
+      },
+    })
+  const gateways: GatewayProcess[] = []
+  try {
+    const first = await start()
+    gateways.push(first)
+    await until(() => KEY.test(first.output), 5)
+    const key = KEY.exec(first.output)![0]
+    await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'load', 'load') from account` }, [
+      newId(realWorld),
+    ])
+    while (gateways.length < options.processes) gateways.push(await start())
+
+    const traffic = startTraffic({
+      urls: () => gateways.map((gateway) => gateway.url),
+      key,
+      kinds: ['chat', 'stream', 'data', 'chat', 'leave', 'data', 'fail', 'stream'],
+      perSecond: options.perSecond,
+    })
+    const startedMs = performance.now()
+    const lengthMs = options.minutes * 60_000
+    const kills: Array<{ url: string; atMs: number; readyMs: number }> = []
+    const outages: Array<{ fromMs: number; toMs: number }> = []
+    const restarts = [lengthMs * 0.35, lengthMs * 0.7]
+    let nextKillMs = options.killEverySeconds * 1_000
+    while (performance.now() - startedMs < lengthMs) {
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      const ranMs = performance.now() - startedMs
+      if (ranMs >= nextKillMs) {
+        nextKillMs += options.killEverySeconds * 1_000
+        const victim = gateways.shift()!
+        const atMs = performance.now()
+        victim.kill('SIGKILL')
+        await victim.exited
+        const next = await start()
+        gateways.push(next)
+        kills.push({ url: victim.url, atMs, readyMs: next.readyMs })
+        console.log(
+          `  ${Math.round(ranMs / 1000)} s: killed pid ${victim.pid}; the next one was ready after ${Math.round(next.readyMs)} ms`,
+        )
+      }
+      if (restarts[0] !== undefined && ranMs >= restarts[0]) {
+        restarts.shift()
+        const fromMs = performance.now()
+        const { pid } = server
+        process.kill(pid, 'SIGINT')
+        await until(() => server.pid !== pid, 20)
+        await until(
+          () =>
+            database.query({ text: 'select 1' }).then(
+              () => true,
+              () => false,
+            ),
+          50,
+        )
+        outages.push({ fromMs, toMs: performance.now() })
+        console.log(
+          `  ${Math.round(ranMs / 1000)} s: Postgres restarted within ${Math.round(performance.now() - fromMs)} ms`,
+        )
+      }
+    }
+    await traffic.stop()
+    const holdsMs = await noHolds(database, 120_000)
+    const books = await checkBooks(database, traffic.acknowledged())
+
+    const unexplained = traffic.told.filter(({ kind, status, url: at, sentMs, ms }) => {
+      if (status === 200 || (kind === 'fail' && status === 502)) return false
+      const endMs = sentMs + ms
+      if (status === 0)
+        return !kills.some((kill) => kill.url === at && kill.atMs >= sentMs - 200 && kill.atMs <= endMs + 200)
+      return status !== 503 || !outages.some(({ fromMs, toMs }) => endMs >= fromMs && sentMs <= toMs + AFTERMATH_MS)
+    })
+    const counts = countBy(traffic.told)
+    console.log(counts, books)
+    assert.equal(traffic.told.filter(({ status }) => status === 401).length, 0)
+    assert.deepEqual(unexplained.slice(0, 5), [], `${unexplained.length} failures that nothing explains`)
+    const good = traffic.told.filter(({ status, kind }) => status === 200 && kind !== 'leave').map(({ ms }) => ms)
+    await writePart(
+      'cluster',
+      `
+Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.perSecond} calls a second for ${options.minutes} minutes (chat, streams, data, callers who leave, vendors that fail), on ${process.platform} with 2 cores shared by load, gateways, vendors and Postgres.
+
+| Figure | |
+|---|---|
+| Calls | ${traffic.told.length} |
+| Killed processes (kill -9) | ${kills.length}; the next one was ready after ${Math.round(Math.max(0, ...kills.map(({ readyMs }) => readyMs)))} ms at most |
+| Postgres restarts | ${outages.length}; away for ${outages.map(({ fromMs, toMs }) => `${Math.round(toMs - fromMs)} ms`).join(' and ')} |
+| Answers | ${JSON.stringify(counts).replaceAll(/["{}]/g, '').replaceAll(',', ', ')} |
+| Acknowledged charges | ${books.acknowledged}, all in the books with the amount that the caller was told |
+| Lost or doubled charges | 0 |
+| Holds left | 0, ${Math.round(holdsMs)} ms after the load ended |
+| Answers with 401 | 0 |
+| Failures that neither a kill nor a restart explains | 0 |
+| Median and p99 of complete answers | ${Math.round(percentile(good, 0.5))} ms, ${Math.round(percentile(good, 0.99))} ms |
+| \`ledger verify\` | ok |
+`,
+    )
+  } finally {
+    for (const gateway of gateways) gateway.kill('SIGTERM')
+    await Promise.all(gateways.map(({ exited }) => exited))
+    await database.close().catch(() => undefined)
+    await server.stop()
+    await rm(directory, { recursive: true, force: true, maxRetries: 10 })
+  }
+}

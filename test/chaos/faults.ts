@@ -1,0 +1,273 @@
+// Every fault of the list, how it is brought about, and the tests that show what happens. `npm run chaos` runs them with
+// their full figures and writes the table of docs/reliability.md.
+
+export interface FaultRow {
+  readonly id: string
+  readonly fault: string
+  readonly done: string
+  /** Files whose tests prove it, and a part of each test's name; every test of the file when there is none. */
+  readonly shown: ReadonlyArray<readonly [file: string, name?: string]>
+}
+
+const leaving = 'test/faults/leaving.test.ts'
+const silence = 'test/faults/silence.test.ts'
+const broken = 'test/faults/broken.test.ts'
+const again = 'test/faults/again.test.ts'
+const wire = 'test/hostile-wire.test.ts'
+const hostile = 'test/hostile.test.ts'
+const database = 'test/chaos/database.test.ts'
+const clocks = 'test/chaos/clocks-and-keys.test.ts'
+const machine = 'test/chaos/machine.test.ts'
+const crash = 'test/crash.test.ts'
+const model = 'test/ledger-model.test.ts'
+
+export const FAULTS: readonly FaultRow[] = [
+  {
+    id: 'F1',
+    fault: 'caller leaves a stream',
+    done: 'after each of 200 chunks',
+    shown: [
+      [leaving, 'any chunk of 200'],
+      [leaving, 'has reported its usage'],
+      [leaving, 'bills the whole answer'],
+    ],
+  },
+  {
+    id: 'F2',
+    fault: 'caller leaves a whole answer',
+    done: 'at ten points',
+    shown: [[leaving, 'leaves a whole answer']],
+  },
+  {
+    id: 'F3',
+    fault: 'reset at the last byte',
+    done: 'within 5 ms of the end, 1,000 times',
+    shown: [[leaving, 'around the last byte']],
+  },
+  {
+    id: 'F4',
+    fault: 'vendor says nothing',
+    done: 'accepts and is silent',
+    shown: [
+      [silence, 'says nothing'],
+      [silence, 'cannot be connected'],
+    ],
+  },
+  {
+    id: 'F5',
+    fault: 'vendor stops between chunks',
+    done: 'after ten chunks',
+    shown: [[silence, 'between two chunks']],
+  },
+  {
+    id: 'F6',
+    fault: 'half-open connection',
+    done: 'a proxy forwards nothing any more',
+    shown: [[silence, 'died without a word']],
+  },
+  { id: 'F7', fault: 'stream cut mid-line', done: 'at every byte', shown: [[broken, 'cut at any byte']] },
+  {
+    id: 'F8',
+    fault: 'text split across pieces',
+    done: 'at every byte, and byte by byte',
+    shown: [[broken, 'Chinese and emoji']],
+  },
+  {
+    id: 'F9',
+    fault: 'invalid UTF-8',
+    done: 'random bytes in 100,000 frames',
+    shown: [[broken, 'neither text nor JSON']],
+  },
+  {
+    id: 'F10',
+    fault: 'endless event, endless answer',
+    done: '64 MB and 200 MB',
+    shown: [[broken, 'cut at their caps']],
+  },
+  {
+    id: 'F11',
+    fault: 'nonsense usage',
+    done: 'a table, and 10,000 random reports',
+    shown: [['test/faults/usage.test.ts']],
+  },
+  {
+    id: 'F12',
+    fault: 'caller who does not read',
+    done: '200 callers, 20 MB each',
+    shown: [['test/faults/slow.test.ts']],
+  },
+  {
+    id: 'F13',
+    fault: 'headers byte by byte',
+    done: '2,000 connections beside good calls',
+    shown: [
+      [wire, 'never finish their headers'],
+      [wire, 'good calls are served'],
+    ],
+  },
+  {
+    id: 'F14',
+    fault: 'connection flood',
+    done: 'connections without a request are closed like slow ones; more is for the proxy in front',
+    shown: [[wire, 'never finish their headers']],
+  },
+  { id: 'F15', fault: 'deep and huge JSON', done: 'depth 20,000, 300,000 members', shown: [[hostile, 'hostile JSON']] },
+  {
+    id: 'F16',
+    fault: 'repeated keys, __proto__',
+    done: 'plain, nested and escaped',
+    shown: [[hostile, 'hostile JSON']],
+  },
+  {
+    id: 'F17',
+    fault: 'numbers that are none',
+    done: 'a table for every field that counts',
+    shown: [[hostile, 'numbers that are none']],
+  },
+  {
+    id: 'F18',
+    fault: 'request smuggling',
+    done: '22 probes by raw socket',
+    shown: [
+      [wire, 'two readers'],
+      [wire, 'garbage behind a request'],
+    ],
+  },
+  {
+    id: 'F19',
+    fault: 'tricks in the query',
+    done: 'every parameter of every data endpoint',
+    shown: [['test/analytics-contract.test.ts'], ['src/catalog/query.test.ts']],
+  },
+  {
+    id: 'F20',
+    fault: 'tricks in the path',
+    done: '378 spellings without a key',
+    shown: [
+      [wire, 'no spelling of a path'],
+      [wire, 'absolute targets'],
+    ],
+  },
+  { id: 'F21', fault: 'large data URIs', done: 'at the limits', shown: [['test/images.test.ts']] },
+  {
+    id: 'F22',
+    fault: 'bombs and endless bodies behind addresses',
+    done: 'five servers',
+    shown: [['src/upstream/guard.test.ts']],
+  },
+  { id: 'F23', fault: 'huge body without a key', done: 'a gigabyte', shown: [[wire, 'a gigabyte without a key']] },
+  { id: 'F24', fault: 'no database at the start', done: 'started before it', shown: [[database, 'away at the start']] },
+  { id: 'F25', fault: 'slow database', done: 'round trips of 2 s', shown: [[database, 'a slow database']] },
+  {
+    id: 'F26',
+    fault: 'database away while serving',
+    done: 'cut for 30 s under load',
+    shown: [[database, 'while the database is away']],
+  },
+  {
+    id: 'F27',
+    fault: 'commit unknown',
+    done: 'the answer to a commit is lost, over and over',
+    shown: [[database, 'whose answer is lost']],
+  },
+  {
+    id: 'F28',
+    fault: 'crash between answer and settlement',
+    done: 'killed at any moment of the load',
+    shown: [[crash, 'killed in the middle of load loses'], [crash, 'holds of the dead'], ['test/simulate.test.ts']],
+  },
+  {
+    id: 'F29',
+    fault: 'kill -9 under load',
+    done: '100 calls at once, 20 rounds; Postgres 10 rounds',
+    shown: [[crash, 'killed in the middle of load']],
+  },
+  {
+    id: 'F30',
+    fault: 'restart with jobs in every status',
+    done: 'killed between any two steps',
+    shown: [['src/jobs/engine.test.ts']],
+  },
+  { id: 'F31', fault: 'poison job', done: 'one that always fails', shown: [['src/jobs/engine.test.ts']] },
+  { id: 'F32', fault: 'job lost at the vendor', done: '404 and stuck', shown: [['src/jobs/engine.test.ts']] },
+  {
+    id: 'F33',
+    fault: 'race for the last credit',
+    done: '10,000 at once from one and from four processes',
+    shown: [
+      [model, '10,000 reservations'],
+      ['src/ledger/ledger.test.ts', '10,000 reservations'],
+    ],
+  },
+  {
+    id: 'F34',
+    fault: 'double settlement',
+    done: '50 at once of each of 1,000 holds',
+    shown: [[model, 'fifty ways to end']],
+  },
+  {
+    id: 'F35',
+    fault: 'settle against release against expiry',
+    done: 'random interleavings of three processes',
+    shown: [[model, 'invariants hold']],
+  },
+  {
+    id: 'F36',
+    fault: 'retry after a partial stream',
+    done: 'failures before and after the first byte',
+    shown: [
+      [again, 'before its first byte'],
+      [again, 'never begun again'],
+    ],
+  },
+  {
+    id: 'F37',
+    fault: 'the same Idempotency-Key at once',
+    done: '100 in parallel, JSON and streams',
+    shown: [[again, 'hundred calls with one']],
+  },
+  {
+    id: 'F38',
+    fault: 'key revoked under load',
+    done: 'two processes, clocks an hour apart',
+    shown: [[clocks, 'revoked under load']],
+  },
+  {
+    id: 'F39',
+    fault: 'clock jumps, time zones',
+    done: 'an hour and a day, four zones',
+    shown: [
+      [clocks, 'clock that jumps'],
+      [clocks, 'dates are those of UTC'],
+    ],
+  },
+  { id: 'F40', fault: 'disk full', done: 'a file system of 256 MB, filled', shown: [[machine, 'full disk']] },
+  { id: 'F41', fault: 'little memory', done: '192 MB of heap, 400 calls at once', shown: [[machine, 'little memory']] },
+  {
+    id: 'F42',
+    fault: 'burst beyond a limit',
+    done: 'ten times the limit at two processes',
+    shown: [[clocks, 'burst of ten times']],
+  },
+  {
+    id: 'F43',
+    fault: 'blocked event loop',
+    done: 'passwords are hashed off the loop, patterns are linear',
+    shown: [[again, 'that is no key']],
+  },
+  {
+    id: 'F44',
+    fault: 'log that nobody reads',
+    done: 'a pipe that is full',
+    shown: [[machine, 'log that nobody reads']],
+  },
+  { id: 'F45', fault: 'U+0000 and lone surrogates', done: 'in every kind of text', shown: [[hostile, 'U+0000']] },
+  {
+    id: 'F46',
+    fault: 'vendor redirects, sets cookies',
+    done: '301, 302, 307, 308 to a canary',
+    shown: [[again, 'redirects of vendors']],
+  },
+  { id: 'F47', fault: 'SIGTERM under load', done: '200 streams', shown: [[crash, 'asked to stop']] },
+  { id: 'F48', fault: 'two gateways on one directory', done: 'started twice', shown: [[crash, 'second gateway']] },
+]

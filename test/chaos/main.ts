@@ -1,0 +1,24 @@
+// `npm run chaos`: every fault with its full figures (`--short`: those of the test suite), into docs/reliability.md.
+// `npm run chaos -- cluster --minutes 5`: several processes and one Postgres, killed and restarted under load.
+import { parseArgs } from 'node:util'
+import { runCluster } from './cluster.ts'
+import { runFaults } from './run-faults.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    short: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '5' },
+    'per-second': { type: 'string', default: '200' },
+    processes: { type: 'string', default: '3' },
+    'kill-every': { type: 'string', default: '30' },
+  },
+})
+if (positionals[0] === 'cluster')
+  await runCluster({
+    minutes: Number(values.minutes),
+    perSecond: Number(values['per-second']),
+    processes: Number(values.processes),
+    killEverySeconds: Number(values['kill-every']),
+  })
+else process.exitCode = (await runFaults({ full: !values.short })) === 0 ? 0 : 1

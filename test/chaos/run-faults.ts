@@ -1,0 +1,88 @@
+// Runs the tests of the table of faults, and writes what happened.
+import { resolve } from 'node:path'
+import { run } from 'node:test'
+import { withTestServer } from '../with-server.ts'
+import { FAULTS, type FaultRow } from './faults.ts'
+import { today, writePart } from './report.ts'
+
+const ROOT = resolve(import.meta.dirname, '..', '..')
+
+interface Result {
+  readonly file: string
+  readonly name: string
+  readonly ok: boolean
+  readonly ms: number
+  readonly said: string[]
+}
+
+export async function runFaults(options: { full: boolean }): Promise<number> {
+  if (options.full) process.env.TOLLGATE_TEST_FULL = '1'
+  const files = [...new Set(FAULTS.flatMap(({ shown }) => shown.map(([file]) => file)))]
+  const results: Result[] = []
+  await withTestServer(async () => {
+    const stream = run({
+      files: files.map((file) => resolve(ROOT, file)),
+      concurrency: 1,
+      timeout: 3_600_000,
+      cwd: ROOT,
+    })
+    const keep =
+      (ok: boolean) => (data: { file?: string; name: string; details: { duration_ms: number; type?: string } }) => {
+        if (data.details.type === 'suite' || data.file === undefined || data.name.endsWith('.test.ts')) return
+        results.push({
+          file: data.file.slice(ROOT.length + 1),
+          name: data.name,
+          ok,
+          ms: data.details.duration_ms,
+          said: [],
+        })
+        console.log(`${ok ? '✔' : '✖'} ${data.name}`)
+      }
+    stream.on('test:pass', keep(true))
+    stream.on('test:fail', keep(false))
+    stream.on('test:diagnostic', ({ file, message }) => {
+      const last = results.at(-1)
+      if (
+        last &&
+        file !== undefined &&
+        file.endsWith(last.file) &&
+        !/^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /.test(message)
+      )
+        last.said.push(message)
+    })
+    for await (const _ of stream);
+  })
+  const failed = results.filter(({ ok }) => !ok).length
+  await writePart('faults', table(results, options.full))
+  return failed
+}
+
+function table(results: readonly Result[], full: boolean): string {
+  const rows = FAULTS.map((row) => `| ${row.id} | ${row.fault} | ${row.done} | ${outcome(row, results)} |`)
+  return `
+Last run: ${today()}, ${full ? 'full figures' : 'the short figures of the test suite'}.
+
+| | Fault | What was done | What happened |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}
+
+function outcome(row: FaultRow, results: readonly Result[]): string {
+  const found = row.shown.flatMap(([file, name]) =>
+    results.filter((result) => result.file === file && (name === undefined || result.name.includes(name))),
+  )
+  if (found.length === 0) return 'no test ran'
+  const said = found.flatMap((result) => result.said.slice(-2))
+  const names =
+    found.length > 4
+      ? [`${found.length} tests of ${[...new Set(found.map(({ file }) => `\`${file}\``))].join(', ')}`]
+      : found.map(({ name }) => name)
+  const verdict = found.every(({ ok }) => ok) ? 'Passed' : '**Failed**'
+  return `${verdict}: ${names.join('; ')}.${said.length === 0 ? '' : ` ${said.map(plain).join('; ')}.`}`.replaceAll(
+    '|',
+    '/',
+  )
+}
+
+const plain = (text: string) => text.replaceAll(/["{}]/g, '').replaceAll(',', ', ')

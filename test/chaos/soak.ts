@@ -1,0 +1,88 @@
+// `npm run soak -- --minutes 60 [--at-once 30]`: mixed traffic for a long time; memory, open files and latency must stay flat.
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { newId, realWorld } from '../../src/kernel/world.ts'
+import { until } from '../faults/raw-client.ts'
+import { checkBooks, noHolds } from './books.ts'
+import { makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
+import { today, writePart } from './report.ts'
+import { countBy, percentile, startTraffic } from './traffic.ts'
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '60' }, 'at-once': { type: 'string', default: '30' } },
+})
+const minutes = Number(values.minutes)
+const KEY = /tg_live_\w{38}/
+const SAMPLES = 10
+
+interface Sample {
+  readonly minute: number
+  readonly rssMb: number
+  readonly files: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly calls: number
+}
+
+const data = await makeDataDirectory()
+const gateway = await startProcess({ env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100' } })
+try {
+  await until(() => KEY.test(gateway.output), 5)
+  const key = KEY.exec(gateway.output)![0]
+  const database = await openStore(data.path)
+  await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'soak', 'soak') from account` }, [
+    newId(realWorld),
+  ])
+  const traffic = startTraffic({
+    urls: () => [gateway.url],
+    key,
+    kinds: ['chat', 'stream', 'data', 'leave', 'chat', 'fail', 'stream'],
+    atOnce: Number(values['at-once']),
+  })
+  const samples: Sample[] = []
+  const startedMs = performance.now()
+  let seen = 0
+  for (let i = 1; i <= SAMPLES; i++) {
+    await until(() => performance.now() - startedMs >= (minutes * 60_000 * i) / SAMPLES, 100)
+    const latest = traffic.told.slice(seen)
+    seen = traffic.told.length
+    const ms = latest.filter(({ status, kind }) => status === 200 && kind !== 'leave').map((told) => told.ms)
+    const status = await readFile(`/proc/${gateway.pid}/status`, 'utf8').catch(() => '')
+    const sample: Sample = {
+      minute: (minutes * i) / SAMPLES,
+      rssMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024),
+      files: (await readdir(`/proc/${gateway.pid}/fd`).catch(() => [])).length,
+      p50Ms: Math.round(percentile(ms, 0.5)),
+      p99Ms: Math.round(percentile(ms, 0.99)),
+      calls: latest.length,
+    }
+    samples.push(sample)
+    console.log(sample)
+  }
+  await traffic.stop()
+  await noHolds(database, 60_000)
+  const books = await checkBooks(database, traffic.acknowledged())
+  await database.close()
+  for (const { status, kind, text } of traffic.told)
+    assert.ok(status === 200 || status === 503 || (kind === 'fail' && status === 502), `${kind} ${status} ${text}`)
+  // The first samples warm up; from then on nothing may grow by more than half.
+  const [early, late] = [samples[2]!, samples.at(-1)!]
+  assert.ok(late.rssMb < early.rssMb * 1.5, `memory grew from ${early.rssMb} to ${late.rssMb} MB`)
+  assert.ok(late.files < early.files + 50, `open files grew from ${early.files} to ${late.files}`)
+  await writePart(
+    'soak',
+    `
+Last run: ${today()}, ${minutes} minutes with ${values['at-once']} calls at once: ${JSON.stringify(countBy(traffic.told)).replaceAll(/["{}]/g, '').replaceAll(',', ', ')}; ${books.acknowledged} acknowledged charges, all in the books; \`ledger verify\` ok.
+
+| Minute | Calls | Memory (MB) | Open files | p50 (ms) | p99 (ms) |
+|---|---|---|---|---|---|
+${samples.map((sample) => `| ${sample.minute.toFixed(1)} | ${sample.calls} | ${sample.rssMb} | ${sample.files} | ${sample.p50Ms} | ${sample.p99Ms} |`).join('\n')}
+`,
+  )
+  assert.equal(await gateway.stop(), 0)
+} finally {
+  gateway.kill('SIGKILL')
+  await gateway.exited
+  await data.remove()
+}
