@@ -172,8 +172,13 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     facts: () => jobs.facts(),
     async stop(forMs) {
       stopping.abort()
-      const ended = Promise.all([steps.stop(), webhooks.stop()])
-      await Promise.race([ended, new Promise<void>((resolve) => world.after(forMs, resolve))])
+      await new Promise<void>((resolve) => {
+        const cancel = world.after(forMs, resolve)
+        void Promise.all([steps.stop(), webhooks.stop()]).then(() => {
+          cancel()
+          resolve()
+        })
+      })
       for (const stop of timers) stop()
       events.stop()
       await queue.close()
