@@ -35,6 +35,7 @@ export async function serve(config: Config): Promise<void> {
     ? undefined
     : await startEmbedded({ dataDirectory: config.dataDirectory, log: (line) => say(`  ${line}`) })
   let sandbox: Sandbox | undefined
+  let opened: Gateway | undefined
   let stopping = false
   void stop.then(() => {
     stopping = true
@@ -49,6 +50,7 @@ export async function serve(config: Config): Promise<void> {
       onWait: waiting.open,
       stopped: () => stopping,
     })
+    opened = gateway
     await applyGivenCatalog(config, gateway, say)
     await waiting.close()
     const workers = config.TOLLGATE_WORKERS > 1 ? createWorkers(config.TOLLGATE_WORKERS, shared, log) : undefined
@@ -70,9 +72,12 @@ export async function serve(config: Config): Promise<void> {
     const signal = await stop
     say(`\n${signal}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
     await workers?.stop()
+    opened = undefined
     await gateway.close()
     await forget()
   } finally {
+    // A start that failed, most often because the port is taken: it lets go of the store before the store is stopped.
+    await opened?.close()
     await sandbox?.close()
     await embedded?.stop()
   }
