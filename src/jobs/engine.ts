@@ -99,7 +99,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     return true
   }
 
-  /** First the next step, then the end of this one: whatever comes between, the job is not forgotten. */
+  /** The row first: it says when the next step is due, and the sweep finds it should the queue never hear of it. */
   async function finish(job: ClaimedJob, ending: StepEnding): Promise<void> {
     const mine = await jobs.putDown(job, ending)
     if (mine && ending.afterMs !== undefined) await queue.push('job-step', job.id, ending.afterMs)

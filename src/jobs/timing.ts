@@ -15,7 +15,7 @@ export interface JobTiming {
   readonly retryMs: number
   /** How long a vendor that refuses everything is tried. */
   readonly submitForMs: number
-  /** How long a submission of which nothing is known is searched for, beyond the vendor's own time limit. */
+  /** How long a submission of which nothing is known is searched for. */
   readonly searchForMs: number
   /** After an ending that we declared ourselves. */
   readonly watchEveryMs: number
@@ -33,7 +33,7 @@ export const JOB_TIMING: JobTiming = {
   neglectedMs: 5_000,
   retryMs: 2_000,
   submitForMs: 15 * 60_000,
-  searchForMs: 120_000,
+  searchForMs: 180_000,
   watchEveryMs: 10 * 60_000,
   watchForMs: 6 * 3_600_000,
   webhookRetrySeconds: 5,

@@ -47,12 +47,14 @@ const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAI
 
 async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   const { jobs, timing } = deps
-  if (job.age_ms > timing.submitForMs) return fail(job, failure('upstream_unavailable'), deps)
+  // However long the gateway was away, each job gets its try.
+  const late = job.age_ms > timing.submitForMs
+  if (late && job.submissions > 0) return fail(job, failure('upstream_unavailable'), deps)
   const request = readStoredRequest(job.request)
   const order = request.order ?? (JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null)
   if (!order) throw new Fault('internal', { internal: { why: 'the order is gone', job: job.id } })
   const candidate = await chooseRoute(job, deps)
-  if (!candidate) return again(backoffMs(timing, 2))
+  if (!candidate) return late ? fail(job, failure('upstream_unavailable'), deps) : again(backoffMs(timing, 2))
 
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
   // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
@@ -78,11 +80,24 @@ async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
 async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
   const kept = withoutOrder(readStoredRequest(job.request))
   if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
-  // Somebody else took the job for abandoned, and may have ended it.
-  deps.log.error({ job: job.id, task: taskId, anomaly: true }, 'video task accepted for a job that has moved on')
-  await deps.jobs.noteAnomaly(job.id, `task ${taskId} was accepted after the job had moved on`)
-  await deps.tasks.cancel(taskId, place).catch(() => false)
+  // Somebody else took the job for abandoned. While it is open they will find the task by its mark; if they have ended it,
+  // the vendor works for nobody.
+  const now = await deps.jobs.find(job.id)
+  if (now && isTerminal(now.status)) await noteLate(job, taskId, 'was accepted', place, deps)
   return again(pollMs(deps))
+}
+
+async function noteLate(
+  job: ClaimedJob,
+  taskId: string,
+  what: string,
+  place: TaskPlace,
+  deps: StepDeps,
+): Promise<void> {
+  const anomaly = `task ${taskId} ${what} after the job had ended`
+  deps.log.error({ job: job.id, task: taskId, anomaly: true }, anomaly)
+  await deps.jobs.noteAnomaly(job.id, anomaly)
+  await deps.tasks.cancel(taskId, place).catch(() => false)
 }
 
 /** Nobody knows whether the vendor took it. It is searched for; it is never submitted again. */
@@ -95,9 +110,7 @@ async function search(job: ClaimedJob, ageMs: number, deps: StepDeps): Promise<S
     deps.log.info({ job: job.id, task: task.id }, 'video task found again')
     return accepted(job, task.id, place, deps)
   }
-  // The request itself may still be on its way for as long as the vendor's time limit.
-  if (ageMs < timing.searchForMs + Math.min(place.vendor.timeouts.totalMs, timing.searchForMs))
-    return again(pollMs(deps), 'CONNECT')
+  if (ageMs < timing.searchForMs) return again(pollMs(deps), 'CONNECT')
   return fail(job, failure('upstream_failed'), deps, timing.watchForMs)
 }
 
@@ -182,7 +195,10 @@ async function giveUpLate(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> 
   if (job.task_id !== null) {
     const place = await placeOf(job, deps)
     const task = await deps.tasks.look(job.task_id, place).catch(unlessOurs)
-    if (task && !(task instanceof Fault) && task.status === 'succeeded') return fetchResult(job, task, deps)
+    if (task && !(task instanceof Fault) && task.status === 'succeeded') {
+      const fetched = await fetchResult(job, task, deps).catch(() => undefined)
+      if (fetched) return fetched
+    }
     await deps.tasks.cancel(job.task_id, place).catch(() => false)
   }
   const watchMs = job.task_id !== null || job.submit_age_ms !== null ? deps.timing.watchForMs : undefined
@@ -231,17 +247,11 @@ async function watchedEnough(job: ClaimedJob, deps: StepDeps): Promise<boolean> 
   ).catch(unlessOurs)
   if (task instanceof Fault) return false
   if (task === undefined) return job.task_id !== null
-  if (task.status === 'succeeded' || job.task_id === null) {
-    const anomaly =
-      task.status === 'succeeded'
-        ? `task ${task.id} succeeded after the refund`
-        : `task ${task.id} exists after the refund`
-    deps.log.error({ job: job.id, task: task.id, status: task.word, anomaly: true }, anomaly)
-    await deps.jobs.noteAnomaly(job.id, anomaly)
-    if (task.status !== 'succeeded') await deps.tasks.cancel(task.id, place).catch(() => false)
-    return true
-  }
-  return task.status !== undefined && task.status !== 'queued' && task.status !== 'running'
+  const working = task.status === 'queued' || task.status === 'running' || task.status === undefined
+  if (task.status === 'succeeded') await noteLate(job, task.id, 'succeeded', place, deps)
+  else if (working && job.task_id === null) await noteLate(job, task.id, 'was found', place, deps)
+  else return !working
+  return true
 }
 
 const DONE: StepEnding = { afterMs: undefined, attempts: 0, misses: 0 }
