@@ -37,6 +37,8 @@ const ROUNDS = short ? 1 : 3
 /** Streams of the slow upstream: 60 s of them, or 5. */
 const SLOW_CHUNKS = short ? 50 : 600
 const SLOW_MICROS = 100_000
+/** Above this, others use the cores as well, and neither throughput nor latency can be believed. */
+const QUIET_LOAD_MAX = 0.7
 
 interface Bench {
   readonly tools: LoadTools
@@ -179,6 +181,10 @@ async function main(): Promise<void> {
     const findings = { cases, results, growth, workers, ledger }
     const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
     console.log(parts.map((part) => part(findings)).join('\n\n'))
+    if (loadBefore > QUIET_LOAD_MAX)
+      notes.unshift(
+        `**The machine was not quiet**: the load average was ${loadBefore.toFixed(1)} before the run, on ${cores.count} cores, from work that had nothing to do with it. Throughput and latency are then mostly the neighbours', and processor time is inflated too. Take no goal as reached or missed from this page; run it again on a quiet machine.`,
+      )
     if (notes.length > 0) say(notes.join('\n'))
     if (wanted !== undefined || short) return
     const facts = { machine: machine(), command: 'npm run bench', versions, loadBefore, notes }
