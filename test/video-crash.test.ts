@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { verifyLedger } from '../src/ledger/verify.ts'
+import { testServer } from './database.ts'
 import { startTestEngine, type TestEngine } from './job-engine.ts'
 import type { JobProcessOptions } from './job-process.ts'
 
@@ -170,6 +172,36 @@ test('two gateways share the jobs, and killing one loses none', async () => {
   assert.deepEqual(await statuses(ids), { COMPLETED: 20, FAILED: 100 })
   assert.deepEqual(await on.balance(account), { posted: 10_000_000_000n - 20n * PRICE, held: 0n })
   await check()
+})
+
+test('with every connection to the database cut again and again, jobs end as if nothing had been', async () => {
+  const alone = await startTestEngine()
+  const server = new pg.Client(testServer())
+  await server.connect()
+  try {
+    const account = await alone.account(10_000_000_000n)
+    for (let i = 0; i < 40; i++) await alone.create(account, { ...SMALL, prompt: 'a line [[queued-ms=500]]' })
+    for (let i = 0; i < 8; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+        alone.fresh.connection.database,
+      ])
+    }
+    // The pool's own connections were cut as well: the first question may still meet one of them.
+    await until('all have ended', async () =>
+      isEmpty(await alone.engine.facts().catch(() => ({ byStatus: { '?': 1 } }))),
+    )
+    const rows = await alone.database.query<{ status: string; submissions: number }>({
+      text: 'select status, submissions from job',
+    })
+    assert.equal(rows.length, 40)
+    assert.ok(rows.every(({ status, submissions }) => status === 'COMPLETED' && submissions === 1))
+    assert.ok(Object.values(alone.sandbox.seen.submissions).every((times) => times === 1))
+    assert.deepEqual(await alone.balance(account), { posted: 10_000_000_000n - 40n * PRICE, held: 0n })
+  } finally {
+    await server.end()
+    await alone.close()
+  }
 })
 
 function isEmpty(facts: { byStatus: Readonly<Record<string, number>> }): boolean {

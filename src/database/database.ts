@@ -86,10 +86,13 @@ export function openDatabase(options: DatabaseOptions): Database {
         throw asDatabaseFault(error)
       })
       const tx = { query: run(client) as Queryable['query'] }
+      // The pool listens to idle connections only: one that is cut between two statements would end the process.
+      client.on('error', ignore)
       try {
         await tx.query({ text: 'begin' })
         const result = await work(tx)
         await tx.query({ text: 'commit' })
+        client.off('error', ignore)
         client.release()
         return result
       } catch (error) {
@@ -97,6 +100,7 @@ export function openDatabase(options: DatabaseOptions): Database {
           () => undefined,
           (failure: Error) => failure,
         )
+        client.off('error', ignore)
         client.release(broken ?? false)
         throw error
       }
@@ -105,6 +109,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     close: () => pool.end(),
   }
 }
+
+/** The next statement on the connection fails, and that is where it is told. */
+function ignore(): void {}
 
 /** Server away, out of connections, shutting down, out of disk, read-only, timed out: the caller may try again later. */
 const AWAY = /^(08|53|57|58|XX|25006|40)/
