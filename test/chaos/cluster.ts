@@ -109,7 +109,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
     const books = await checkBooks(database, traffic.acknowledged())
 
     const unexplained = traffic.told.filter(({ kind, status, url: at, sentMs, ms }) => {
-      if (status === 200 || (kind === 'fail' && status === 502)) return false
+      if (status === 200 || (kind === 'fail' && (status === 502 || status === 503))) return false
       const endMs = sentMs + ms
       if (status === 0)
         return !kills.some((kill) => kill.url === at && kill.atMs >= sentMs - 200 && kill.atMs <= endMs + 200)

@@ -43,14 +43,20 @@ export async function runFaults(options: { full: boolean }): Promise<number> {
     stream.on('test:diagnostic', ({ file, message }) => {
       const last = results.at(-1)
       if (
-        last &&
-        file !== undefined &&
-        file.endsWith(last.file) &&
+        last !== undefined &&
+        file?.endsWith(last.file) &&
         !/^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /.test(message)
       )
         last.said.push(message)
     })
-    for await (const _ of stream);
+    // Written again after each file, so that a run that is broken off leaves what it found.
+    let written = 0
+    for await (const _ of stream) {
+      const files = new Set(results.map(({ file }) => file)).size
+      if (files === written) continue
+      written = files
+      await writePart('faults', table(results, options.full))
+    }
   })
   const failed = results.filter(({ ok }) => !ok).length
   await writePart('faults', table(results, options.full))
@@ -72,7 +78,7 @@ function outcome(row: FaultRow, results: readonly Result[]): string {
   const found = row.shown.flatMap(([file, name]) =>
     results.filter((result) => result.file === file && (name === undefined || result.name.includes(name))),
   )
-  if (found.length === 0) return 'no test ran'
+  if (found.length === 0) return 'Not part of this run.'
   const said = found.flatMap((result) => result.said.slice(-2))
   const names =
     found.length > 4

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { openDatabase } from '../../src/database/database.ts'
 import { startEmbedded } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
+import { today, writePart } from '../chaos/report.ts'
 import { runSeeds } from './seeds.ts'
 
 const { values } = parseArgs({
@@ -40,6 +41,11 @@ try {
     `${done - failures.length} of ${done} seeds pass, in ${((performance.now() - startedMs) / 1000).toFixed(0)} s.`,
   )
   failed = failures.length
+  if (done >= 1_000)
+    await writePart(
+      'simulate',
+      `Last run: ${today()}, seeds ${values.from} to ${Number(values.from) + done - 1}: ${done - failures.length} of ${done} pass, in ${((performance.now() - startedMs) / 60_000).toFixed(0)} minutes.`,
+    )
 } finally {
   await database.close()
   await server.stop()
