@@ -1,5 +1,5 @@
-// The side-by-side run: `npm run bench [-- --short] [--cases chat-64,stream,growth,workers,ledger]`. A full run writes
-// docs/performance.md; a short or partial one only prints.
+// The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger] [--write]`.
+// A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,13 +27,18 @@ import { aimAt, startNginx, startPortkey, type Target, type TargetOptions } from
 import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
 
 const { values: args } = parseArgs({
-  options: { short: { type: 'boolean', default: false }, cases: { type: 'string' } },
+  options: {
+    short: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    cases: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
 })
 const { short } = args
 const wanted = args.cases?.split(',')
 const isWanted = (id: string) => wanted === undefined || wanted.includes(id)
 const say = (line: string) => console.error(line)
-const ROUNDS = short ? 1 : 3
+const ROUNDS = Number(args.rounds ?? (short ? 1 : 3))
 /** Streams of the slow upstream: 60 s of them, or 5. */
 const SLOW_CHUNKS = short ? 50 : 600
 const SLOW_MICROS = 100_000
@@ -178,6 +183,8 @@ async function main(): Promise<void> {
       : []
     const workers = isWanted('workers') ? await measureWorkers(bench, cores.all) : []
     const ledger = isWanted('ledger') ? await measureLedgerAlone(cores.all) : []
+    const scale = short ? 'A short run: a second a round, small stores, streams of 5 s.' : ''
+    notes.push(`${scale} Rounds: ${ROUNDS}; one for the open streams.`.trim())
     const findings = { cases, results, growth, workers, ledger }
     const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
     console.log(parts.map((part) => part(findings)).join('\n\n'))
@@ -186,8 +193,14 @@ async function main(): Promise<void> {
         `**The machine was not quiet**: the load average was ${loadBefore.toFixed(1)} before the run, on ${cores.count} cores, from work that had nothing to do with it. Throughput and latency are then mostly the neighbours', and processor time is inflated too. Take no goal as reached or missed from this page; run it again on a quiet machine.`,
       )
     if (notes.length > 0) say(notes.join('\n'))
-    if (wanted !== undefined || short) return
-    const facts = { machine: machine(), command: 'npm run bench', versions, loadBefore, notes }
+    if ((wanted !== undefined || short) && !args.write) return
+    const facts = {
+      machine: machine(),
+      command: ['npm run bench', ...(process.argv.length > 2 ? ['--'] : []), ...process.argv.slice(2)].join(' '),
+      versions,
+      loadBefore,
+      notes,
+    }
     const written = page(findings, { ...facts, date: new Date().toISOString().slice(0, 10) })
     await writeFile(join(import.meta.dirname, '..', 'docs', 'performance.md'), written)
   } finally {
