@@ -180,8 +180,8 @@ test('with every connection to the database cut again and again, jobs end as if 
   await server.connect()
   try {
     const account = await alone.account(10_000_000_000n)
-    for (let i = 0; i < 40; i++) await alone.create(account, { ...SMALL, prompt: 'a line [[queued-ms=500]]' })
-    for (let i = 0; i < 8; i++) {
+    for (let i = 0; i < 20; i++) await alone.create(account, { ...SMALL, prompt: 'a line [[queued-ms=500]]' })
+    for (let i = 0; i < 6; i++) {
       await new Promise((resolve) => setTimeout(resolve, 200))
       await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
         alone.fresh.connection.database,
@@ -194,10 +194,10 @@ test('with every connection to the database cut again and again, jobs end as if 
     const rows = await alone.database.query<{ status: string; submissions: number }>({
       text: 'select status, submissions from job',
     })
-    assert.equal(rows.length, 40)
+    assert.equal(rows.length, 20)
     assert.ok(rows.every(({ status, submissions }) => status === 'COMPLETED' && submissions === 1))
     assert.ok(Object.values(alone.sandbox.seen.submissions).every((times) => times === 1))
-    assert.deepEqual(await alone.balance(account), { posted: 10_000_000_000n - 40n * PRICE, held: 0n })
+    assert.deepEqual(await alone.balance(account), { posted: 10_000_000_000n - 20n * PRICE, held: 0n })
   } finally {
     await server.end()
     await alone.close()
