@@ -25,6 +25,12 @@ const database = openDatabase({
   connectionsMax: Number(values['at-once']),
 })
 let failed = 1
+// Whoever loses patience still learns what has been found.
+let stopped = false
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.on(name, () => {
+    stopped = true
+  })
 try {
   await migrate(database)
   const startedMs = performance.now()
@@ -32,6 +38,7 @@ try {
     from: Number(values.from),
     count: Number(values.seeds),
     atOnce: Number(values['at-once']),
+    stopped: () => stopped,
   })
   for (const { seed, error } of failures)
     console.error(

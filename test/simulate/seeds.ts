@@ -12,12 +12,12 @@ const FAILURES_MAX = 20
 
 export async function runSeeds(
   database: Database,
-  options: { from: number; count: number; atOnce: number },
+  options: { from: number; count: number; atOnce: number; stopped?: () => boolean },
 ): Promise<SeedsRun> {
   const failures: Array<{ seed: number; error: unknown }> = []
   let done = 0
   await each(count(options.count), options.atOnce, async (index) => {
-    if (failures.length >= FAILURES_MAX) return
+    if (failures.length >= FAILURES_MAX || options.stopped?.()) return
     const seed = options.from + index
     try {
       await simulate(seed, database)
