@@ -162,7 +162,12 @@ export async function createGateway(options: GatewayOptions) {
     watch,
   }
 
-  const app = createServer({ world, log, strictErrors })
+  const app = createServer({
+    world,
+    log,
+    strictErrors,
+    trustedProxies: config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean),
+  })
   const drain = createDrain(app, world)
   let ready = true
   app.get('/healthz', () => ({ ok: true }))

@@ -84,6 +84,10 @@ const schema = z
       .default('info')
       .describe('How much is logged.'),
     TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional().describe('json, or text for reading along.'),
+    TOLLGATE_TRUST_PROXY: z
+      .string()
+      .default('')
+      .describe('Addresses or ranges of proxies whose X-Forwarded-For is believed, separated by commas.'),
     TOLLGATE_STRICT_ERRORS: flag.describe(
       'Error bodies exactly as the contract has them, also for SDKs, which then show less.',
     ),

@@ -2,8 +2,15 @@
 import type { Gateway } from './compose.ts'
 import type { Config } from './config.ts'
 import type { Kept } from './data-directory.ts'
+import { statement } from './database/database.ts'
 import { setupLink } from './identity/link.ts'
 
+/** One of several processes that start on an empty database makes the first account, and only there. */
+const FIRST = statement(
+  'first_account',
+  `insert into setting (name, value) select 'first_account', 'made' where not exists (select 1 from account)
+   on conflict (name) do nothing returning name`,
+)
 const FIRST_CREDITS = 1_000_000_000n
 
 export interface FirstMinuteOptions {
@@ -21,8 +28,8 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
   const simulated = Object.entries(catalog.current.document.vendors).filter(
     ([, vendor]) => vendor.baseUrl === 'sandbox',
   )
-  const [row] = await database.query<{ count: bigint }>({ text: 'select count(*) as count from account' })
-  const first = row?.count === 0n ? await createFirstAccount(gateway) : undefined
+  const [mine] = await database.query(FIRST)
+  const first = mine ? await createFirstAccount(gateway) : undefined
   const setup = await gateway.office.people.openSetup()
 
   say('')

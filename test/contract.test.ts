@@ -184,3 +184,20 @@ test('request ids are in the body and in both headers, and are ours', async () =
   assert.equal(answer.headers.get('request-id'), body.requestId)
   assert.notEqual(body.requestId, 'mine')
 })
+
+test('a key bound to addresses is judged by the caller’s address, which only a trusted proxy may tell', async () => {
+  const behind = await startGateway({ env: { TOLLGATE_TRUST_PROXY: '127.0.0.1' } })
+  try {
+    const by = { actor: 'test', ip: null, requestId: null }
+    const make = async (on: TestGateway) =>
+      (await on.gateway.keys.create((await on.account()).id, { name: 'bound', ipRanges: ['203.0.113.0/24'] }, by)).key
+    const ask = async (on: TestGateway, bound: string, from: string) =>
+      (await on.call('/v1/models', bound, undefined, { headers: { 'x-forwarded-for': from } })).status
+    const trusted = await make(behind)
+    assert.equal(await ask(behind, trusted, '203.0.113.7'), 200)
+    assert.equal(await ask(behind, trusted, '198.51.100.7'), 403)
+    assert.equal(await ask(g, await make(g), '203.0.113.7'), 403)
+  } finally {
+    await behind.close()
+  }
+})

@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly log: Log
   /** Contract bodies only, even for SDKs. */
   readonly strictErrors: boolean
+  /** Whose X-Forwarded-For is believed. */
+  readonly trustedProxies?: readonly string[]
 }
 
 export const BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -33,10 +35,11 @@ const REQUEST_MS = 300_000
 /** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
 const UNREAD_BYTES_MAX = 65_536
 
-export function createServer({ world, log, strictErrors }: ServerOptions): FastifyInstance {
+export function createServer({ world, log, strictErrors, trustedProxies = [] }: ServerOptions): FastifyInstance {
   const answering = new WeakMap<Duplex, ServerResponse>()
   const app = fastify({
     logger: false,
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     genReqId: () => `req_${newId(world)}`,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS,

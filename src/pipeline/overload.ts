@@ -26,6 +26,7 @@ const LOOK_EVERY_MS = 50
 export function createOverload(options: OverloadOptions): Overload {
   const { world, lagMsMax = 250, waitingMax = 4_000, runningMax = 20_000 } = options
   let lagMs = 0
+  let lastLateMs = 0
   let shed = 0
   let cancel: () => void = () => {}
 
@@ -33,8 +34,9 @@ export function createOverload(options: OverloadOptions): Overload {
     const dueMs = world.elapsedMs() + LOOK_EVERY_MS
     cancel = world.after(LOOK_EVERY_MS, () => {
       const lateMs = Math.max(0, world.elapsedMs() - dueMs)
-      // Rises at once and falls by half each look, so that one pause does not refuse for long.
-      lagMs = Math.max(lateMs, lagMs / 2)
+      // Late twice in a row: a single pause (a start, a collection) is not overload.
+      lagMs = Math.min(lateMs, lastLateMs)
+      lastLateMs = lateMs
       look()
     })
   }
