@@ -234,7 +234,7 @@ the practical limit.
 
 - Machine: ${facts.machine}; load average before the run: ${facts.loadBefore.toFixed(2)}.
 - Versions: ${facts.versions.join(', ')}.
-- The gateway under test had one core to itself; the load generator, the upstream and Postgres shared the rest. Loopback,
+- The gateway under test was pinned to one core; the load generator, the upstream and Postgres to the rest. Loopback,
   keep-alive, gateways in turns, medians of the rounds. CPU is user + system of the gateway's processes, from /proc.
 - The upstream is \`bench/mock.c\`, the load generator \`bench/load.c\`.
 ${facts.notes.map((note) => `- ${note}\n`).join('')}
