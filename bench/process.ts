@@ -30,12 +30,16 @@ export async function start(command: string, args: readonly string[], options: S
     ...(options.cwd ? { cwd: options.cwd } : {}),
   })
   closeSync(output)
+  // Whatever ends the bench, nothing that it started stays behind.
+  const onExit = () => child.kill('SIGKILL')
+  process.once('exit', onExit)
   let ended = false
   const gone = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
     child.once('exit', () => resolve())
   }).then(() => {
     ended = true
+    process.off('exit', onExit)
   })
   const endedAt = Date.now() + READY_MS_MAX
   while (!(await accepts(options.port))) {
