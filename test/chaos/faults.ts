@@ -108,7 +108,7 @@ export const FAULTS: readonly FaultRow[] = [
   {
     id: 'F14',
     fault: 'connection flood',
-    done: 'connections without a request are closed like slow ones; more is for the proxy in front',
+    done: 'not flooded: shown only that connections without a request are closed in time; more is for the proxy in front',
     shown: [[wire, 'never finish their headers']],
   },
   { id: 'F15', fault: 'deep and huge JSON', done: 'depth 20,000, 300,000 members', shown: [[hostile, 'hostile JSON']] },
@@ -252,7 +252,7 @@ export const FAULTS: readonly FaultRow[] = [
   {
     id: 'F43',
     fault: 'blocked event loop',
-    done: 'passwords are hashed off the loop, patterns are linear',
+    done: 'shown only for the pattern of Idempotency-Key; logins under load are not measured here',
     shown: [[again, 'that is no key']],
   },
   {
