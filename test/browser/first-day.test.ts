@@ -109,7 +109,8 @@ test('a chat streams into the playground, and its charge is in the usage, its ar
       .observe(document.querySelector('.talk-log'), { subtree: true, childList: true, characterData: true })`,
   )
   const answered = page.waitForResponse((response) => response.url().includes('/play/v1/chat-completions'))
-  await page.getByLabel('Message', { exact: true }).fill('What does a gateway do?')
+  // A pace at which a quick machine cannot bring the whole answer in one piece.
+  await page.getByLabel('Message', { exact: true }).fill('What does a gateway do? [[slow=10]]')
   await page.getByRole('button', { name: 'Send' }).click()
   assert.match((await answered).headers()['content-type'] ?? '', /^text\/event-stream/)
   await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
