@@ -17,7 +17,10 @@ interface Waiting<Op, Result> {
 export interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
-  /** Flushes in flight at once: one is being committed while the next is on its way. */
+  /**
+   * Flushes in flight at once. Besides the first there are only full ones: while there is room in the next group it pays to
+   * wait for the commit, because the more a flush carries, the less each operation costs.
+   */
   readonly flushesMax: number
   readonly sizeMax: number
   readonly observe?: (size: number) => void
@@ -29,13 +32,17 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   let scheduled = false
   let idlers: Array<() => void> = []
 
+  function isDue(): boolean {
+    return waiting.length >= (inFlight === 0 ? 1 : options.sizeMax) && inFlight < options.flushesMax
+  }
+
   function schedule(): void {
-    if (scheduled || inFlight >= options.flushesMax || waiting.length === 0) return
+    if (scheduled || !isDue()) return
     scheduled = true
     // After the current turn of the event loop, so that everything which arrived in it goes along.
     setImmediate(() => {
       scheduled = false
-      while (inFlight < options.flushesMax && waiting.length > 0) void flush(waiting.splice(0, options.sizeMax))
+      while (isDue()) void flush(waiting.splice(0, options.sizeMax))
     })
   }
 

@@ -241,6 +241,30 @@ test('a reservation that arrives after it was given up holds nothing', async () 
   await ledger.resolve(resolution(`${acc}-2`, acc, 'released', 0n, { idempotent: true }))
 })
 
+test('a reservation that comes twice at once, after it was given up, holds nothing either time', async () => {
+  const acc = await account(100n)
+  const id = newId(realWorld)
+  await ledger.resolve(resolution(id, acc, 'released', 0n))
+  const both = await Promise.allSettled([1, 2].map(() => ledger.reserve(reservation(id, acc, 10n))))
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  await ledger.idle()
+  assert.deepEqual(await state(acc), [100n, 0n])
+})
+
+test('words that would end an array or a string in the database are text like any other', async () => {
+  const acc = await account(100n)
+  const id = newId(realWorld)
+  const odd = 'a "quote", a \\ and {braces}; NULL'
+  const more = { product: odd, key: odd, door: odd }
+  await ledger.reserve(reservation(id, acc, 10n, { product: odd, key: odd }))
+  await ledger.resolve(resolution(id, acc, 'settled', 4n, { ...more, lines: [[odd, 1, '4000000']] as never }))
+  const [row] = await database.query({ text: 'select product, key_id, door, lines from usage where id = $1' }, [id])
+  assert.deepEqual(row, { product: odd, key_id: odd, door: odd, lines: [[odd, 1, '4000000']] })
+})
+
 test('a process that was cut off from the database does not take the others’ silence for death', async () => {
   const acc = await account(100n)
   let nowMs = 0

@@ -5,6 +5,7 @@ import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import { createBatch } from './batch.ts'
+import { flushOrSplit, type Op } from './flush.ts'
 
 export interface Reservation {
   /** The call's id: it names the hold, the transfer and the usage row. */
@@ -23,8 +24,14 @@ export interface Reservation {
   readonly job?: { readonly id: string; readonly input: string; readonly request: string; readonly callback?: string }
 }
 
+/** Of the tightest limit on requests: what it allows, and what is left. */
+export interface Rate {
+  readonly max: number
+  readonly left: number
+}
+
 export type Reserved =
-  | { outcome: 'held'; amount: Credits; posted: Credits; held: Credits; rate: { max: number; left: number } | null }
+  | { outcome: 'held'; amount: Credits; posted: Credits; held: Credits; rate: Rate | null }
   | { outcome: 'short'; available: Credits; required: Credits }
   | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
@@ -76,8 +83,6 @@ export interface Ledger {
   readonly pending: number
 }
 
-type Op = { kind: 'reserve'; value: Reservation } | { kind: 'resolve'; value: Resolution }
-
 export interface LedgerOptions {
   readonly database: Database
   readonly world: World
@@ -93,7 +98,6 @@ export interface LedgerOptions {
   readonly graceMs?: number
 }
 
-const FLUSH = statement('ledger_flush', 'select ledger_flush($1, $2, $3, $4) as flushed')
 const SILENT_SECONDS = 20
 /** A process whose last word is older than this has been cut off, and so may all the others. */
 const CUT_OFF_MS = 10_000
@@ -110,7 +114,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const batch = createBatch<Op, Reserved | Resolved>({
     flush: (ops) => flushOrSplit(database, processId, ops),
     flushesMax: options.flushesMax ?? 2,
-    sizeMax: 512,
+    sizeMax: 256,
     ...(options.observeBatch ? { observe: options.observeBatch } : {}),
   })
   /** Resolutions that outlive the call that asked for them; `idle` waits for these too. */
@@ -262,140 +266,5 @@ function releaseOf(reservation: Reservation): Resolution {
     inputTokens: 0,
     outputTokens: 0,
     idempotent: reservation.idempotency !== undefined,
-  }
-}
-
-type SettledRow = [i: number, outcome: Resolved['outcome'], paid: string, loss: string, posted: string, held: string]
-type ReservedRow = [
-  i: number,
-  outcome: Reserved['outcome'] | 'no_account' | 'gone',
-  amount: string,
-  posted: string,
-  held: string,
-  detail: unknown,
-]
-
-/** An operation that the database refuses must not take its neighbours with it: the group is then run one by one. */
-async function flushOrSplit(
-  database: Database,
-  processId: string,
-  ops: readonly Op[],
-): Promise<Array<Reserved | Resolved | Error>> {
-  try {
-    return await flush(database, processId, ops)
-  } catch (error) {
-    if (ops.length === 1 || error instanceof Fault) throw error
-    return Promise.all(
-      ops.map((op) =>
-        flush(database, processId, [op]).then(
-          ([result]) => result as Reserved | Resolved | Error,
-          (cause: Error) => cause,
-        ),
-      ),
-    )
-  }
-}
-
-async function flush(
-  database: Database,
-  processId: string,
-  ops: readonly Op[],
-): Promise<Array<Reserved | Resolved | Error>> {
-  const accounts = new Set<string>()
-  const settles: unknown[] = []
-  const reserves: unknown[] = []
-  /** Where the operation of each record stands in the group. */
-  const settlesAt: number[] = []
-  const reservesAt: number[] = []
-  ops.forEach((op, at) => {
-    accounts.add(op.value.account)
-    if (op.kind === 'resolve') settles.push(settleRecord(settlesAt.push(at) - 1, op.value))
-    else reserves.push(reserveRecord(reservesAt.push(at) - 1, op.value))
-  })
-  const [row] = await database.query<{ flushed: { settles: SettledRow[] | null; reserves: ReservedRow[] | null } }>(
-    FLUSH,
-    [processId, [...accounts], JSON.stringify(settles), JSON.stringify(reserves)],
-  )
-  const results = new Array<Reserved | Resolved | Error>(ops.length)
-  for (const [i, outcome, paid, loss, posted, held] of row?.flushed.settles ?? [])
-    results[settlesAt[i]!] = {
-      outcome,
-      paid: BigInt(paid),
-      loss: BigInt(loss),
-      posted: BigInt(posted),
-      held: BigInt(held),
-    }
-  for (const entry of row?.flushed.reserves ?? []) results[reservesAt[entry[0]]!] = readReserved(entry)
-  return results
-}
-
-function settleRecord(i: number, value: Resolution): unknown {
-  return {
-    i,
-    id: value.id,
-    account: value.account,
-    kind: value.kind,
-    charge: value.charge.toString(),
-    key: value.key,
-    product: value.product,
-    door: value.door,
-    status: value.status,
-    lines: value.lines,
-    estimated: value.estimated,
-    stream: value.stream,
-    route: value.route,
-    ms: Math.round(value.durationMs),
-    first: Math.round(value.firstByteMs),
-    version: value.catalogVersion,
-    in: value.inputTokens,
-    out: value.outputTokens,
-    idem: value.idempotent || undefined,
-    keep: value.keep && {
-      status: value.keep.status,
-      type: value.keep.contentType,
-      body: value.keep.body.toString('base64'),
-    },
-  }
-}
-
-function reserveRecord(i: number, value: Reservation): unknown {
-  return {
-    i,
-    id: value.id,
-    account: value.account,
-    key: value.key,
-    want: value.want.toString(),
-    floor: value.floor.toString(),
-    product: value.product,
-    version: value.catalogVersion,
-    tokens: value.tokens,
-    idem: value.idempotency?.key,
-    hash: value.idempotency?.requestHash,
-    job: value.job,
-  }
-}
-
-function readReserved([, outcome, amount, posted, held, detail]: ReservedRow): Reserved | Error {
-  switch (outcome) {
-    case 'held':
-      return {
-        outcome,
-        amount: BigInt(amount),
-        posted: BigInt(posted),
-        held: BigInt(held),
-        rate: detail as { max: number; left: number } | null,
-      }
-    case 'short':
-      return { outcome, required: BigInt(amount), available: BigInt(posted) - BigInt(held) }
-    case 'limited': {
-      const { limit, max, wait } = detail as { limit: string; max: number | string; wait: number }
-      return { outcome, limit, max: String(max), waitSeconds: Math.max(1, wait) }
-    }
-    case 'gone':
-      return new Fault('conflict', { internal: { why: 'the reservation was given up before it arrived' } })
-    case 'no_account':
-      return { outcome: 'short', required: BigInt(amount), available: 0n }
-    default:
-      return { outcome }
   }
 }
