@@ -1,4 +1,5 @@
 // Structured lines, one object each. Only fields that are named at the call are written: never bodies, keys or queries.
+import { writeSync } from 'node:fs'
 import { type Level, pino } from 'pino'
 
 export interface Log {
@@ -28,7 +29,7 @@ const BUFFERED = {
 } as const
 
 export function createLog({ level, format = 'json', stream }: LogOptions): Log {
-  const destination = (stream ?? pino.destination(BUFFERED)) as pino.DestinationStream
+  const destination = (stream ?? openBuffered()) as pino.DestinationStream
   return pino(
     {
       level,
@@ -37,6 +38,22 @@ export function createLog({ level, format = 'json', stream }: LogOptions): Log {
     },
     format === 'text' ? { write: (line: string) => destination.write(readable(line)) } : destination,
   )
+}
+
+/** The library's last write at exit repeats for ever when nobody reads any more, so that is found out first. */
+function openBuffered(): ReturnType<typeof pino.destination> {
+  const destination = pino.destination(BUFFERED)
+  const flushSync = destination.flushSync.bind(destination)
+  destination.flushSync = () => {
+    try {
+      // Readers of JSON pass over a space.
+      writeSync(BUFFERED.fd, ' ')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+    }
+    flushSync()
+  }
+  return destination
 }
 
 /** `03:10:28 warn  vendor failed  vendor=alpha status=500`: for reading along. */
