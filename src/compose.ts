@@ -60,6 +60,8 @@ export interface GatewayOptions {
   readonly operatorToken: string
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
+  /** What /metrics answers when this process is one of several; without it, this process' own figures. */
+  readonly groupMetrics?: () => Promise<string>
   /** The pace of jobs, for tests. */
   readonly jobs?: Partial<JobTiming>
 }
@@ -181,7 +183,9 @@ export async function createGateway(options: GatewayOptions) {
     return reply.code(up ? 200 : 503).send({ ready: up })
   })
   app.get('/metrics', async (_request, reply) =>
-    reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+    reply
+      .type(metrics.registry.contentType)
+      .send(await (options.groupMetrics ? options.groupMetrics() : metrics.registry.metrics())),
   )
   const store = config.TOLLGATE_S3_BUCKET
     ? createS3Store({
@@ -274,6 +278,8 @@ export async function createGateway(options: GatewayOptions) {
     vendors,
     storeVersion,
     migrations,
+    /** This process' part of what a group of processes answers at /metrics. */
+    figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       ready = false

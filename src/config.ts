@@ -146,7 +146,7 @@ const schema = z
       .min(1)
       .max(1200)
       .default(24)
-      .describe('How many months usage rows are kept. Money is kept for ever.'),
+      .describe('How many months usage rows and ended jobs are kept. Money is kept for ever.'),
     OTEL_EXPORTER_OTLP_ENDPOINT: z
       .url({ protocol: /^https?$/ })
       .optional()

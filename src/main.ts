@@ -130,5 +130,6 @@ try {
   // What was expected to go wrong says so in a sentence; the rest shows where.
   const expected = error instanceof ConfigError || (error instanceof Error && error.name === 'Error')
   process.stderr.write(`tollgate: ${expected ? (error as Error).message : (error as Error).stack}\n`)
-  process.exitCode = 1
+  // At once: a start that failed halfway has timers and connections open, which nobody is left to close.
+  process.exit(1)
 }

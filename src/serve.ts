@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { createGateway, type Gateway } from './compose.ts'
+import { createGateway, type Gateway, type GatewayOptions } from './compose.ts'
 import type { Config } from './config.ts'
 import { openDataDirectory, writeServerFile } from './data-directory.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
@@ -16,9 +16,12 @@ import { Fault } from './kernel/fault.ts'
 import { createLog, type Log } from './kernel/log.ts'
 import { newId, realWorld } from './kernel/world.ts'
 import { type Sandbox, startSandbox } from './sandbox/server.ts'
-import { createWorkers, type Shared, sharedByParent, untilDismissed } from './workers.ts'
+import { joinParent } from './worker.ts'
+import { createWorkers, type Shared } from './workers.ts'
 
 const RETRY_MS = 1_000
+/** Beyond the time for its calls: for settlements that a database which is away makes wait, and a busy machine. */
+const LEAVE_MS = 60_000
 
 export async function serve(config: Config): Promise<void> {
   if (cluster.isWorker) return serveAsWorker(config)
@@ -53,7 +56,15 @@ export async function serve(config: Config): Promise<void> {
     opened = gateway
     await applyGivenCatalog(config, gateway, say)
     await waiting.close()
-    const workers = config.TOLLGATE_WORKERS > 1 ? createWorkers(config.TOLLGATE_WORKERS, shared, log) : undefined
+    const workers =
+      config.TOLLGATE_WORKERS > 1
+        ? createWorkers({
+            count: config.TOLLGATE_WORKERS,
+            leaveMs: config.TOLLGATE_DRAIN_SECONDS * 1000 + LEAVE_MS,
+            figures: gateway.figures,
+            ...{ shared, log, world },
+          })
+        : undefined
     const address = workers ? await workers.start() : await gateway.app.listen({ port: config.PORT, host: config.HOST })
     const forget = await writeServerFile(config.dataDirectory, { url: address, pid: process.pid })
     await firstMinute({
@@ -103,8 +114,14 @@ function buildConsole(gateway: Gateway, log: Log): void {
   })
 }
 
-function openGateway(config: Config, shared: Shared, log: Log): Promise<Gateway> {
+function openGateway(
+  config: Config,
+  shared: Shared,
+  log: Log,
+  rest: Pick<GatewayOptions, 'groupMetrics'> = {},
+): Promise<Gateway> {
   return createGateway({
+    ...rest,
     config,
     world: realWorld,
     log,
@@ -117,16 +134,18 @@ function openGateway(config: Config, shared: Shared, log: Log): Promise<Gateway>
 
 /** One of several processes on one port: the parent keeps the store and the simulated vendors. */
 async function serveAsWorker(config: Config): Promise<void> {
-  const shared = await sharedByParent()
+  const parent = joinParent(realWorld)
+  const shared = await parent.shared
   const log = createLog({
     level: config.TOLLGATE_LOG_LEVEL,
     format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
   })
-  const gateway = await openGateway(config, shared, log)
-  await gateway.app.listen({ port: config.PORT, host: config.HOST })
-  await untilDismissed()
+  const gateway = await openGateway(config, shared, log, { groupMetrics: parent.readGroup })
+  parent.answerWith(gateway.figures)
+  if (!parent.isDismissed) await gateway.app.listen({ port: config.PORT, host: config.HOST })
+  await parent.dismissed
   await gateway.close()
-  process.disconnect?.()
+  await parent.leave(await gateway.figures())
 }
 
 export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {

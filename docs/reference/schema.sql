@@ -69,6 +69,16 @@ create table credential (
   constraint credential_pkey PRIMARY KEY (name)
 );
 
+create table grant_key (
+  account_id text collate "C" not null,
+  key text collate "C" not null,
+  request_hash text not null,
+  answer jsonb not null,
+  at timestamp with time zone not null default now(),
+  constraint grant_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint grant_key_pkey PRIMARY KEY (account_id, key)
+);
+
 create table hold (
   id text collate "C" not null,
   account_id text collate "C" not null,

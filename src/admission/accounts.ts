@@ -13,7 +13,9 @@ import {
   type ShownLimits,
   showLimits,
 } from '../ledger/limits.ts'
+import { type AccountView, createStatements } from '../ledger/statement.ts'
 import type { Audit, By } from './audit.ts'
+import { hashRequest } from './idempotency.ts'
 
 export interface Accounts {
   /** Answers the new account's id. */
@@ -26,8 +28,12 @@ export interface Accounts {
     input: { name?: string | undefined; limits?: LimitsPatch | null | undefined },
     by: By,
   ): Promise<void>
-  /** A negative amount takes back what is available, and no more. */
-  credit(id: string, input: { amount: Credits; note: string }, by: By): Promise<void>
+  /** A negative amount takes back what is available, and no more. With the key of an earlier credit: its answer again. */
+  credit(
+    id: string,
+    input: { amount: Credits; note: string; key?: string | undefined },
+    by: By,
+  ): Promise<{ account: AccountView; again: boolean }>
   systemLimits(): Promise<ShownLimits>
   changeSystemLimits(patch: LimitsPatch, by: By): Promise<ShownLimits>
 }
@@ -35,6 +41,15 @@ export interface Accounts {
 const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
 const FIND = statement('account_lock', 'select name, limits, posted, held from account where id = $1 for update')
 const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1')
+
+const FIND_KEY = statement(
+  'grant_key_find',
+  'select request_hash, answer from grant_key where account_id = $1 and key = $2',
+)
+const KEEP_KEY = statement(
+  'grant_key_keep',
+  'insert into grant_key (account_id, key, request_hash, answer) values ($1, $2, $3, $4)',
+)
 
 interface FoundRow {
   name: string
@@ -82,9 +97,17 @@ export function createAccounts(options: { database: Database; world: World; ledg
       })
     },
 
-    async credit(id, { amount, note }, by) {
-      await database.transaction(async (tx) => {
+    async credit(id, { amount, note, key }, by) {
+      const hash = hashRequest('credit', JSON.stringify([formatCredits(amount), note]))
+      return database.transaction(async (tx) => {
+        // The account's lock makes two requests with one key follow each other.
         const row = await find(tx, id)
+        if (key !== undefined) {
+          const [earlier] = await tx.query<{ request_hash: string; answer: AccountView }>(FIND_KEY, [id, key])
+          if (earlier && earlier.request_hash !== hash)
+            throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
+          if (earlier) return { account: earlier.answer, again: true }
+        }
         if (row.posted + amount > CREDITS_MAX)
           throw new Fault('request_invalid', {
             message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
@@ -97,8 +120,11 @@ export function createAccounts(options: { database: Database; world: World; ledg
         await audit.write(tx, by, {
           action: 'account.credit',
           object: id,
-          detail: { amount: formatCredits(moved), note },
+          detail: { amount: formatCredits(moved), note, ...(key === undefined ? {} : { key }) },
         })
+        const account = (await createStatements(tx).account(id))!
+        if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
+        return { account, again: false }
       })
     },
 

@@ -20,6 +20,14 @@ function show(call: Invocation, account: Account): void {
   else call.say(card({ ...account, limits: showLimits(account.limits) }))
 }
 
+const ONCE = {
+  key: {
+    type: 'string',
+    value: 'text',
+    help: 'An Idempotency-Key, such as the number of an invoice: repeated with it, nothing happens twice.',
+  },
+} as const
+
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'accounts list',
@@ -82,14 +90,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'credits add',
     summary: 'Gives an account credits.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'What for; it stays in the ledger.' } },
+    options: { note: { type: 'string', value: 'text', help: 'What for; it stays in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, ''),
   },
   {
     name: 'credits take',
     summary: 'Takes back credits: what is available, and no more.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'Why; it stays in the ledger.' } },
+    options: { note: { type: 'string', value: 'text', help: 'Why; it stays in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, '-'),
   },
   {
@@ -114,7 +122,9 @@ async function moveCredits(call: Invocation, sign: '' | '-'): Promise<void> {
   if (!/^\d+(\.\d+)?$/.test(amount!))
     throw new CliError(`The amount must be a number such as 12.5, not "${amount}".`, 2)
   const body = { amount: sign + amount, note: text(call, 'note') }
-  show(call, await call.api.call<Account>('POST', path(account!, '/credits'), body))
+  const key = text(call, 'key')
+  const headers = key === undefined ? {} : { 'idempotency-key': key }
+  show(call, await call.api.call<Account>('POST', path(account!, '/credits'), body, headers))
 }
 
 function showSystem(call: Invocation, limits: Record<string, unknown>): void {

@@ -6,7 +6,7 @@ import { createUpstream } from '../upstream/exchange.ts'
 import { CliError, type Settings } from './command.ts'
 
 export interface Api {
-  call<T = unknown>(method: Method, path: string, body?: unknown): Promise<T>
+  call<T = unknown>(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<T>
   /** Hands over a download as it comes. */
   download(path: string, accept: string, write: (text: string) => void): Promise<void>
   /** Any path of the server, without the token: for /healthz. */
@@ -62,8 +62,9 @@ export function createApi(settings: Settings, world: World): Api {
   }
 
   return {
-    async call<T>(method: Method, path: string, body?: unknown): Promise<T> {
-      const reply = await send(method, PREFIX + path, { ...authorization(), accept: 'application/json' }, body)
+    async call<T>(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+      const sent = { ...authorization(), accept: 'application/json', ...headers }
+      const reply = await send(method, PREFIX + path, sent, body)
       const answer = readAnswer(await reply.read(ANSWER_BYTES_MAX), base)
       if (reply.status < 300) return answer.data as T
       throw refusal(reply.status, answer, settings)

@@ -139,6 +139,34 @@ test('an account is made with credits and limits, renamed, given credits and rel
   )
 })
 
+test('credits that are sent twice with one Idempotency-Key are given once, at whatever time and by how many at once', async () => {
+  const id = await makeAccount({ credits: '1' })
+  const path = `/accounts/${id}/credits`
+  const headers = { 'idempotency-key': 'invoice 17' }
+  const give = (body: object) => ask<Account>('POST', path, body, headers)
+  const together = await Promise.all(Array.from({ length: 8 }, () => give({ amount: '5', note: 'paid' })))
+  for (const { status, data } of together) assert.deepEqual([status, data.balance], [200, '6'])
+  assert.equal(together.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 7)
+  await ask('POST', path, { amount: '2' })
+  const again = await give({ amount: 5, note: 'paid' })
+  assert.deepEqual(again.data, together[0]!.data)
+  const other = await give({ amount: '6', note: 'paid' })
+  assert.deepEqual([other.status, other.error?.code], [409, 30001])
+  assert.equal((await ask<Account>('GET', `/accounts/${id}`)).data.balance, '8')
+  // A key belongs to its account, and a refusal uses none up.
+  const elsewhere = await makeAccount({ credits: '1' })
+  const taken = () => ask<Account>('POST', `/accounts/${elsewhere}/credits`, { amount: '-3' }, headers)
+  assert.equal((await taken()).data.balance, '0')
+  assert.equal((await taken()).data.balance, '0')
+  const refused = { 'idempotency-key': 'later' }
+  const back = () => ask<Account>('POST', `/accounts/${elsewhere}/credits`, { amount: '-1' }, refused)
+  assert.equal((await back()).status, 409)
+  await ask('POST', `/accounts/${elsewhere}/credits`, { amount: '1' })
+  assert.equal((await back()).data.balance, '0')
+  for (const key of ['', 'x'.repeat(256)])
+    assert.equal((await ask('POST', path, { amount: 1 }, { 'idempotency-key': key })).status, 400)
+})
+
 test('accounts are paged, and searched for by the text itself, not by a pattern', async () => {
   const names = ['100% wool', '100 wool', 'a_b', 'aXb', String.raw`back\slash`, "quote ' or '1'='1"]
   for (const name of names) await makeAccount({ name })

@@ -9,7 +9,10 @@ export interface Drain {
   close(options: { running: () => number; forMs: number }): Promise<void>
 }
 
-/** How long an idle connection may still bring a last request, instead of being closed under its feet. */
+/**
+ * How long an idle connection may still bring a last request, instead of being closed under its feet. It counts from the end
+ * of the last call: one that began before the drain has promised its caller that the connection stays.
+ */
 const IDLE_MS = 1_500
 const SETTLE_MS = 10_000
 const LOOK_MS = 20
@@ -30,12 +33,14 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
         // Node's own close would also cut idle connections at once.
         NetServer.prototype.close.call(server)
         const startedMs = world.elapsedMs()
+        let quietFromMs = startedMs
         const open = () =>
           new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count ?? 0)))
         for (;;) {
-          const waitedMs = world.elapsedMs() - startedMs
-          if (waitedMs > forMs || (await open()) === 0) break
-          if (running() === 0 && waitedMs > Math.min(IDLE_MS, forMs)) server.closeIdleConnections()
+          const nowMs = world.elapsedMs()
+          if (running() > 0) quietFromMs = nowMs
+          if (nowMs - startedMs > forMs || (await open()) === 0) break
+          if (nowMs - quietFromMs > Math.min(IDLE_MS, forMs)) server.closeIdleConnections()
           await pause()
         }
         server.closeAllConnections()

@@ -51,13 +51,24 @@ function operationOf(entry: Resource): unknown {
     required: required.includes(name),
     schema,
   }))
+  const inHeader = entry.repeatable
+    ? [
+        {
+          name: 'Idempotency-Key',
+          in: 'header',
+          required: false,
+          description: 'Sent again with the same body: the same answer, and no second effect. With another body: 409.',
+          schema: { type: 'string', minLength: 1, maxLength: 255 },
+        },
+      ]
+    : []
   return {
     operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
     tags: [OPERATOR_TAG],
     summary: summaryOf(entry),
     description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}`,
     security: [{ operatorToken: [] }],
-    parameters: [...inPath, ...inQuery],
+    parameters: [...inPath, ...inQuery, ...inHeader],
     ...(entry.body ? { requestBody: { content: { 'application/json': { schema: schemaOf(entry.body) } } } } : {}),
     responses: {
       200: {

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import * as z from 'zod'
 import type { By } from '../admission/audit.ts'
+import { readIdempotencyKey } from '../admission/idempotency.ts'
 import { parseRawQuery } from '../catalog/raw-query.ts'
 import type { Session, Visit } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -29,9 +30,11 @@ export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly actor: Actor
   readonly by: By
   readonly visit: Visit
+  /** Of a resource that is `repeatable`, when the caller sent one. */
+  readonly idempotencyKey: string | undefined
 }
 
-/** For the few answers that set a cookie. */
+/** For the few answers that set a header of their own. */
 export class WithHeaders {
   readonly data: unknown
   readonly headers: Readonly<Record<string, string>>
@@ -55,6 +58,8 @@ export interface Resource {
   /** Strict: a field that is not named here is refused, whoever sends it. */
   readonly body?: z.ZodType
   readonly bodyBytesMax?: number
+  /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
+  readonly repeatable?: boolean
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
@@ -152,12 +157,18 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     actor,
     by: { actor: actor.name, ip: request.ip, requestId: request.id },
     visit: { ip: request.ip, userAgent: userAgentOf(request) },
+    idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
     return sendCsv(reply, entry.path, entry.csv(call as never))
   const result = await entry.run(call as never)
   if (result instanceof WithHeaders) reply.headers(result.headers)
   return { success: true, data: result instanceof WithHeaders ? result.data : result, requestId: request.id }
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 /** What a list of sessions shows of a browser's name for itself. */

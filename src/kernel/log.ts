@@ -1,5 +1,8 @@
 // Structured lines, one object each. Only fields that are named at the call are written: never bodies, keys or queries.
 import { type Level, pino } from 'pino'
+import { openBufferedOutput } from './buffered-output.ts'
+
+const STDERR = 2
 
 export interface Log {
   debug(fields: object, message: string): void
@@ -14,21 +17,8 @@ export interface LogOptions {
   readonly stream?: NodeJS.WritableStream
 }
 
-/**
- * Lines wait in memory for at most half a second: a write to the file for every few lines was a tenth of the cost of a call.
- * When whoever reads them stops, more than a megabyte is dropped.
- */
-const BUFFERED = {
-  fd: 2,
-  sync: false,
-  minLength: 65_536,
-  maxWrite: 131_072,
-  maxLength: 1_048_576,
-  periodicFlush: 500,
-} as const
-
 export function createLog({ level, format = 'json', stream }: LogOptions): Log {
-  const destination = (stream ?? pino.destination(BUFFERED)) as pino.DestinationStream
+  const destination = (stream ?? openBufferedOutput(STDERR)) as pino.DestinationStream
   return pino(
     {
       level,

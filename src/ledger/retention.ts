@@ -1,4 +1,5 @@
-// The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Money stays.
+// The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
+// time that have ended go with it. Money stays.
 import { type Database, statement } from '../database/database.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 
@@ -10,6 +11,13 @@ const PARTITIONS = statement(
   `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'usage'::regclass`,
 )
 
+// Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to do.
+const DROP_JOBS = statement(
+  'jobs_drop',
+  `with gone as (delete from job where not open and hold_id < $1 and completed_at < $2 returning 1)
+   select count(*)::int as count from gone`,
+)
+
 /** Names come from dates that we compute, never from input. */
 function monthOf(year: number, month: number): { name: string; from: string; to: string } {
   const fromMs = Date.UTC(year, month, 1)
@@ -18,12 +26,12 @@ function monthOf(year: number, month: number): { name: string; from: string; to:
   return { name, from: idAtTime(fromMs), to: idAtTime(Date.UTC(year, month + 1, 1)) }
 }
 
-/** Answers the names of the partitions that were made and dropped. */
+/** Answers the names of the partitions that were made and dropped, and the number of jobs that were. */
 export async function tendUsage(
   database: Database,
   world: World,
   keepMonths: number,
-): Promise<{ made: string[]; dropped: string[] }> {
+): Promise<{ made: string[]; dropped: string[]; jobs: number }> {
   const now = new Date(world.nowMs())
   return database.transaction(async (tx) => {
     await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
@@ -49,9 +57,9 @@ export async function tendUsage(
       dropped.push(name)
     }
     await tx.query({ text: 'delete from usage_rest where id < $1' }, [oldest.from])
-    await tx.query({ text: 'delete from usage_hour where hour < $1' }, [
-      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - keepMonths, 1)),
-    ])
-    return { made, dropped }
+    const oldestDate = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - keepMonths, 1))
+    await tx.query({ text: 'delete from usage_hour where hour < $1' }, [oldestDate])
+    const [row] = await tx.query<{ count: number }>(DROP_JOBS, [oldest.from, oldestDate])
+    return { made, dropped, jobs: row?.count ?? 0 }
   })
 }

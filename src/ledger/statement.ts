@@ -1,5 +1,5 @@
 // The read side of the money: accounts, what they used, what moved, and how a charge came about.
-import { type Database, statement } from '../database/database.ts'
+import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { idAtTime } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
@@ -99,7 +99,7 @@ export interface Statements {
 /** Sorts after every id. */
 const LAST = '~'
 
-export function createStatements(database: Database): Statements {
+export function createStatements(database: Queryable): Statements {
   return {
     async account(id) {
       const [row] = await database.query<AccountRow>(ACCOUNT, [id])

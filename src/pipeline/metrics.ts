@@ -1,7 +1,9 @@
-// The figures of this process, in Prometheus' format.
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+// The figures of this process, in Prometheus' format. Of several processes on one port they are put together by
+// group-metrics.ts: added up, unless a metric's `aggregator` says otherwise.
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Credits } from '../kernel/credits.ts'
 import { UNITS } from '../meter/usage.ts'
+import { PROCESSES } from './group-metrics.ts'
 import type { Meters } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
 
@@ -71,11 +73,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
     registry,
   })
-  const gauge = (name: string, help: string, read: () => number) =>
+  const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'max' = 'sum') =>
     new Gauge({
       name,
       help,
       registers,
+      aggregator,
       collect() {
         this.set(read())
       },
@@ -84,21 +87,45 @@ export function createMetrics(sources: MetricSources): Metrics {
   gauge('tollgate_streams_open', 'Streams to callers now.', sources.openStreams)
   gauge('tollgate_ledger_pending', 'Ledger operations that wait for a flush.', sources.ledgerPending)
   gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
-  gauge('tollgate_event_loop_lag_seconds', 'How late timers run.', () => sources.loopLagMs() / 1000)
-  gauge('tollgate_shed_total', 'Calls refused because of overload.', sources.shed)
+  gauge(
+    'tollgate_event_loop_lag_seconds',
+    'How late timers run; of several processes the latest.',
+    () => sources.loopLagMs() / 1000,
+    'max',
+  )
+  new Counter({
+    name: 'tollgate_shed_total',
+    help: 'Calls refused because of overload.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(sources.shed())
+    },
+  })
+  new Gauge({
+    ...PROCESSES,
+    registers,
+    collect() {
+      this.set({ state: 'heard' }, 1)
+      this.set({ state: 'silent' }, 0)
+    },
+  })
+  // What the store answers is the same for every process that asks it.
   new Gauge({
     name: 'tollgate_holds_pending',
     help: 'Holds that have not resolved, over all processes.',
     registers,
+    aggregator: 'first',
     async collect() {
       this.set(await sources.holds().catch(() => Number.NaN))
     },
   })
   new Gauge({
     name: 'tollgate_vendor_breaker',
-    help: '0 closed, 1 half-open, 2 open.',
+    help: '0 closed, 1 half-open, 2 open; of several processes the worst.',
     labelNames: ['vendor'],
     registers,
+    aggregator: 'max',
     collect() {
       for (const { name, breaker } of sources.vendors()) this.set({ vendor: name }, BREAKERS[breaker] ?? 0)
     },
@@ -114,9 +141,10 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   new Gauge({
     name: 'tollgate_queue_jobs',
-    help: 'Steps of jobs in the queue, by state.',
+    help: 'Steps of jobs in the queue, by state, over all processes.',
     labelNames: ['state'],
     registers,
+    aggregator: 'first',
     async collect() {
       const counts = await sources.queue().catch(() => undefined)
       for (const state of ['active', 'created', 'failed'] as const) if (counts) this.set({ state }, counts[state])

@@ -49,8 +49,8 @@ export async function metricsPage(): Promise<string> {
   ])
   return page(
     'Metrics',
-    '`GET /metrics` answers in the format of Prometheus, for the process that was asked. With several processes, scrape each and sum, except where the meaning says that a figure is of all processes. The endpoint needs no key: keep it off the public network.',
+    '`GET /metrics` answers in the format of Prometheus. With `TOLLGATE_WORKERS` above 1 whichever process is asked answers for all of them and their parent: figures are added up, except where the meaning says otherwise, and counts never fall, since those of a process that has ended are kept. One that does not answer within two seconds is left out, with its counts as it last told them, and shows as `silent` in `tollgate_processes`. Of several gateways (containers, machines), scrape each and sum, except where a figure is of all processes: those come from the store. The endpoint needs no key: keep it off the public network.',
     table(['Metric', 'Type', 'Labels', 'Meaning'], rows),
-    'Besides these there are the usual `process_` and `nodejs_` figures of the runtime. A dashboard and alert rules that use these names are in `deploy/`.',
+    'Besides these there are the usual `process_` and `nodejs_` figures of the runtime; with several workers they are sums, the lags of the event loop are means (or what their names say), and the time of the start is not there. A dashboard and alert rules that use these names are in `deploy/`.',
   )
 }

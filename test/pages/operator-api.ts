@@ -29,12 +29,14 @@ export function operatorApiPage(): string {
   const rows = listResources().map((entry) => [
     code(`${entry.method} ${entry.path}`),
     WHO[entry.access],
-    [fieldsOf(entry.query), fieldsOf(entry.body)].filter(Boolean).join('; '),
+    [fieldsOf(entry.query), fieldsOf(entry.body), entry.repeatable ? 'header `Idempotency-Key`' : '']
+      .filter(Boolean)
+      .join('; '),
   ])
   return page(
     'Operator API',
     `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, who may do what the second column says.`,
-    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`. Every change writes an audit row. Fields that are not listed are refused.',
+    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`. Every change writes an audit row. Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
     table(['Resource', 'In the console also', 'Query and body fields (bold: required)'], rows),
   )
 }

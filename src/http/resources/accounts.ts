@@ -3,7 +3,7 @@ import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
 import { limitsInput } from '../../ledger/limits.ts'
 import type { AccountView, Statements } from '../../ledger/statement.ts'
 import { amount, byId, paging, text } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
+import { type Resource, resource, WithHeaders } from '../resource.ts'
 
 export interface AccountDeps {
   readonly accounts: Accounts
@@ -67,9 +67,10 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
         note: text(200, 0).default(''),
       }),
-      async run({ params, body, by }) {
-        await accounts.credit(params.id, body, by)
-        return show(params.id)
+      repeatable: true,
+      async run({ params, body, by, idempotencyKey: key }) {
+        const { account, again } = await accounts.credit(params.id, { ...body, key }, by)
+        return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
     resource({
