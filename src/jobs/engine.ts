@@ -112,7 +112,8 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     )
     return {
       afterMs: backoffMs(timing, job.attempts),
-      attempts: away ? job.attempts - 1 : Math.min(job.attempts, ATTEMPTS_MAX),
+      // Never back to none: the next step must see that this one was cut off, perhaps just before its caller was told.
+      attempts: away ? Math.max(1, job.attempts - 1) : Math.min(job.attempts, ATTEMPTS_MAX),
       misses: job.misses,
     }
   }
