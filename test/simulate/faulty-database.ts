@@ -46,22 +46,29 @@ export class Line {
 
   query<R>(statement: Statement, values: readonly Value[] = []): Promise<R[]> {
     const name = statement.name ?? statement.text
-    return this.#through(name, (on) => {
-      const run: Queryable['query'] = (other, with_) => on.query(other, with_)
-      const instead = this.#sabotage?.(statement, values, run, () => this.#world.chance.is(0.3))
-      return (instead as Promise<R[]> | undefined) ?? on.query<R>(statement, values)
-    })
+    return this.#through(name, (on) => this.#on(on).query<R>(statement, values))
   }
 
   /** As one: it has happened, or it has not. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-    return this.#through('transaction', (on) => on.transaction(work))
+    return this.#through('transaction', (on) => on.transaction((tx) => work(this.#on(tx))))
+  }
+
+  #on(queryable: Queryable): Queryable {
+    const sabotage = this.#sabotage
+    if (!sabotage) return queryable
+    const run: Queryable['query'] = (statement, values) => queryable.query(statement, values)
+    const chance = () => this.#world.chance.is(0.3)
+    return {
+      query: (statement, values = []) =>
+        (sabotage(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values),
+    }
   }
 
   #run<T>(name: string, ask: Ask<T>): Promise<T> {
     const world = this.#world
     return world.perform(async () => {
-      await this.#lane.setClock(world.nowMs())
+      this.#lane.setClock(world.nowMs())
       try {
         const result = await ask(this.#lane.database)
         if (name) world.note(`${name} → ${Array.isArray(result) ? result.length : ''}`)
