@@ -8,15 +8,18 @@ const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '100000' },
     seed: { type: 'string', default: '1' },
-    'at-once': { type: 'string', default: '16' },
+    'at-once': { type: 'string', default: '32' },
   },
 })
 const runs = Number(values.runs)
 const seed = Number(values.seed)
 const findings = await withTestServer(async () => {
   const startedMs = performance.now()
-  const run = await fuzz({ runs, seed, atOnce: Number(values['at-once']), slowMsMax: 2_000 })
-  const seconds = (performance.now() - startedMs) / 1000
+  const secondsNow = () => (performance.now() - startedMs) / 1000
+  const run = await fuzz({ runs, seed, atOnce: Number(values['at-once']), slowMsMax: 2_000 }, (sent) =>
+    console.log(`${sent} of ${runs} requests, ${(sent / secondsNow()).toFixed(0)} a second`),
+  )
+  const seconds = secondsNow()
   const statuses = JSON.stringify(run.byStatus).replaceAll(/["{}]/g, '').replaceAll(',', ', ')
   console.log(
     `${run.sent} requests in ${seconds.toFixed(0)} s (${(run.sent / seconds).toFixed(0)} a second), ${statuses}, slowest ${Math.round(run.slowestMs)} ms`,

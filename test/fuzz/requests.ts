@@ -12,6 +12,8 @@ export interface FuzzedRequest {
   readonly body?: string
   /** Whose words a refusal must use; undefined where the request may not reach any door. */
   readonly surface?: Surface
+  /** The door that it was made for. */
+  readonly endpoint?: string
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']
@@ -119,7 +121,7 @@ function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
       headers:
         rest.method === 'GET' || rest.method === 'HEAD' ? rest.headers : { 'content-type': type, ...rest.headers },
       ...(rest.method === 'GET' || rest.method === 'HEAD' ? {} : { body }),
-      ...(rest.method === spec.method ? { surface: spec.surface } : {}),
+      ...(rest.method === spec.method ? { surface: spec.surface, endpoint: spec.id } : {}),
     }))
 }
 

@@ -3,15 +3,18 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import { startGateway } from '../gateway.ts'
-import type { FuzzRun, Sending } from './sender.ts'
+import type { FuzzRun, Report, Sending } from './sender.ts'
 
 const JOBS_END_MS = 60_000
 
-export async function fuzz(options: Pick<Sending, 'runs' | 'seed' | 'atOnce' | 'slowMsMax'>): Promise<FuzzRun> {
+export async function fuzz(
+  options: Pick<Sending, 'runs' | 'seed' | 'atOnce' | 'slowMsMax'>,
+  onProgress: (sent: number) => void = () => {},
+): Promise<FuzzRun> {
   const g = await startGateway()
   try {
     const { key } = await g.account({ credits: 1_000_000_000_000_000n })
-    const run = await sendAll({ url: g.url, key, ...options })
+    const run = await sendAll({ url: g.url, key, ...options }, onProgress)
     const wrong: string[] = []
     const { database, catalog } = g.gateway
     for (let waitedMs = 0; ; waitedMs += 100) {
@@ -30,10 +33,10 @@ export async function fuzz(options: Pick<Sending, 'runs' | 'seed' | 'atOnce' | '
   }
 }
 
-function sendAll(sending: Sending): Promise<FuzzRun> {
+function sendAll(sending: Sending, onProgress: (sent: number) => void): Promise<FuzzRun> {
   const worker = new Worker(join(import.meta.dirname, 'sender.ts'), { workerData: sending })
   return new Promise((resolve, reject) => {
-    worker.once('message', resolve)
+    worker.on('message', (report: Report) => ('sofar' in report ? onProgress(report.sofar) : resolve(report)))
     worker.once('error', reject)
     worker.once('exit', (code) => reject(new Error(`the sender ended with ${code}`)))
   })

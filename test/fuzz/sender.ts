@@ -18,11 +18,17 @@ export interface Sending {
 export interface FuzzRun {
   readonly sent: number
   readonly byStatus: Record<string, number>
+  /** How many requests each door took, so that it shows when a grammar no longer gets past the first check. */
+  readonly taken: Record<string, number>
   readonly slowestMs: number
   readonly findings: string[]
 }
 
+/** What the thread says while it sends; the last message is the run. */
+export type Report = { readonly sofar: number } | FuzzRun
+
 const FINDINGS_MAX = 5
+const REPORT_EVERY_MS = 5_000
 const HANGS_MS = 30_000
 
 const sending = workerData as Sending
@@ -69,9 +75,11 @@ async function shrink(seed: number): Promise<{ request: FuzzedRequest; wrong: st
 }
 
 const byStatus: Record<string, number> = {}
+const taken: Record<string, number> = {}
 const found: number[] = []
 let slowestMs = 0
 let sent = 0
+let reportedMs = performance.now()
 
 /** One request, one seed: whoever sends that seed alone sends the same request. */
 await each(count(sending.runs), sending.atOnce, async (index) => {
@@ -83,11 +91,17 @@ await each(count(sending.runs), sending.atOnce, async (index) => {
     const answer = await send(request!)
     byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
     slowestMs = Math.max(slowestMs, answer.ms)
+    const { endpoint } = request!
+    if (endpoint !== undefined && answer.status === 200) taken[endpoint] = (taken[endpoint] ?? 0) + 1
     wrong = fault(request!, answer, sending.slowMsMax)
   } catch (error) {
     wrong = String(error)
   }
   sent += 1
+  if (performance.now() - reportedMs > REPORT_EVERY_MS) {
+    reportedMs = performance.now()
+    parentPort!.postMessage({ sofar: sent } satisfies Report)
+  }
   if (wrong !== undefined) found.push(seed)
 })
 
@@ -100,4 +114,4 @@ for (const seed of found) {
   )
 }
 await pool.close()
-parentPort!.postMessage({ sent, byStatus, slowestMs, findings } satisfies FuzzRun)
+parentPort!.postMessage({ sent, byStatus, taken, slowestMs, findings } satisfies Report)

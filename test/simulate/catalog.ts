@@ -12,7 +12,8 @@ const checked = checkDocument({
   vendors: {
     first: { baseUrl: 'http://first.example', timeouts },
     second: { baseUrl: 'http://second.example', onAbort: 'drain', timeouts },
-    video: { baseUrl: 'http://video.example', timeouts },
+    third: { baseUrl: 'http://third.example', timeouts },
+    fourth: { baseUrl: 'http://fourth.example', timeouts },
   },
   models: {
     [MODEL]: faultModel(['first', 'second']),
@@ -20,7 +21,10 @@ const checked = checkDocument({
       name: 'Video 1',
       type: 'video',
       family: 'video',
-      routes: [{ vendor: 'video', protocol: 'video-task' }],
+      routes: [
+        { vendor: 'third', protocol: 'video-task', order: 0 },
+        { vendor: 'fourth', protocol: 'video-task', order: 1 },
+      ],
       pricing: { unit: 'credits', tiers: [{ second: '0.0002' }] },
     },
   },

@@ -1,5 +1,5 @@
-// A vendor of videos that refuses, takes orders without saying so, or long after it was asked; that fails, gets stuck, loses
-// tasks and their files, and sometimes delivers.
+// Vendors of videos that refuse, take orders without saying so, or long after they were asked; that fail, get stuck, lose
+// tasks and their files, and sometimes deliver. Each knows its own tasks only.
 import type { HttpCall } from '../../src/upstream/call.ts'
 import type { VendorPlan } from './faulty-vendor.ts'
 import type { VirtualWorld } from './virtual-world.ts'
@@ -8,6 +8,7 @@ const ENDINGS = ['succeeded', 'succeeded', 'succeeded', 'failed', 'expired', 'st
 
 export interface SimulatedTask {
   readonly id: string
+  readonly host: string
   /** The job that it was made for. */
   readonly token: string
   readonly seed: number | undefined
@@ -86,6 +87,7 @@ export class TaskVendor {
     const startMs = bornMs + chance.below(25_000)
     const task: SimulatedTask = {
       id: `task-${this.tasks.length}-${chance.below(1e6)}`,
+      host: new URL(call.url).host,
       token: call.headers['x-client-token']!,
       seed: order.seed,
       model: order.model,
@@ -112,7 +114,7 @@ export class TaskVendor {
 
   #show(call: HttpCall): VendorPlan {
     const url = new URL(call.url)
-    const known = this.tasks.filter((task) => !this.#isLost(task))
+    const known = this.tasks.filter((task) => task.host === url.host && !this.#isLost(task))
     if (!url.pathname.endsWith('/tasks')) {
       const task = this.#find(call)
       return task && !this.#isLost(task) ? reply(200, this.#view(task)) : reply(404, {})
@@ -123,8 +125,9 @@ export class TaskVendor {
   }
 
   #find(call: HttpCall): SimulatedTask | undefined {
-    const id = decodeURIComponent(new URL(call.url).pathname.split('/').at(-1)!)
-    return this.tasks.find((task) => task.id === id)
+    const { host, pathname } = new URL(call.url)
+    const id = decodeURIComponent(pathname.split('/').at(-1)!)
+    return this.tasks.find((task) => task.host === host && task.id === id)
   }
 
   #isLost(task: SimulatedTask): boolean {
