@@ -190,14 +190,62 @@ const nonsense = fc.oneof(
   { weight: 1, arbitrary: odd },
 )
 
+/** What every door takes, spelt simply. */
+const said = fc.constantFrom('hello', '漢字', '🎉', "' or 1=1 --", 'a\nb\tc')
+const simple = {
+  chat: fc.record(
+    {
+      model: fc.constantFrom(
+        'alpha-5.4',
+        'beta-haiku-4-5',
+        'gamma-v4-flash',
+        'delta-3.8-flash',
+        'epsilon-k3',
+        'zeta-m3',
+      ),
+      messages: said.map((content) => [{ role: 'user', content }]),
+      stream: fc.boolean(),
+    },
+    { requiredKeys: ['model', 'messages'] },
+  ),
+  messages: fc.record(
+    {
+      model: fc.constantFrom('beta-haiku-4-5', 'beta-sonnet-5'),
+      messages: said.map((content) => [{ role: 'user', content }]),
+      max_tokens: fc.integer({ min: 1, max: 30 }),
+      system: said,
+      stream: fc.boolean(),
+    },
+    { requiredKeys: ['model', 'messages', 'max_tokens'] },
+  ),
+  responses: fc.record(
+    { model: fc.constantFrom('alpha-5.4', 'alpha-5.5'), input: said, stream: fc.boolean() },
+    { requiredKeys: ['model', 'input'] },
+  ),
+  images: fc.record({ model: fc.constant('alpha-image-2'), prompt: said, size: fc.constant('1024x1024') }),
+  video: fc.record({
+    model: fc.constantFrom('videogen-2.0', 'videogen-2.5'),
+    prompt: said,
+    duration: fc.integer({ min: 4, max: 15 }),
+    resolution: fc.constant('480p'),
+  }),
+}
+
+/** Right in all places, or wrong in exactly one. */
+const nearlyRight = (arbitrary: fc.Arbitrary<object>): fc.Arbitrary<unknown> =>
+  fc.tuple(arbitrary, fc.nat({ max: 12 }), odd).map(([body, at, value]) => {
+    const name = Object.keys(body)[at]
+    return name === undefined ? body : { ...body, [name]: value }
+  })
+
 const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
-  chat,
-  messages,
-  responses,
-  images,
-  video,
-  'messages/count_tokens': messages,
-  quote: fc.oneof(chat, messages, responses, video),
+  chat: fc.oneof({ weight: 3, arbitrary: chat }, { weight: 1, arbitrary: nearlyRight(simple.chat) }),
+  messages: fc.oneof({ weight: 3, arbitrary: messages }, { weight: 1, arbitrary: nearlyRight(simple.messages) }),
+  responses: fc.oneof({ weight: 3, arbitrary: responses }, { weight: 1, arbitrary: nearlyRight(simple.responses) }),
+  images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
+  video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
+  count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),
+  quote: fc.oneof(chat, messages, responses, video, ...Object.values(simple).map(nearlyRight)),
 }
 
 /** A body for an endpoint, or for none. */

@@ -104,11 +104,17 @@ function queryOf(spec: EndpointSpec): fc.Arbitrary<string> {
   return fc.oneof({ weight: 12, arbitrary: whole }, { weight: 1, arbitrary: trick })
 }
 
+/** What stands in the path where the endpoint has a parameter there. */
+function idOf(spec: EndpointSpec): fc.Arbitrary<string> {
+  const example = Object.values(spec.params ?? {}).find((field) => field.in === 'path')?.example
+  return example === undefined ? segment : fc.oneof(segment, fc.constant(example))
+}
+
 function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
   return fc
     .record({
       path: fc.constantFrom(spec.path, ...spec.aliases),
-      id: segment,
+      id: idOf(spec),
       query: queryOf(spec),
       method: method(spec.method),
       headers: fewHeaders,

@@ -48,16 +48,6 @@ function instead(name: string, from: string | RegExp, to: string): Sabotage {
   }
 }
 
-function all(...sabotages: Sabotage[]): Sabotage {
-  return (...statement) => {
-    for (const sabotage of sabotages) {
-      const run = sabotage(...statement)
-      if (run) return run
-    }
-    return undefined
-  }
-}
-
 export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'a charge is acknowledged and never made': onSettles((settles, chance) =>
     settles.some(({ kind }) => kind === 'settled') && chance()
@@ -103,13 +93,10 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       return rows.map((row) => ({ ...row, submit_age_ms: null }))
     })
   },
-  'two processes work on one job, and neither looks at the other': all(
-    instead('job_claim', 'and (lease_until is null or lease_until < now())', ''),
-    instead(
-      'job_begin_submission',
-      /and version = \$2([\s\S]*)and submit_started_at is null/,
-      'and $2::int is not null $1',
-    ),
+  'an order leaves before it is written down that it does': instead(
+    'job_begin_submission',
+    'submit_started_at = now()',
+    'submit_started_at = null',
   ),
   'a job is closed before it has ended': instead(
     'job_put_down',
