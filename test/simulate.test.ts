@@ -1,23 +1,47 @@
-// The short form of `npm run simulate`: a hundred stories of crashes, lost answers and bad vendors.
+// The short form of `npm run simulate`: a hundred stories of crashes, lost answers and bad vendors. And whether the simulator
+// would notice: each way to break the gateway makes some story fail, and each story is the same when it is told again.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { openDatabase } from '../src/database/database.ts'
-import { freshDatabase } from './database.ts'
+import { after, before, test } from 'node:test'
+import { testServer } from './database.ts'
+import { type Lane, makeLaneTemplate, openLane } from './simulate/lane.ts'
+import { SABOTAGES } from './simulate/sabotages.ts'
 import { runSeeds } from './simulate/seeds.ts'
+import { simulate } from './simulate/simulation.ts'
+
+/** Seeds that a broken gateway may pass before one notices. */
+const UNNOTICED_MAX = 40
+
+let lane: Lane
+before(async () => {
+  await makeLaneTemplate(testServer())
+  lane = await openLane(testServer(), `simulate_${process.pid}_alone`)
+})
+after(() => lane.close())
 
 test('a hundred seeds of crashes, lost answers and bad vendors leave the books right', async () => {
-  const fresh = await freshDatabase()
-  const connection = { ...fresh.connection, options: '-c synchronous_commit=off' }
-  const database = openDatabase({ connection, connectionsMax: 8 })
-  try {
-    const { done, failures } = await runSeeds(database, { from: 1, count: 100, atOnce: 8 })
-    for (const { seed, error } of failures)
-      console.error(
-        `seed ${seed}: ${error instanceof Error ? error.stack : error}\n  again: npm run simulate -- --seeds 1 --from ${seed}`,
-      )
-    assert.deepEqual([done, failures.length], [100, 0])
-  } finally {
-    await database.close()
-    await fresh.drop()
-  }
+  const { done, failures } = await runSeeds(testServer(), { from: 1, count: 100, atOnce: 4 })
+  for (const { seed, error } of failures)
+    console.error(
+      `seed ${seed}: ${error instanceof Error ? error.stack : error}\n  again: npm run simulate -- --seeds 1 --from ${seed} --tell`,
+    )
+  assert.deepEqual([done, failures.length], [100, 0])
 })
+
+test('a seed tells the same story again, alone or after and beside others', async () => {
+  const { digests } = await runSeeds(testServer(), { from: 1, count: 12, atOnce: 3 })
+  for (const seed of [12, 7, 3, 1]) assert.equal((await simulate(seed, lane)).digest, digests.get(seed), `seed ${seed}`)
+})
+
+for (const [name, sabotage] of Object.entries(SABOTAGES))
+  test(`the simulator notices when ${name}`, async (t) => {
+    for (let seed = 1; seed <= UNNOTICED_MAX; seed++) {
+      const failure = await simulate(seed, lane, { sabotage }).then(
+        () => undefined,
+        (error: Error) => error,
+      )
+      if (!failure) continue
+      t.diagnostic(`seed ${seed}: ${failure.message.split('\n')[0]}`)
+      return
+    }
+    assert.fail(`${UNNOTICED_MAX} seeds noticed nothing`)
+  })

@@ -14,11 +14,13 @@ export async function cancelJob(
 ): Promise<JobRow> {
   const claimed = await take(job, deps)
   if (claimed) {
-    const before: StepEnding = { afterMs: 0, attempts: claimed.attempts - 1, misses: claimed.misses }
     try {
       await finish(claimed, await end(claimed, deps))
     } catch (error) {
-      await finish(claimed, before)
+      // Cut off is not refused: the job may have ended, and the next step must see that its caller was not told.
+      const refused = error instanceof Fault && error.kind === 'conflict'
+      const attempts = Math.max(refused ? 0 : 1, claimed.attempts - 1)
+      await finish(claimed, { afterMs: 0, attempts, misses: claimed.misses })
       throw error
     }
   }

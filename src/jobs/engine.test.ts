@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { startReceiver, startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import type { Queryable } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { startJobs } from './engine.ts'
 import { webhookSecret } from './webhook.ts'
 
 let on: TestEngine
@@ -148,6 +151,28 @@ test('an end is told to the address that the caller gave, signed, and again unti
     assert.match(message.data.outputResult[0].url[0], /^https:/)
   }
 })
+
+for (const way of ['completed', 'cancelled'] as const)
+  test(`a job that is ${way} is told of, also when the database goes away at the moment of its end`, async () => {
+    const told = await startReceiver()
+    const other = await startTestEngine({ allow: [told.host], speed: way === 'cancelled' ? 1 : 1000 })
+    await other.engine.stop(0)
+    let lost = 0
+    const query: Queryable['query'] = async (asked, values) => {
+      const rows = await other.database.query(asked, values)
+      if (asked.name === 'job_conclude' && lost++ === 0) throw new Fault('unavailable')
+      return rows as never
+    }
+    const engine = await startJobs({ ...other.deps, database: { ...other.database, query } })
+    const id = await other.store(await other.account(GRANTED), { prompt: 'a pier', callback_url: told.url })
+    if (way === 'completed') engine.created(id)
+    else await assert.rejects(engine.cancel((await engine.jobs.find(id))!), { kind: 'unavailable' })
+    await told.until(1)
+    assert.equal(JSON.parse(told.got[0]!.body).type, `job.${way}`)
+    await engine.stop(2_000)
+    await other.close()
+    await told.close()
+  })
 
 test('a webhook never reaches a private address', async () => {
   const inner = await startReceiver()

@@ -16,7 +16,7 @@ import { cancelJob } from './cancel.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
 import type { ClaimedJob, JobFacts, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
-import { openQueue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
+import { openQueue, type Queue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
 import type { ResultStore } from './result.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks } from './vendor-tasks.ts'
@@ -27,6 +27,8 @@ export interface EngineOptions {
   readonly database: Database
   /** The queue has a few connections of its own. */
   readonly connection: pg.PoolConfig
+  /** Instead of the one on that connection: for a simulation, in which time does not pass by itself. */
+  readonly queue?: Queue
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly upstream: Upstream
@@ -60,12 +62,8 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
   const { world, log } = options
   const timing: JobTiming = { ...JOB_TIMING, ...options.timing }
   const jobs = createJobs(options.database, { leaseMs: timing.leaseMs })
-  const queue = await openQueue({
-    connection: options.connection,
-    world,
-    log,
-    webhookRetrySeconds: timing.webhookRetrySeconds,
-  })
+  const { webhookRetrySeconds } = timing
+  const queue = options.queue ?? (await openQueue({ connection: options.connection, world, log, webhookRetrySeconds }))
   const stopping = new AbortController()
   /** Jobs in this process's hands, with the version under which it holds them. */
   const held = new Map<string, number>()
@@ -114,7 +112,8 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     )
     return {
       afterMs: backoffMs(timing, job.attempts),
-      attempts: away ? job.attempts - 1 : Math.min(job.attempts, ATTEMPTS_MAX),
+      // Never back to none: the next step must see that this one was cut off, perhaps just before its caller was told.
+      attempts: away ? Math.max(1, job.attempts - 1) : Math.min(job.attempts, ATTEMPTS_MAX),
       misses: job.misses,
     }
   }

@@ -44,6 +44,9 @@ export interface QueueOptions {
   readonly webhookRetrySeconds: number
 }
 
+/** What the queue needs of pg-boss. */
+export type Boss = Pick<PgBoss, 'insert' | 'fetch' | 'deleteJob' | 'fail' | 'stop'>
+
 const SCHEMA = 'pgboss'
 const CONNECTIONS_MAX = 3
 const FETCH_MAX = 200
@@ -60,7 +63,7 @@ interface Taken {
 }
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { world, log } = options
+  const { log } = options
   const boss = new PgBoss({
     ...(options.connection as ConstructorParameters<typeof PgBoss>[0] & object),
     schema: SCHEMA,
@@ -75,7 +78,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     // One that an earlier version made is brought up to date.
     await boss.updateQueue(name, settings)
   }
+  return createQueue(boss, options)
+}
 
+export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'world' | 'log'>): Queue {
   const pushes = perQueue((name) =>
     createBatch<Pushed, void>({
       async flush(items) {

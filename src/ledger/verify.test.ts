@@ -89,10 +89,21 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
     ...{ inputTokens: 10, outputTokens: 1 },
   })
   assert.equal(late.outcome, 'late')
+  // An estimate is cut to what was held, also when that hold has expired in the meantime.
+  const expiredEstimate = newId(realWorld)
+  await dead.reserve({ ...common, id: expiredEstimate, want: 7n })
+  await ledger.sweep()
+  const lateEstimate = await dead.resolve({
+    ...{ id: expiredEstimate, account, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1, kind: 'settled' },
+    ...{ ...chargeAs({ input: 1_000, output: 100 }), charge: 7n, door: 'chat' },
+    ...{ status: 200, estimated: true, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
+    ...{ inputTokens: 1_000, outputTokens: 100 },
+  })
+  assert.equal(lateEstimate.outcome, 'late')
   const result = await verifyLedger(database, catalog)
   assert.deepEqual(result, {
     ok: true,
-    checked: { accounts: 1, transfers: 9, holds: 1, usage: 7 },
+    checked: { accounts: 1, transfers: 11, holds: 1, usage: 9 },
     problems: [],
   })
 })

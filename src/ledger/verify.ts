@@ -86,6 +86,8 @@ interface MovementRow {
   catalog_version: number
   lines: ChargeLine[]
   estimated: boolean
+  /** What was held for the call; a late settlement has no hold of its own any more. */
+  held_for: bigint
 }
 
 async function checkMovements(
@@ -102,7 +104,8 @@ async function checkMovements(
     'movements',
     `select t.id as transfer_id, t.account_id as transfer_account, t.kind, t.amount, t.loss as transfer_loss, t.held as transfer_held,
        t.at >= to_timestamp($1::double precision / 1000) as recent, u.id as usage_id, u.account_id as usage_account, u.product, u.outcome, u.charged, u.loss, u.held, u.catalog_version, u.lines,
-       u.estimated
+       u.estimated,
+       coalesce((select e.held from transfer e where t.id like '%${LATE}' and e.id = left(t.id, ${-LATE.length})), t.held) as held_for
      from transfer t full join usage u on u.id = t.id`,
     [options.usageSinceMs ?? 0],
   ))
@@ -124,7 +127,7 @@ async function checkMovements(
       else {
         checkPair(row, report)
         if (row.kind === 'settled') {
-          const checking = rates.check({ ...row, charge: row.charged + row.loss })
+          const checking = rates.check({ ...row, charge: row.charged + row.loss, held: row.held_for })
           const wrong = checking instanceof Promise ? await checking : checking
           if (wrong) report(`Call ${row.transfer_id}: ${wrong}`)
         }

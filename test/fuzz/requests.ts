@@ -1,216 +1,166 @@
-// Requests from the contract's grammar: mostly right, here and there wrong in one place, now and then absurd.
+// Whole requests: a door, its parameters, headers and body, and now and then something that no client would send.
 import fc from 'fast-check'
-import { isDataEndpoint } from '../../src/catalog/endpoint.ts'
+import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
+import type { Surface } from '../../src/protocols/protocol.ts'
+import { bodyOf, text } from './bodies.ts'
 
 export interface FuzzedRequest {
   readonly method: string
   readonly path: string
-  readonly headers: Record<string, string>
+  readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** Whose words a refusal must use; undefined where the request may not reach any door. */
+  readonly surface?: Surface
+  /** The door that it was made for. */
+  readonly endpoint?: string
 }
 
-const MODELS = [
-  'alpha-5.4',
-  'alpha-image-2',
-  'videogen-2.0',
-  'epsilon-k3',
-  'gamma-v4.1-flash',
-  'nothing',
-  '',
-  'socialapi',
-]
-const odd = fc.constantFrom<unknown>(
-  null,
-  true,
-  false,
-  0,
-  -1,
-  1,
-  0.5,
-  1e9,
-  1e308,
-  '',
-  ' ',
-  'text',
-  '\u0000',
-  '\ud800',
-  [],
-  {},
-  [[]],
-  [null],
-  2 ** 53,
-  '9'.repeat(50),
-  { a: { b: {} } },
-)
-const text = fc.oneof(
-  fc.string({ maxLength: 40 }),
-  fc.string({ unit: 'binary', maxLength: 20 }),
-  fc.constantFrom('hello', '漢字', '🎉', "' or 1=1 --", '<script>', '%00'),
-)
-const wrongNow = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
-  fc.oneof({ weight: 12, arbitrary }, { weight: 1, arbitrary: odd })
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']
+/** Weights: the doors with bodies are few and take the most. */
+const WEIGHTS: Readonly<Record<string, number>> = { chat: 8, messages: 8, responses: 8, images: 4, video: 6, quote: 4 }
+/** Not of the public contract; nothing but a refusal comes back. */
+const OTHER_PATHS = ['/admin/v1/accounts', '/admin/v1/', '/console/api/session', '/assets/', '/v2/', '/v1/images/edits']
 
-const part = fc.oneof(
-  fc.record({ type: fc.constant('text'), text: wrongNow(text) }),
-  fc.record({
-    type: fc.constant('image_url'),
-    image_url: wrongNow(fc.record({ url: fc.constantFrom('data:image/png;base64,iVBORw0KGgo=', 'x', '') })),
-  }),
-  fc.record({ type: wrongNow(text) }),
-)
-const content = wrongNow(fc.oneof(text, fc.array(part, { maxLength: 3 })))
-const toolCall = fc.record({
-  id: wrongNow(text),
-  type: wrongNow(fc.constant('function')),
-  function: wrongNow(fc.record({ name: wrongNow(text), arguments: wrongNow(fc.constant('{}')) })),
-})
-const message = fc.record(
-  {
-    role: wrongNow(fc.constantFrom('system', 'user', 'assistant', 'tool', 'developer', 'function')),
-    content,
-    tool_call_id: wrongNow(text),
-    tool_calls: wrongNow(fc.array(toolCall, { maxLength: 2 })),
-    name: wrongNow(text),
-  },
-  { requiredKeys: ['role', 'content'] },
-)
-const tool = fc.record({
-  type: wrongNow(fc.constant('function')),
-  function: wrongNow(
-    fc.record({ name: wrongNow(text), parameters: wrongNow(fc.constant({ type: 'object', properties: {} })) }),
-  ),
-})
-const shared = {
-  model: wrongNow(fc.constantFrom(...MODELS, 'alpha-5.4', 'alpha-5.4', 'alpha-5.4')),
-  stream: wrongNow(fc.boolean()),
-  temperature: wrongNow(fc.double({ min: 0, max: 2, noNaN: true })),
-  top_p: wrongNow(fc.double({ min: 0, max: 1, noNaN: true })),
-  max_tokens: wrongNow(fc.integer({ min: 1, max: 50 })),
-  metadata: wrongNow(fc.constant({ a: 'b' })),
-}
-const bodies: Record<string, fc.Arbitrary<unknown>> = {
-  chat: fc.record(
-    {
-      ...shared,
-      messages: wrongNow(fc.array(message, { minLength: 1, maxLength: 4 })),
-      n: wrongNow(fc.integer({ min: 1, max: 3 })),
-      stop: wrongNow(fc.oneof(text, fc.array(text, { maxLength: 3 }))),
-      tools: wrongNow(fc.array(tool, { maxLength: 2 })),
-      tool_choice: wrongNow(fc.constantFrom('auto', 'none')),
-      response_format: wrongNow(fc.constant({ type: 'json_object' })),
-      stream_options: wrongNow(fc.record({ include_usage: wrongNow(fc.boolean()) })),
-      reasoning_effort: wrongNow(fc.constantFrom('low', 'high')),
-    },
-    { requiredKeys: ['model', 'messages'] },
-  ),
-  messages: fc.record(
-    {
-      ...shared,
-      messages: wrongNow(
-        fc.array(fc.record({ role: wrongNow(fc.constantFrom('user', 'assistant')), content }), {
-          minLength: 1,
-          maxLength: 4,
-        }),
-      ),
-      system: wrongNow(text),
-      stop_sequences: wrongNow(fc.array(text, { maxLength: 2 })),
-      thinking: wrongNow(fc.constant({ type: 'enabled', budget_tokens: 1024 })),
-    },
-    { requiredKeys: ['model', 'messages', 'max_tokens'] },
-  ),
-  responses: fc.record(
-    {
-      ...shared,
-      input: wrongNow(
-        fc.oneof(
-          text,
-          fc.array(fc.record({ role: wrongNow(fc.constantFrom('user', 'assistant')), content }), { maxLength: 3 }),
-        ),
-      ),
-      instructions: wrongNow(text),
-      max_output_tokens: wrongNow(fc.integer({ min: 1, max: 50 })),
-      previous_response_id: wrongNow(text),
-      store: wrongNow(fc.boolean()),
-    },
-    { requiredKeys: ['model', 'input'] },
-  ),
-  images: fc.record(
-    {
-      model: wrongNow(fc.constantFrom('alpha-image-2', ...MODELS)),
-      prompt: wrongNow(text),
-      n: wrongNow(fc.integer({ min: 1, max: 2 })),
-      size: wrongNow(fc.constantFrom('1024x1024', 'auto', '1x1')),
-      quality: wrongNow(fc.constantFrom('low', 'high')),
-      response_format: wrongNow(fc.constantFrom('url', 'b64_json')),
-      image_urls: wrongNow(
-        fc.array(fc.constantFrom('data:image/png;base64,AAAA', 'http://127.0.0.1/x', 'ftp://x'), { maxLength: 2 }),
-      ),
-    },
-    { requiredKeys: ['model', 'prompt'] },
-  ),
-}
-const anyBody = fc.oneof(
-  { weight: 3, arbitrary: fc.dictionary(text, odd, { maxKeys: 6 }) },
-  { weight: 1, arbitrary: odd },
-)
-
+const quote = (value: string) => encodeURIComponent(value.toWellFormed())
 /** Text that may stand in a request line. */
-const segment = text.map((value) => encodeURIComponent(value.toWellFormed()).slice(0, 200) || 'x')
+const segment = text.map((value) => quote(value).slice(0, 200) || 'x')
+const ascii = fc.string({ maxLength: 20 }).map((value) => value.replaceAll(/[^\x20-\x7e]/g, ''))
 
-const request: fc.Arbitrary<FuzzedRequest> = fc.constantFrom(...ENDPOINTS).chain((spec) => {
-  const fields = isDataEndpoint(spec) ? Object.entries(spec.params) : []
+const headers = fc.record(
+  {
+    'idempotency-key': fc.oneof(ascii, fc.constantFrom('', 'a', 'k'.repeat(256), 'a b')),
+    'x-stainless-lang': fc.constant('js'),
+    accept: fc.constantFrom('*/*', 'text/event-stream', 'nonsense'),
+    'accept-encoding': fc.constantFrom('gzip', 'identity', '*;q=0'),
+    'anthropic-version': fc.constantFrom('2023-06-01', 'x'),
+    'anthropic-beta': ascii,
+    'user-agent': fc.constantFrom('OpenAI/JS 7', 'curl', ''),
+    'x-request-id': ascii,
+    traceparent: fc.constantFrom('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '00', 'x'),
+    'x-forwarded-for': fc.constantFrom('127.0.0.1', '::1', '1.2.3.4, 5.6.7.8', 'unknown'),
+    'content-encoding': fc.constantFrom('gzip', 'identity'),
+    range: fc.constantFrom('bytes=0-1', 'bytes=-'),
+    cookie: ascii,
+  },
+  { requiredKeys: [] },
+)
+/** Each header alone is enough of a trick; all of them at once would hide one behind another. */
+const fewHeaders = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  { weight: 2, arbitrary: fc.tuple(headers, fc.nat()).map(([all, at]) => oneOf(all, at)) },
+)
+
+function oneOf(all: Record<string, string>, at: number): Record<string, string> {
+  const entries = Object.entries(all)
+  return Object.fromEntries(entries.length === 0 ? [] : [entries[at % entries.length]!])
+}
+
+const contentType = fc.oneof(
+  { weight: 15, arbitrary: fc.constant('application/json') },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'application/json; charset=utf-16',
+      'text/plain',
+      'multipart/form-data; boundary=x',
+      'application/x-www-form-urlencoded',
+      'application/vnd.api+json',
+      'x',
+      '',
+    ),
+  },
+)
+const method = (right: string) =>
+  fc.oneof({ weight: 25, arbitrary: fc.constant(right) }, { weight: 1, arbitrary: fc.constantFrom(...METHODS) })
+
+function queryOf(spec: EndpointSpec): fc.Arbitrary<string> {
+  const fields = isDataEndpoint(spec) ? Object.entries(spec.params) : Object.entries(spec.params ?? {})
+  const example = (field: { readonly example?: string }) => field.example ?? 'example.com'
   const pair = fc.oneof(
     ...fields.map(([name, field]) =>
       fc.tuple(
         fc.constant(name),
-        fc.oneof({ weight: 4, arbitrary: fc.constant(field.example ?? 'example.com') }, { weight: 1, arbitrary: text }),
+        fc.oneof(
+          { weight: 4, arbitrary: fc.constant(example(field)) },
+          { weight: 1, arbitrary: text },
+          { weight: 1, arbitrary: fc.constantFrom('', '0', '-1', 'true', '2026-13-01', '7d', '99m', '[]', 'a,b') },
+        ),
       ),
     ),
     fc.tuple(text, text),
   )
   const required = fields
-    .filter(([, field]) => field.required)
-    .map(([name, field]): [string, string] => [name, field.example ?? 'example.com'])
-  const query = fc
-    .tuple(fc.array(pair, { maxLength: 3 }), fc.boolean())
+    .filter(([, field]) => field.required && field.in !== 'path')
+    .map(([name, field]): [string, string] => [name, example(field)])
+  const whole = fc
+    .tuple(fc.array(pair, { maxLength: 3 }), fc.nat({ max: 3 }))
     .map(([pairs, complete]) =>
-      [...(complete ? required : []), ...pairs]
-        .map(
-          ([name, value]) => `${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(value.toWellFormed())}`,
-        )
+      [...(complete === 0 ? required : []), ...pairs]
+        .map(([name, value]) => `${quote(name)}=${quote(value)}`)
         .join('&'),
     )
-  return fc.record({
-    path: fc
-      .tuple(fc.constantFrom(spec.path, ...spec.aliases), segment, query)
-      .map(([path, id, asked]) => path.replaceAll(/\{\w+\}/g, id) + (asked === '' ? '' : `?${asked}`)),
-    method: fc.oneof(
-      { weight: 20, arbitrary: fc.constant(spec.method as string) },
-      { weight: 1, arbitrary: fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH') },
+  const trick = fc.constantFrom('&&', '=', '%', '%zz', '+', 'a[b]=c', 'a=1&a=2', '__proto__=x', '?', ';', '%00=%00')
+  return fc.oneof({ weight: 12, arbitrary: whole }, { weight: 1, arbitrary: trick })
+}
+
+/** What stands in the path where the endpoint has a parameter there. */
+function idOf(spec: EndpointSpec): fc.Arbitrary<string> {
+  const example = Object.values(spec.params ?? {}).find((field) => field.in === 'path')?.example
+  return example === undefined ? segment : fc.oneof(segment, fc.constant(example))
+}
+
+function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
+  return fc
+    .record({
+      path: fc.constantFrom(spec.path, ...spec.aliases),
+      id: idOf(spec),
+      query: queryOf(spec),
+      method: method(spec.method),
+      headers: fewHeaders,
+      type: contentType,
+      body: bodyOf(spec.id),
+    })
+    .map(({ path, id, query, type, body, ...rest }) => ({
+      method: rest.method,
+      path: path.replaceAll(/\{\w+\}/g, id) + (query === '' ? '' : `?${query}`),
+      headers:
+        rest.method === 'GET' || rest.method === 'HEAD' ? rest.headers : { 'content-type': type, ...rest.headers },
+      ...(rest.method === 'GET' || rest.method === 'HEAD' ? {} : { body }),
+      ...(rest.method === spec.method ? { surface: spec.surface, endpoint: spec.id } : {}),
+    }))
+}
+
+const elsewhere: fc.Arbitrary<FuzzedRequest> = fc.record({
+  path: fc.oneof(
+    fc.tuple(fc.constantFrom(...OTHER_PATHS), segment).map(([path, rest]) => path + rest),
+    fc.tuple(fc.constantFrom(...ENDPOINTS), segment).map(([{ path }, rest]) => `/${rest}${path}`),
+    fc.constantFrom(
+      '/v1/../admin/v1/accounts',
+      '/v1//jobs',
+      '/v1/jobs/',
+      '/V1/JOBS',
+      '/%76%31/jobs',
+      '/v1/jobs%00',
+      '//',
     ),
-    headers: fc.record(
-      {
-        'idempotency-key': fc.string({ maxLength: 20 }).map((value) => value.replaceAll(/[^\x20-\x7e]/g, '')),
-        'x-stainless-lang': fc.constant('js'),
-        accept: fc.constantFrom('*/*', 'text/event-stream', 'nonsense'),
-        'anthropic-version': fc.constantFrom('2023-06-01', 'x'),
-      },
-      { requiredKeys: [] },
-    ),
-    body: fc
-      .oneof({ weight: 10, arbitrary: bodies[spec.id] ?? anyBody }, { weight: 1, arbitrary: anyBody })
-      .map((body) => JSON.stringify(body) ?? 'undefined'),
-  })
+  ),
+  method: fc.constantFrom(...METHODS),
+  headers: fewHeaders,
 })
+
+const request = fc.oneof(
+  ...ENDPOINTS.map((spec) => ({ weight: (WEIGHTS[spec.id] ?? 1) * 4, arbitrary: requestTo(spec) })),
+  { weight: 12, arbitrary: elsewhere },
+)
 
 /** Now and then the bytes are damaged after all. */
 export const fuzzed: fc.Arbitrary<FuzzedRequest> = fc
   .tuple(request, fc.nat({ max: 30 }), fc.nat())
   .map(([made, damage, at]) => {
-    const { body, ...rest } = made
-    if (made.method === 'GET' || made.method === 'DELETE') return rest
-    if (damage > 1 || body === undefined) return made
+    const { body } = made
+    if (body === undefined || damage > 2) return made
     const cut = at % (body.length + 1)
-    return { ...made, body: damage === 0 ? body.slice(0, cut) : `${body.slice(0, cut)}\\u0000${body.slice(cut)}` }
+    const middle = ['', '\\u0000', '\u0000'][damage]
+    return { ...made, body: damage === 0 ? body.slice(0, cut) : `${body.slice(0, cut)}${middle}${body.slice(cut)}` }
   })

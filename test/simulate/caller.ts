@@ -7,22 +7,25 @@ import type { VirtualWorld } from './virtual-world.ts'
 export class SimulatedCaller implements Out {
   readonly #gone = new AbortController()
   readonly #world: VirtualWorld
+  readonly #process: { readonly dead: boolean }
   started = false
   /** The answer, complete: with a charge when it was a new one, without when it was a replay. */
   complete: { readonly charge: bigint | undefined; readonly replayed: boolean } | undefined
   refused: number | undefined
   text = ''
 
-  constructor(world: VirtualWorld) {
+  constructor(world: VirtualWorld, process: { readonly dead: boolean }) {
     this.#world = world
+    this.#process = process
   }
 
   get signal(): AbortSignal {
     return this.#gone.signal
   }
 
+  /** Nothing reaches a caller who has gone, nor from a process that is dead. */
   get left(): boolean {
-    return this.#gone.signal.aborted
+    return this.#gone.signal.aborted || this.#process.dead
   }
 
   leave(): void {

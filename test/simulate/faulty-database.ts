@@ -2,6 +2,7 @@
 // long after everybody has given them up.
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
+import type { Lane } from './lane.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
 export interface Weather {
@@ -12,41 +13,83 @@ export interface Weather {
   readonly zombie: number
 }
 
+/** Breaks the gateway on purpose, to see that it is noticed: runs another statement than the one that was asked for. */
+export type Sabotage = (
+  statement: Statement,
+  values: readonly Value[],
+  run: Queryable['query'],
+  chance: () => boolean,
+) => Promise<unknown[]> | undefined
+
+type Ask<T> = (on: Database) => Promise<T>
+
 export class Line {
-  readonly #database: Database
+  readonly #lane: Lane
   readonly #world: VirtualWorld
   readonly #weather: Weather
-  /** One statement after the other, so that a seed always tells the same story. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #sabotage: Sabotage | undefined
   /** Statements that will still run. */
   zombies = 0
   calm = false
 
-  constructor(database: Database, world: VirtualWorld, weather: Weather) {
-    this.#database = database
+  constructor(lane: Lane, world: VirtualWorld, weather: Weather, sabotage?: Sabotage) {
+    this.#lane = lane
     this.#world = world
     this.#weather = weather
+    this.#sabotage = sabotage
   }
 
-  run<R>(statement: Statement, values?: readonly Value[]): Promise<R[]> {
-    this.#world.busy += 1
-    const result = this.#turn.then(() => this.#database.query<R>(statement, values))
-    this.#turn = result.catch(() => undefined)
-    return result.finally(() => {
-      this.#world.busy -= 1
+  /** The story's own look at the database: it always works, and changes nothing in the order of things. */
+  see<R>(text: string, values: readonly Value[] = []): Promise<R[]> {
+    return this.#run('', (on) => on.query<R>({ text }, values))
+  }
+
+  query<R>(statement: Statement, values: readonly Value[] = []): Promise<R[]> {
+    const name = statement.name ?? statement.text
+    return this.#through(name, (on) => this.#on(on).query<R>(statement, values))
+  }
+
+  /** As one: it has happened, or it has not. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return this.#through('transaction', (on) => on.transaction((tx) => work(this.#on(tx))))
+  }
+
+  #on(queryable: Queryable): Queryable {
+    const sabotage = this.#sabotage
+    if (!sabotage) return queryable
+    const run: Queryable['query'] = (statement, values) => queryable.query(statement, values)
+    const chance = () => this.#world.chance.is(0.3)
+    return {
+      query: (statement, values = []) =>
+        (sabotage(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values),
+    }
+  }
+
+  #run<T>(name: string, ask: Ask<T>): Promise<T> {
+    const world = this.#world
+    return world.perform(async () => {
+      this.#lane.setClock(world.nowMs())
+      try {
+        const result = await ask(this.#lane.database)
+        if (name) world.note(`${name} → ${Array.isArray(result) ? result.length : ''}`)
+        return result
+      } catch (error) {
+        world.note(`${name} → ${error}`)
+        throw error
+      }
     })
   }
 
-  async query<R>(statement: Statement, values?: readonly Value[]): Promise<R[]> {
+  async #through<T>(name: string, ask: Ask<T>): Promise<T> {
     const { chance } = this.#world
-    if (this.calm) return this.run(statement, values)
+    if (this.calm) return this.#run(name, ask)
     const { slow, lostBefore, lostAfter, zombie } = this.#weather
     if (chance.is(slow)) await this.#world.pause(chance.below(3_000))
     if (chance.is(lostBefore)) throw away('before')
     if (chance.is(zombie)) {
       this.zombies += 1
       this.#world.after(chance.below(20_000), () => {
-        void this.run(statement, values)
+        void this.#run(`${name}, late`, ask)
           .catch(() => undefined)
           .finally(() => {
             this.zombies -= 1
@@ -54,9 +97,9 @@ export class Line {
       })
       throw away('zombie')
     }
-    const rows = await this.run<R>(statement, values)
+    const result = await this.#run(name, ask)
     if (chance.is(lostAfter)) throw away('after')
-    return rows
+    return result
   }
 }
 
@@ -64,16 +107,32 @@ function away(how: string): Fault {
   return new Fault('unavailable', { internal: { why: `simulated: lost ${how}` } })
 }
 
-/** The database as one process sees it; after the process has died nothing is ever answered. */
-export function databaseOf(line: Line, isDead: () => boolean): Database {
-  const query: Queryable['query'] = async (statement, values) => {
-    if (isDead()) return new Promise(() => {})
-    const rows = await line.query(statement, values)
-    return isDead() ? new Promise(() => {}) : (rows as never)
+/** What a process can lose its life at: before a step, or after it and before its answer. */
+export interface Mortal {
+  readonly dead: boolean
+  /** A step outside of the process; some are its last. Answers what it must wait for while it is stopped. */
+  step(): Promise<void> | undefined
+}
+
+/** Nothing is ever answered to the dead. */
+export async function asMortal<T>(mortal: Mortal, run: () => Promise<T>): Promise<T> {
+  await mortal.step()
+  if (mortal.dead) return new Promise(() => {})
+  try {
+    const result = await run()
+    await mortal.step()
+    return mortal.dead ? await new Promise(() => {}) : result
+  } catch (error) {
+    if (mortal.dead) return new Promise(() => {})
+    throw error
   }
+}
+
+/** The database as one process sees it. */
+export function databaseOf(line: Line, mortal: Mortal): Database {
   return {
-    query,
-    transaction: (run) => run({ query }),
+    query: (statement, values) => asMortal(mortal, () => line.query(statement, values)) as never,
+    transaction: (run) => asMortal(mortal, () => line.transaction(run)),
     waiting: () => 0,
     close: async () => {},
   }

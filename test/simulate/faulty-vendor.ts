@@ -2,6 +2,7 @@
 import { Fault } from '../../src/kernel/fault.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../../src/upstream/call.ts'
 import { chunk, DONE, usage, usageChunk, wholeAnswer } from '../faults/chat-vendor.ts'
+import { asMortal, type Mortal } from './faulty-database.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
 export interface VendorPlan {
@@ -49,16 +50,15 @@ export function drawPlan(world: VirtualWorld, stream: boolean): VendorPlan {
 
 export interface VendorOptions {
   readonly world: VirtualWorld
-  readonly isDead: () => boolean
+  readonly mortal: Mortal
   /** Called before anything is answered, with the call's body. */
   readonly onCall: (call: HttpCall) => Promise<VendorPlan>
 }
 
-export function faultyVendor({ world, isDead, onCall }: VendorOptions): Upstream {
+export function faultyVendor({ world, mortal, onCall }: VendorOptions): Upstream {
   return {
     async send(call, { deadlines, signal }) {
-      if (isDead()) return new Promise(() => {})
-      const plan = await onCall(call)
+      const plan = await asMortal(mortal, () => onCall(call))
       return new Promise<UpstreamReply>((resolve, reject) => {
         const settle = (run: () => void) => {
           cancelHeaders()

@@ -1,61 +1,67 @@
-// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 8]`: many stories on one Postgres. A story that fails is named
-// with the command that tells it again.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4]`: many stories on one Postgres, each in a database of its own. A
+// story that fails is named with the command that tells it again; `--tell` prints every line of it.
 import { parseArgs } from 'node:util'
-import { openDatabase } from '../../src/database/database.ts'
-import { startEmbedded } from '../../src/database/embedded.ts'
-import { migrate } from '../../src/database/migrate.ts'
+import pg from 'pg'
 import { today, writePart } from '../chaos/report.ts'
+import { testServer } from '../database.ts'
+import { withTestServer } from '../with-server.ts'
 import { runSeeds } from './seeds.ts'
+
+const PROGRESS_EVERY_MS = 5_000
 
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
-    'at-once': { type: 'string', default: String(availableParallelism() * 4) },
+    'at-once': { type: 'string', default: '4' },
+    tell: { type: 'boolean', default: false },
   },
 })
-const directory = await mkdtemp(join(tmpdir(), 'tollgate-simulate-'))
-const server = await startEmbedded({ dataDirectory: join(directory, 'data'), log: () => {} })
-// What is simulated is the line to the database, not its disk.
-const database = openDatabase({
-  connection: { ...server.connection, options: '-c synchronous_commit=off' },
-  connectionsMax: Number(values['at-once']),
-})
-let failed = 1
+const from = Number(values.from)
+const wanted = Number(values.seeds)
+
 // Whoever loses patience still learns what has been found.
 let stopped = false
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.on(name, () => {
     stopped = true
   })
-try {
-  await migrate(database)
+
+const failed = await withTestServer(async () => {
+  const server = testServer()
+  const client = new pg.Client(server)
+  await client.connect()
+  // What is simulated is the line to the database, not its disk.
+  await client.query('alter system set fsync = off')
+  await client.query('alter system set full_page_writes = off')
+  await client.query('select pg_reload_conf()')
+  await client.end()
   const startedMs = performance.now()
-  const { failures, done } = await runSeeds(database, {
-    from: Number(values.from),
-    count: Number(values.seeds),
-    atOnce: Number(values['at-once']),
+  let toldMs = startedMs
+  const seconds = () => (performance.now() - startedMs) / 1000
+  const { failures, done, events } = await runSeeds(server, {
+    from,
+    count: wanted,
+    atOnce: values.tell ? 1 : Number(values['at-once']),
     stopped: () => stopped,
+    ...(values.tell ? { tell: (line) => console.log(line) } : {}),
+    onDone(sofar, wrong) {
+      if (performance.now() - toldMs < PROGRESS_EVERY_MS) return
+      toldMs = performance.now()
+      console.log(`${sofar} of ${wanted} seeds, ${wrong} failed, ${(sofar / seconds()).toFixed(1)} a second`)
+    },
   })
   for (const { seed, error } of failures)
     console.error(
-      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed}\n`,
+      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell\n`,
     )
-  console.log(
-    `${done - failures.length} of ${done} seeds pass, in ${((performance.now() - startedMs) / 1000).toFixed(0)} s.`,
-  )
-  failed = failures.length
-  if (done >= 1_000)
+  const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each)`
+  console.log(`${done - failures.length} of ${done} seeds pass, in ${pace}.`)
+  if (done === wanted && done >= 1_000)
     await writePart(
       'simulate',
-      `Last run: ${today()}, seeds ${values.from} to ${Number(values.from) + done - 1}: ${done - failures.length} of ${done} pass, in ${((performance.now() - startedMs) / 60_000).toFixed(0)} minutes.`,
+      `Last run: ${today()}, seeds ${from} to ${from + done - 1}: ${done - failures.length} of ${done} pass, in ${(seconds() / 60).toFixed(0)} minutes.`,
     )
-} finally {
-  await database.close()
-  await server.stop()
-  await rm(directory, { recursive: true, force: true })
-}
+  return failures.length
+})
 process.exit(failed === 0 ? 0 : 1)

@@ -1,30 +1,55 @@
-// Runs seeds, several at once, and gathers those that fail.
-import type { Database } from '../../src/database/database.ts'
-import { count, each } from '../faults/raw-client.ts'
-import { simulate } from './simulation.ts'
+// Runs seeds, several at once and each in a lane of its own, and gathers those that fail.
+import type { EmbeddedConnection } from '../../src/database/embedded.ts'
+import { count } from '../faults/raw-client.ts'
+import { makeLaneTemplate, openLane } from './lane.ts'
+import { type StoryOptions, simulate } from './simulation.ts'
 
 export interface SeedsRun {
   readonly done: number
+  readonly events: number
   readonly failures: ReadonlyArray<{ readonly seed: number; readonly error: unknown }>
+  readonly digests: ReadonlyMap<number, string>
+}
+
+export interface SeedsOptions extends StoryOptions {
+  readonly from: number
+  readonly count: number
+  readonly atOnce: number
+  readonly stopped?: () => boolean
+  readonly onDone?: (done: number, failed: number) => void
+  readonly failuresMax?: number
 }
 
 const FAILURES_MAX = 20
 
-export async function runSeeds(
-  database: Database,
-  options: { from: number; count: number; atOnce: number; stopped?: () => boolean },
-): Promise<SeedsRun> {
+export async function runSeeds(server: EmbeddedConnection, options: SeedsOptions): Promise<SeedsRun> {
   const failures: Array<{ seed: number; error: unknown }> = []
+  const digests = new Map<number, string>()
+  const indices = count(options.count)
   let done = 0
-  await each(count(options.count), options.atOnce, async (index) => {
-    if (failures.length >= FAILURES_MAX || options.stopped?.()) return
-    const seed = options.from + index
-    try {
-      await simulate(seed, database)
-    } catch (error) {
-      failures.push({ seed, error })
-    }
-    done += 1
-  })
-  return { done, failures }
+  let events = 0
+  await makeLaneTemplate(server)
+  await Promise.all(
+    Array.from({ length: Math.min(options.atOnce, options.count) }, async (_, number) => {
+      const lane = await openLane(server, `simulate_${process.pid}_${number}`)
+      try {
+        for (const index of indices) {
+          if (failures.length >= (options.failuresMax ?? FAILURES_MAX) || options.stopped?.()) break
+          const seed = options.from + index
+          try {
+            const told = await simulate(seed, lane, options)
+            digests.set(seed, told.digest)
+            events += told.events
+          } catch (error) {
+            failures.push({ seed, error })
+          }
+          done += 1
+          options.onDone?.(done, failures.length)
+        }
+      } finally {
+        await lane.close()
+      }
+    }),
+  )
+  return { done, events, failures, digests }
 }

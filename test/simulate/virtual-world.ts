@@ -1,4 +1,5 @@
 // Time that passes only when nothing else can happen, and chance that comes from a seed.
+import { createHash } from 'node:crypto'
 import type { World } from '../../src/kernel/world.ts'
 
 export class Chance {
@@ -40,17 +41,24 @@ interface Timer {
   readonly run: () => void
 }
 
+/** Turns of the event loop after which everything that can happen without time or database has happened. */
+const QUIET_TURNS = 3
+
 export class VirtualWorld implements World {
   readonly chance: Chance
+  readonly #tell: ((line: string) => void) | undefined
+  readonly #story = createHash('sha256')
   #nowMs = 0
   #order = 0
   #timers: Timer[] = []
-  /** Work that real time does: while there is any, virtual time stands still. */
-  busy = 0
+  /** What only real time can do, waiting for its turn: one at a time, so that a seed always tells the same story. */
+  #work: Array<() => Promise<void>> = []
+  events = 0
   static readonly #EPOCH_MS = Date.UTC(2026, 10, 15)
 
-  constructor(chance: Chance) {
+  constructor(chance: Chance, tell?: (line: string) => void) {
     this.chance = chance
+    this.#tell = tell
   }
 
   nowMs(): number {
@@ -80,11 +88,35 @@ export class VirtualWorld implements World {
     return new Promise((resolve) => void this.after(delayMs, resolve))
   }
 
+  /** Runs it when everything else stands still; of several that wait, chance decides which comes first. */
+  perform<T>(run: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#work.push(() => run().then(resolve, reject))
+    })
+  }
+
+  /** A line of the story. The same seed tells the same lines, and so has the same digest. */
+  note(line: string): void {
+    this.#story.update(`${this.#nowMs} ${line}\n`)
+    this.#tell?.(`${String(this.#nowMs).padStart(8)}  ${line}`)
+  }
+
+  /** To be asked once, at the end. */
+  digest(): string {
+    return this.#story.digest('hex').slice(0, 16)
+  }
+
   /** Lets time pass until the condition holds. */
   async runUntil(done: () => boolean, untilMs: number): Promise<void> {
     for (;;) {
       await this.#quiet()
       if (done()) return
+      this.events += 1
+      if (this.#work.length > 0) {
+        const [work] = this.#work.splice(this.chance.below(this.#work.length), 1)
+        await work!()
+        continue
+      }
       const next = this.#timers.shift()
       if (!next) throw new Error('everything has come to a standstill, and something still waits')
       if (next.atMs > untilMs) throw new Error(`something still waits after ${untilMs} ms`)
@@ -93,12 +125,8 @@ export class VirtualWorld implements World {
     }
   }
 
-  /** Resolves when no promise, immediate or query has anything left to do. */
   async #quiet(): Promise<void> {
-    for (let still = 0; still < 3; ) {
-      await new Promise((resolve) => setImmediate(resolve))
-      still = this.busy === 0 ? still + 1 : 0
-    }
+    for (let turn = 0; turn < QUIET_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

@@ -1,0 +1,141 @@
+// What must be true at the end of every story.
+import assert from 'node:assert/strict'
+import { verifyLedger } from '../../src/ledger/verify.ts'
+import { catalogs, PRICE_PER_SECOND } from './catalog.ts'
+import type { Line } from './faulty-database.ts'
+import type { Lane } from './lane.ts'
+import type { SimulatedTask } from './task-vendor.ts'
+import type { TextCall } from './text-calls.ts'
+import type { VideoCall } from './video-calls.ts'
+import type { VirtualWorld } from './virtual-world.ts'
+
+export interface Ending {
+  readonly account: string
+  readonly granted: bigint
+  readonly texts: readonly TextCall[]
+  readonly videos: readonly VideoCall[]
+  readonly tasks: readonly SimulatedTask[]
+  /** Nothing was lost on the line, nobody died and no vendor failed. */
+  readonly fair: boolean
+}
+
+interface UsageRow {
+  readonly id: string
+  readonly outcome: string
+  readonly charged: bigint
+  readonly loss: bigint
+}
+
+export interface EndedJob {
+  readonly id: string
+  readonly hold_id: string
+  readonly status: string
+  readonly verdict: string
+  readonly open: boolean
+  readonly task_id: string | null
+  readonly anomaly: string | null
+  readonly called_back: boolean
+}
+
+export async function checkEnding(ending: Ending, line: Line, lane: Lane, world: VirtualWorld): Promise<void> {
+  const rows = await line.see<UsageRow>('select id, outcome, charged, loss from usage order by id')
+  for (const row of rows) world.note(`usage ${row.id} ${row.outcome} ${row.charged} ${row.loss}`)
+  const usage = new Map(rows.map((row) => [row.id, row]))
+  const paid = checkTexts(ending, usage) + (await checkVideos(ending, usage, line, world))
+  const [state] = await line.see<{ posted: bigint; held: bigint; keys: bigint; holds: bigint }>(
+    `select a.posted, a.held, (select count(*) from hold) as holds,
+       (select count(*) from idempotency i where i.status is null) as keys from account a where a.id = $1`,
+    [ending.account],
+  )
+  assert.deepEqual(state, { posted: ending.granted - paid, held: 0n, holds: 0n, keys: 0n })
+  const { ok, problems } = await world.perform(() => verifyLedger(lane.database, catalogs))
+  assert.ok(ok, problems.join('\n'))
+}
+
+function settledOf(id: string, usage: ReadonlyMap<string, UsageRow>): { own: UsageRow[]; settled: UsageRow[] } {
+  const own = [usage.get(id), usage.get(`${id}+late`)].filter((row) => row !== undefined)
+  const settled = own.filter(({ outcome }) => outcome === 'settled')
+  assert.ok(settled.length <= 1, `${id} was settled ${settled.length} times`)
+  return { own, settled }
+}
+
+function checkTexts({ texts }: Ending, usage: ReadonlyMap<string, UsageRow>): bigint {
+  let paid = 0n
+  for (const { requestId, caller, process, plans } of texts) {
+    const { own, settled } = settledOf(requestId.slice('req_'.length), usage)
+    const charged = settled[0]?.charged ?? 0n
+    paid += charged
+    const told = caller.complete
+    if (told && !told.replayed) {
+      // A hold that expired under a sleeping process needs no late settlement when there is nothing to pay.
+      const free = told.charge === 0n && own[0]?.outcome === 'expired'
+      assert.ok(settled.length === 1 || free, `${requestId} was complete and is not settled`)
+      assert.equal(charged, told.charge, `${requestId} was told ${told.charge} and charged ${charged}`)
+    }
+    const reported = plans.some(({ pieces }) => pieces?.some(({ text }) => text.includes('"usage"')))
+    if (caller.refused !== undefined && !reported && !process.dead)
+      assert.equal(charged, 0n, `${requestId} was refused (${caller.refused}) and charged`)
+    if (plans.length === 0) assert.equal(charged, 0n, `${requestId} reached no vendor and was charged`)
+  }
+  return paid
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = { COMPLETED: 'settled', FAILED: 'released', CANCELLED: 'released' }
+
+async function checkVideos(
+  { videos, tasks, fair }: Ending,
+  usage: ReadonlyMap<string, UsageRow>,
+  line: Line,
+  world: VirtualWorld,
+): Promise<bigint> {
+  const jobs = await line.see<EndedJob>(
+    `select id, hold_id, status, verdict, open, task_id, anomaly, called_back_at is not null as called_back
+     from job order by id`,
+  )
+  let paid = 0n
+  for (const job of jobs) {
+    world.note(`job ${JSON.stringify(job)}`)
+    const call = videos.find(({ jobId }) => jobId === job.id)
+    assert.ok(call, `${job.id} was ordered by nobody`)
+    const { own } = settledOf(job.hold_id, usage)
+    const charged = own[0]?.charged ?? 0n
+    paid += charged
+    assert.equal(job.open, false, `${job.id} was left open`)
+    assert.equal(job.status, job.verdict, `${job.id} does not end as was decided`)
+    // One outcome of its money, and the one that its status says.
+    assert.deepEqual(
+      own.map(({ outcome }) => outcome),
+      [OUTCOMES[job.status]],
+      `${job.id} is ${job.status}`,
+    )
+    const made = tasks.filter(({ token }) => token === job.id)
+    assert.ok(made.length <= 1, `${job.id} was submitted ${made.length} times`)
+    if (job.status === 'COMPLETED') {
+      assert.equal(made[0]?.ending, 'succeeded', `${job.id} is complete without a video`)
+      const seconds = Math.min(made[0]!.seconds ?? call.seconds, call.seconds)
+      assert.equal(charged + own[0]!.loss, PRICE_PER_SECOND * BigInt(seconds), `${job.id} has another price`)
+    }
+    if (call.cancelAcknowledged) assert.equal(job.status, 'CANCELLED', `${job.id} was cancelled`)
+    if (job.status === 'CANCELLED')
+      assert.ok(
+        made.every(({ cancelled }) => cancelled),
+        `${job.id} goes on`,
+      )
+    const seen = call.seen.find((status) => OUTCOMES[status] !== undefined)
+    if (seen) assert.equal(job.status, seen, `${job.id} was seen to be ${seen}`)
+    if (call.callback) {
+      assert.ok(job.called_back, `${job.id} was not called back`)
+      assert.ok(call.told.length > 0, `nobody was told of ${job.id}`)
+    }
+    for (const told of call.told) assert.equal(told, job.status, `${job.id} was told to be ${told}`)
+    if (fair && !call.cancelAcknowledged) assert.equal(job.status, 'COMPLETED', `${job.id} failed in fair weather`)
+  }
+  for (const { jobId, acknowledged } of videos)
+    assert.ok(!acknowledged || jobs.some(({ id }) => id === jobId), `${jobId} was acknowledged and is gone`)
+  for (const { token } of tasks)
+    assert.ok(
+      jobs.some(({ id }) => id === token),
+      `a task was made for ${token}, which is no job`,
+    )
+  return paid
+}

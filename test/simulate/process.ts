@@ -1,0 +1,161 @@
+// One gateway process of a story: the real ledger, path and job engine, on a line that may fail, and mortal itself.
+
+import { type JobEngine, startJobs } from '../../src/jobs/engine.ts'
+import { createQueue } from '../../src/jobs/queue.ts'
+import type { JobTiming } from '../../src/jobs/timing.ts'
+import { Fault } from '../../src/kernel/fault.ts'
+import { silentLog } from '../../src/kernel/log.ts'
+import { createSecrets } from '../../src/kernel/secret.ts'
+import { newId } from '../../src/kernel/world.ts'
+import { createLedger, type Ledger } from '../../src/ledger/ledger.ts'
+import type { PathDeps } from '../../src/pipeline/call.ts'
+import { createMonitor } from '../../src/pipeline/monitor.ts'
+import { createStreamWatch } from '../../src/pipeline/stream-watch.ts'
+import { createVendors } from '../../src/routing/vendor.ts'
+import type { HttpCall } from '../../src/upstream/call.ts'
+import type { SimulatedBoss } from './boss.ts'
+import { catalogs } from './catalog.ts'
+import { asMortal, databaseOf, type Line, type Mortal } from './faulty-database.ts'
+import { faultyVendor, type VendorPlan } from './faulty-vendor.ts'
+import type { VirtualWorld } from './virtual-world.ts'
+
+/** A job's life in some minutes, so that a story has few idle turns. */
+const PACE: Partial<JobTiming> = {
+  pollMsMin: 3_000,
+  pollMsMax: 9_000,
+  fetchEveryMs: 3_000,
+  leaseMs: 20_000,
+  sweepEveryMs: 10_000,
+  neglectedMs: 5_000,
+  retryMs: 2_000,
+  submitForMs: 60_000,
+  searchForMs: 40_000,
+  watchEveryMs: 20_000,
+  watchForMs: 60_000,
+  eventsEveryMs: 5_000,
+}
+const SWEEP_MS = 7_000
+
+export interface Surroundings {
+  readonly world: VirtualWorld
+  readonly line: Line
+  readonly boss: SimulatedBoss
+  /** How often fetching a file or telling a caller's own address fails. */
+  readonly faults: () => number
+  readonly onCall: (call: HttpCall) => Promise<VendorPlan>
+  readonly onWebhook: (body: string) => void
+}
+
+export class Process implements Mortal {
+  readonly id: string
+  readonly ledger: Ledger
+  readonly path: PathDeps
+  readonly #world: VirtualWorld
+  #engine: JobEngine | undefined
+  #stepsLeft = Number.POSITIVE_INFINITY
+  #sleepsUntilMs = 0
+  #onDeath: () => void = () => {}
+  dead = false
+
+  constructor(around: Surroundings) {
+    const { world, line } = around
+    this.#world = world
+    this.id = `p_${newId(world)}`
+    const database = databaseOf(line, this)
+    this.ledger = createLedger({ database, world, processId: this.id })
+    this.path = {
+      database,
+      ledger: this.ledger,
+      upstream: faultyVendor({ world, mortal: this, onCall: around.onCall }),
+      world,
+      log: silentLog,
+      vendors: createVendors(world),
+      routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
+      monitor: createMonitor({ world, log: silentLog }),
+      watch: createStreamWatch(world),
+    }
+    this.#beat()
+    void this.#startEngine(around).then((engine) => {
+      this.#engine = engine
+    })
+  }
+
+  /** Undefined until it has started, which takes no time. */
+  get engine(): JobEngine {
+    if (!this.#engine) throw new Error('the engine has not started')
+    return this.#engine
+  }
+
+  step(): Promise<void> | undefined {
+    this.#stepsLeft -= 1
+    if (this.#stepsLeft <= 0) this.crash()
+    const restMs = this.#sleepsUntilMs - this.#world.elapsedMs()
+    return restMs > 0 ? this.#world.pause(restMs) : undefined
+  }
+
+  /** Stopped for a while: nothing that it asks gets out, and no answer gets in. */
+  sleep(forMs: number): void {
+    this.#sleepsUntilMs = this.#world.elapsedMs() + forMs
+    this.#world.note(`${this.id} sleeps for ${forMs} ms`)
+  }
+
+  /** It will die at one of its next steps. */
+  dieAfter(steps: number, onDeath: () => void): void {
+    this.#stepsLeft = steps
+    this.#onDeath = onDeath
+  }
+
+  crash(): void {
+    if (this.dead) return
+    this.dead = true
+    this.#world.note(`${this.id} dies`)
+    this.#onDeath()
+  }
+
+  #beat(): void {
+    if (this.dead) return
+    this.ledger.sweep().then(
+      () => this.#world.after(SWEEP_MS, () => this.#beat()),
+      () => this.#world.after(1_000, () => this.#beat()),
+    )
+  }
+
+  #startEngine({ world, boss, faults, onWebhook }: Surroundings): Promise<JobEngine> {
+    const { database, ledger, upstream, vendors, routes, log } = this.path
+    const { chance } = world
+    const unreliable = <T>(run: () => T, fault: () => Fault): Promise<T> =>
+      asMortal(this, async () => {
+        await world.pause(chance.below(chance.is(0.05) ? 30_000 : 1_000))
+        if (chance.is(faults())) throw fault()
+        const result = run()
+        if (chance.is(faults() / 2)) throw fault()
+        return result
+      })
+    return startJobs({
+      ...{ database, connection: {}, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
+      queue: createQueue(boss.for(this), { world, log }),
+      results: {
+        copy: (url) =>
+          unreliable(
+            () => {
+              if (url.includes('/gone/')) throw new Fault('upstream_failed')
+              return `file-${url.split('/').at(-1)}`
+            },
+            () => new Fault(chance.is(0.7) ? 'upstream_failed' : 'unavailable'),
+          ),
+        url: (name) => `https://files.example/${name}`,
+      },
+      guard: {
+        post: ((_url: string, body: string) =>
+          unreliable(
+            () => {
+              onWebhook(body)
+              return { status: chance.is(faults()) ? 500 : 204 }
+            },
+            () => new Fault('upstream_failed'),
+          )) as never,
+      },
+      secrets: createSecrets('a secret for stories, of more than thirty-two bytes'),
+    })
+  }
+}

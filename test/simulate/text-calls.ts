@@ -1,0 +1,112 @@
+// Callers of a text model in a story.
+import assert from 'node:assert/strict'
+import { asFault } from '../../src/kernel/fault.ts'
+import { readJson } from '../../src/kernel/json.ts'
+import { newId } from '../../src/kernel/world.ts'
+import { serve } from '../../src/pipeline/serve.ts'
+import { readTextAsk } from '../../src/protocols/text.ts'
+import type { HttpCall } from '../../src/upstream/call.ts'
+import { chatBody, MODEL } from '../faults/chat-vendor.ts'
+import { SimulatedCaller } from './caller.ts'
+import { catalog, textModel } from './catalog.ts'
+import { drawPlan, type VendorPlan } from './faulty-vendor.ts'
+import type { Process } from './process.ts'
+import type { VirtualWorld } from './virtual-world.ts'
+
+export interface TextCall {
+  readonly requestId: string
+  readonly process: Process
+  readonly caller: SimulatedCaller
+  /** What vendors did with it; empty when none heard of it. */
+  readonly plans: VendorPlan[]
+  ended: boolean
+}
+
+export function principalOf(account: string) {
+  return {
+    accountId: account,
+    keyId: `key_of_${account}`,
+    models: null,
+    expiresAtMs: Number.POSITIVE_INFINITY,
+    addresses: null,
+  }
+}
+
+export class TextCalls {
+  readonly made: TextCall[] = []
+  readonly #world: VirtualWorld
+  readonly #account: string
+  readonly #wrong: (error: unknown) => void
+
+  constructor(world: VirtualWorld, account: string, wrong: (error: unknown) => void) {
+    this.#world = world
+    this.#account = account
+    this.#wrong = wrong
+  }
+
+  begin(process: Process): void {
+    const world = this.#world
+    const { chance } = world
+    const caller = new SimulatedCaller(world, process)
+    const requestId = `req_${newId(world)}`
+    const call: TextCall = { requestId, process, caller, plans: [], ended: false }
+    this.made.push(call)
+    const stream = chance.is(0.6)
+    const key = chance.is(0.3) ? `key-${chance.below(2)}` : undefined
+    const max = chance.is(0.5) ? { max_tokens: 1 + chance.below(500) } : {}
+    const text = chatBody(requestId, { stream, ...max })
+    const about = { uid: MODEL, traits: {}, limits: textModel.limits }
+    if (chance.is(0.3)) world.after(chance.below(15_000), () => caller.leave())
+    serve(
+      {
+        requestId,
+        principal: principalOf(this.#account),
+        ask: readTextAsk('openai-chat', readJson(Buffer.from(text)), about),
+        catalog,
+        product: textModel,
+        door: 'chat',
+        traits: {},
+        startedMs: world.elapsedMs(),
+        out: caller,
+        callerHeaders: {},
+        ...(key === undefined ? {} : { idempotency: { key, requestHash: 'the same' } }),
+      },
+      process.path,
+    )
+      .catch((error: unknown) => {
+        if (caller.left) return
+        const fault = asFault(error)
+        assert.ok(
+          fault.kind !== 'internal',
+          `${requestId}: ${fault.cause instanceof Error ? fault.cause.stack : fault.message}`,
+        )
+        if (caller.started) caller.leave()
+        else caller.refused = fault.status
+      })
+      .catch(this.#wrong)
+      .finally(() => {
+        call.ended = true
+      })
+  }
+
+  /** A vendor hears of a call. */
+  heard(call: HttpCall): VendorPlan {
+    const { messages, stream = false } = JSON.parse(String(call.body)) as {
+      messages: Array<{ content: string }>
+      stream?: boolean
+    }
+    const plan = drawPlan(this.#world, stream)
+    this.made.find(({ requestId }) => requestId === messages[0]!.content)!.plans.push(plan)
+    return plan
+  }
+
+  /** The hold that must be there before a vendor hears of it. */
+  static holdOf(call: HttpCall): string {
+    const { messages } = JSON.parse(String(call.body)) as { messages: Array<{ content: string }> }
+    return messages[0]!.content.slice('req_'.length)
+  }
+
+  get over(): boolean {
+    return this.made.every((call) => call.ended || call.process.dead)
+  }
+}
