@@ -37,7 +37,14 @@ test('a full disk refuses paid work and loses nothing; with room again, work goe
   try {
     await until(() => KEY.test(gateway.output), 5)
     const key = KEY.exec(gateway.output)![0]
-    const traffic = startTraffic({ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 10 })
+    // Calls whose settlement finds no room wait for it for minutes; these callers do not.
+    const traffic = startTraffic({
+      urls: () => [gateway.url],
+      key,
+      kinds: ['chat', 'stream', 'data'],
+      atOnce: 10,
+      patienceMs: 10_000,
+    })
     await until(() => traffic.acknowledged().length > 20)
     const { bavail, bsize } = await statfs(disk)
     await writeFile(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 8_192)).catch(() => undefined)

@@ -34,6 +34,8 @@ export interface TrafficOptions {
   /** So many calls a second, whether the earlier ones have ended or not. */
   readonly perSecond?: number
   readonly model?: string
+  /** How long a caller waits for an answer. */
+  readonly patienceMs?: number
 }
 
 export function startTraffic(options: TrafficOptions): Traffic {
@@ -105,7 +107,7 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
   let text = ''
   // A gateway that says nothing at all, and one that never ends its answer, are failures, not a wait without end.
   const patience = new AbortController()
-  const timer = setTimeout(() => patience.abort(new Error('no patience left')), PATIENCE_MS)
+  const timer = setTimeout(() => patience.abort(new Error('no patience left')), options.patienceMs ?? PATIENCE_MS)
   try {
     const answer = await client.request({
       origin: url,
