@@ -147,6 +147,7 @@ export async function createGateway(options: GatewayOptions) {
     waiting: () => ledger.pending + database.waiting(),
     running: () => monitor.running,
     lagMsMax: config.TOLLGATE_SHED_LAG_MS,
+    bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
   })
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
@@ -223,7 +224,10 @@ export async function createGateway(options: GatewayOptions) {
       ...videoHandlers({ catalog, path, engine: jobs, guard, strictErrors }),
     },
     strictErrors,
-    shed: overload.check,
+    admit(bytes, response) {
+      if (bytes > 0) response.once('close', overload.carry(bytes))
+      return overload.admit()
+    },
     unparsed: new Set(['images']),
   })
 

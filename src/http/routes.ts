@@ -1,6 +1,6 @@
 // The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
 // before a body is read.
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
@@ -9,6 +9,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import { GONE } from '../pipeline/call.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
+import { bodyBytes, holdBack } from './server.ts'
 
 export type Handle = (request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec) => unknown
 
@@ -21,8 +22,8 @@ export interface RoutesOptions {
   readonly keys: ApiKeys
   readonly handlers: Handlers
   readonly strictErrors: boolean
-  /** Refuses while the process is overloaded. */
-  readonly shed: () => void
+  /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
+  readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
   /** Endpoints whose bodies the handler reads from the socket itself. */
   readonly unparsed: ReadonlySet<string>
 }
@@ -56,20 +57,25 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
         config,
         onRequest(request, reply, done) {
           reply.headers(CORS)
-          const enter = (principal: Principal) => {
-            request.principal = principal
-            options.shed()
+          const begin = () => {
             // The handler takes the response over here, before the framework would read the body.
             if (unparsed) handle(request, reply, spec)
+          }
+          const enter = (principal: Principal): undefined | Promise<void> => {
+            request.principal = principal
+            const line = options.admit(unparsed ? 0 : bodyBytes(request.raw), reply.raw)
+            return line ? line.then(begin) : void begin()
           }
           // A key that is known is let in at once; a promise would cost every call turns of the queue.
           const found = vouched.get(request.raw) ?? authenticate(request, options.keys)
           if (found instanceof Promise) {
+            holdBack(request.raw)
             found.then(enter).then(() => done(), done)
             return
           }
-          enter(found)
-          done()
+          const line = enter(found)
+          if (line) line.then(() => done(), done)
+          else done()
         },
         handler: (request, reply) => handle(request, reply, spec),
       })

@@ -89,11 +89,15 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
     const surface = request.routeOptions?.config?.surface ?? 'native'
     const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
-    if (fault.blame === 'us' || fault.kind === 'internal')
+    if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
       log.error({ requestId: request.id, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
     const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
     if (reply.raw.headersSent) return
-    if (!request.raw.complete && mayBeLong(request.raw)) reply.header('connection', 'close')
+    if (!request.raw.complete && mayBeLong(request.raw)) {
+      reply.header('connection', 'close')
+      // Node would go on reading, and throw away, until the last byte of the answer is acknowledged.
+      reply.raw.once('finish', () => request.raw.socket.destroy())
+    }
     reply
       .code(fault.status)
       .headers(headers)
@@ -110,6 +114,18 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   app.setErrorHandler((error, request, reply) => sendFault(frameworkFault(error), request, reply))
   app.setNotFoundHandler((request, reply) => sendFault(new Fault('not_found'), request, reply))
   return app
+}
+
+/** What a large body will take in memory; 0 for those that are not worth counting. One of unknown length may be the largest. */
+export function bodyBytes({ headers }: IncomingMessage): number {
+  if (headers['transfer-encoding'] !== undefined) return BODY_BYTES_MAX
+  const length = Number(headers['content-length'] ?? 0)
+  return length > UNREAD_BYTES_MAX ? Math.min(length, BODY_BYTES_MAX) : 0
+}
+
+/** Nothing more is read of a long body until it is known whose it is. */
+export function holdBack(request: IncomingMessage): void {
+  if (mayBeLong(request)) request.socket.pause()
 }
 
 function mayBeLong(request: IncomingMessage): boolean {

@@ -99,6 +99,8 @@ export interface FaultDetails {
   /** What only the log may see. */
   internal?: Record<string, unknown>
   cause?: unknown
+  /** Counted where it is thrown, and not logged one by one: there may be thousands a second. */
+  readonly counted?: boolean
 }
 
 export class Fault extends Error {

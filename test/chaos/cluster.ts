@@ -2,8 +2,9 @@
 // twice. Only what was in flight on what was killed may fail.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cpuMicros, family } from '../../bench/process.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { startEmbedded } from '../../src/database/embedded.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
@@ -12,7 +13,7 @@ import { SECRET } from '../gateway.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'
-import { countBy, percentile, startTraffic } from './traffic.ts'
+import { countBy, type Kind, percentile, startTraffic, type Told } from './traffic.ts'
 
 export interface ClusterOptions {
   readonly minutes: number
@@ -24,6 +25,11 @@ export interface ClusterOptions {
 /** After Postgres is back, connections are made anew and calls that waited are answered. */
 const AFTERMATH_MS = 10_000
 const KEY = /tg_live_\w{38}/
+/** Text at all three doors, whole and streamed; data; callers who leave; a vendor that fails; now and then a picture. */
+const MIX: readonly Kind[] = [
+  ...Array.from({ length: 5 }, (): Kind[] => ['chat', 'stream', 'data', 'messages', 'leave', 'data', 'fail', 'stream']),
+  ...(['chat', 'responses', 'data', 'messages', 'leave', 'responses', 'image', 'stream'] as const),
+].flat()
 
 export async function runCluster(options: ClusterOptions): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-cluster-'))
@@ -59,10 +65,11 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
     const traffic = startTraffic({
       urls: () => gateways.map((gateway) => gateway.url),
       key,
-      kinds: ['chat', 'stream', 'data', 'chat', 'leave', 'data', 'fail', 'stream'],
+      kinds: MIX,
       perSecond: options.perSecond,
     })
     const startedMs = performance.now()
+    const shares = createShares({ gateways: () => gateways.map(({ pid }) => pid), store: () => server.pid })
     const lengthMs = options.minutes * 60_000
     const kills: Array<{ url: string; atMs: number; readyMs: number }> = []
     const outages: Array<{ fromMs: number; toMs: number }> = []
@@ -75,6 +82,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
         nextKillMs += options.killEverySeconds * 1_000
         const victim = gateways.shift()!
         const atMs = performance.now()
+        shares.leaves(victim.pid)
         victim.kill('SIGKILL')
         await victim.exited
         const next = await start()
@@ -88,6 +96,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
         restarts.shift()
         const fromMs = performance.now()
         const { pid } = server
+        shares.leaves(pid)
         process.kill(pid, 'SIGINT')
         await until(() => server.pid !== pid, 20)
         await until(
@@ -104,6 +113,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
         )
       }
     }
+    const used = shares.end()
     await traffic.stop()
     const holdsMs = await noHolds(database, 120_000)
     const books = await checkBooks(database, traffic.acknowledged())
@@ -119,11 +129,17 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
     console.log(counts, books)
     assert.equal(traffic.told.filter(({ status }) => status === 401).length, 0)
     assert.deepEqual(unexplained.slice(0, 5), [], `${unexplained.length} failures that nothing explains`)
-    const good = traffic.told.filter(({ status, kind }) => status === 200 && kind !== 'leave').map(({ ms }) => ms)
+    const good = traffic.told.filter(({ status, kind }) => status === 200 && kind !== 'leave')
+    const undisturbed = good.filter(
+      ({ kind, sentMs, ms }) =>
+        kind !== 'image' &&
+        !kills.some(({ atMs, readyMs }) => sentMs + ms >= atMs && sentMs <= atMs + readyMs + 1_000) &&
+        !outages.some(({ fromMs, toMs }) => sentMs + ms >= fromMs && sentMs <= toMs + 1_000),
+    )
     await writePart(
       'cluster',
       `
-Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.perSecond} calls a second for ${options.minutes} minutes (chat, streams, data, callers who leave, vendors that fail), on ${process.platform} with 2 cores shared by load, gateways, vendors and Postgres.
+Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.perSecond} calls a second for ${options.minutes} minutes (chat, messages and responses, streams, data, pictures, callers who leave, vendors that fail), on ${process.platform} with ${cpus().length} cores shared by load, gateways, vendors and Postgres.
 
 | Figure | |
 |---|---|
@@ -136,7 +152,9 @@ Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.pe
 | Holds left | 0, ${Math.round(holdsMs)} ms after the load ended |
 | Answers with 401 | 0 |
 | Failures that neither a kill nor a restart explains | 0 |
-| Median and p99 of complete answers | ${Math.round(percentile(good, 0.5))} ms, ${Math.round(percentile(good, 0.99))} ms |
+| Median and p99 of complete answers | ${times(good)} |
+| The same without pictures, and without what ran beside a kill, the start after it, a restart, and the second after each | ${times(undisturbed)} (${undisturbed.length} calls) |
+| Share of the cores | gateways with their simulated vendors ${used.gateways} %, Postgres ${used.store} %, load ${used.load} % |
 | \`ledger verify\` | ok |
 `,
     )
@@ -146,5 +164,43 @@ Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.pe
     await database.close().catch(() => undefined)
     await server.stop()
     await rm(directory, { recursive: true, force: true, maxRetries: 10 })
+  }
+}
+
+function times(told: readonly Told[]): string {
+  const ms = told.map((one) => one.ms)
+  return `${Math.round(percentile(ms, 0.5))} ms, ${Math.round(percentile(ms, 0.99))} ms`
+}
+
+interface Shares {
+  /** What it used counts, although it is about to be killed. */
+  leaves(pid: number): void
+  /** In percent of all cores since the start. */
+  end(): { gateways: number; store: number; load: number }
+}
+
+/** Who used the processors. What a process uses between its start and its readiness counts as well. */
+function createShares(of: { gateways: () => number[]; store: () => number }): Shares {
+  const startedMs = performance.now()
+  const loadBefore = process.cpuUsage()
+  const storePids = () => family(of.store())
+  const before = new Map([...of.gateways(), ...storePids()].map((pid) => [pid, cpuMicros([pid])]))
+  const micros = (pids: readonly number[]) =>
+    pids.reduce((sum, pid) => sum + cpuMicros([pid]) - (before.get(pid) ?? 0), 0)
+  let [gateways, store] = [0, 0]
+  return {
+    leaves(pid) {
+      if (pid === of.store()) store += micros(storePids())
+      else gateways += micros([pid])
+    },
+    end() {
+      const { user, system } = process.cpuUsage(loadBefore)
+      const percent = (used: number) => Math.round(used / (performance.now() - startedMs) / 10 / cpus().length)
+      return {
+        gateways: percent(gateways + micros(of.gateways())),
+        store: percent(store + micros(storePids())),
+        load: percent(user + system),
+      }
+    },
   }
 }

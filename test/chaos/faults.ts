@@ -19,6 +19,9 @@ const database = 'test/chaos/database.test.ts'
 const clocks = 'test/chaos/clocks-and-keys.test.ts'
 const machine = 'test/chaos/machine.test.ts'
 const crash = 'test/crash.test.ts'
+const floods = 'test/chaos/floods.test.ts'
+const imageBody = 'src/protocols/openai-images/body.test.ts'
+const guardLimits = 'src/upstream/guard-limits.test.ts'
 const model = 'test/ledger-model.test.ts'
 
 export const FAULTS: readonly FaultRow[] = [
@@ -108,8 +111,11 @@ export const FAULTS: readonly FaultRow[] = [
   {
     id: 'F14',
     fault: 'connection flood',
-    done: 'not flooded: shown only that connections without a request are closed in time; more is for the proxy in front',
-    shown: [[wire, 'never finish their headers']],
+    done: '10,000 connections that say nothing, beside good calls; as many as the machine lets one process open',
+    shown: [
+      [floods, 'thousands of connections'],
+      [wire, 'never finish their headers'],
+    ],
   },
   { id: 'F15', fault: 'deep and huge JSON', done: 'depth 20,000, 300,000 members', shown: [[hostile, 'hostile JSON']] },
   {
@@ -148,12 +154,29 @@ export const FAULTS: readonly FaultRow[] = [
       [wire, 'absolute targets'],
     ],
   },
-  { id: 'F21', fault: 'large data URIs', done: 'at the limits', shown: [['test/images.test.ts']] },
+  {
+    id: 'F21',
+    fault: 'large data URIs',
+    done: '20 MB and a byte more, 256 MB and a byte more, the 17th picture, blanks in base64; memory below three times the body',
+    shown: [
+      [imageBody, 'an image of 20 MB passes'],
+      [imageBody, '256 MB in all pass'],
+      [imageBody, 'the 17th is refused'],
+      [imageBody, 'to the letter'],
+      ['src/protocols/openai-images/memory.test.ts', 'a request of 256 MB'],
+      ['test/images.test.ts', 'refused before any hold'],
+    ],
+  },
   {
     id: 'F22',
     fault: 'bombs and endless bodies behind addresses',
-    done: 'five servers',
-    shown: [['src/upstream/guard.test.ts']],
+    done: 'endless, encoded, cut short, of too many pixels, one byte too large',
+    shown: [
+      [guardLimits, 'an endless body is cut'],
+      [guardLimits, '20 MB pass and one byte more'],
+      [guardLimits, 'what is encoded, cut short'],
+      [guardLimits, 'silence is cut'],
+    ],
   },
   { id: 'F23', fault: 'huge body without a key', done: 'a gigabyte', shown: [[wire, 'a gigabyte without a key']] },
   { id: 'F24', fault: 'no database at the start', done: 'started before it', shown: [[database, 'away at the start']] },
@@ -185,11 +208,27 @@ export const FAULTS: readonly FaultRow[] = [
   {
     id: 'F30',
     fault: 'restart with jobs in every status',
-    done: 'killed between any two steps',
-    shown: [['src/jobs/engine.test.ts']],
+    done: 'killed with jobs in every status, and before and after every single action of a job',
+    shown: [
+      ['test/video-crash.test.ts', 'killed with jobs in every status'],
+      ['src/jobs/job-table.test.ts', 'killed before or after any single action'],
+    ],
   },
-  { id: 'F31', fault: 'poison job', done: 'one that always fails', shown: [['src/jobs/engine.test.ts']] },
-  { id: 'F32', fault: 'job lost at the vendor', done: '404 and stuck', shown: [['src/jobs/engine.test.ts']] },
+  {
+    id: 'F31',
+    fault: 'poison job',
+    done: 'one that always fails among a hundred',
+    shown: [['src/jobs/engine.test.ts', 'a poison job among a hundred']],
+  },
+  {
+    id: 'F32',
+    fault: 'job lost at the vendor',
+    done: '404, stuck, and a success after the refund',
+    shown: [
+      ['src/jobs/engine.test.ts', 'whatever the vendor does'],
+      ['src/jobs/engine.test.ts', 'past its deadline'],
+    ],
+  },
   {
     id: 'F33',
     fault: 'race for the last credit',
@@ -242,7 +281,15 @@ export const FAULTS: readonly FaultRow[] = [
     ],
   },
   { id: 'F40', fault: 'disk full', done: 'a file system of 256 MB, filled', shown: [[machine, 'full disk']] },
-  { id: 'F41', fault: 'little memory', done: '192 MB of heap, 400 calls at once', shown: [[machine, 'little memory']] },
+  {
+    id: 'F41',
+    fault: 'little memory',
+    done: '192 MB of heap, 400 calls at once for a minute; large bodies beyond the bytes in flight',
+    shown: [
+      [machine, 'little memory'],
+      [floods, 'bytes in flight'],
+    ],
+  },
   {
     id: 'F42',
     fault: 'burst beyond a limit',
@@ -252,8 +299,12 @@ export const FAULTS: readonly FaultRow[] = [
   {
     id: 'F43',
     fault: 'blocked event loop',
-    done: 'shown only for the pattern of Idempotency-Key; logins under load are not measured here',
-    shown: [[again, 'that is no key']],
+    done: '50 logins a second during load; a pattern that backtracks; 1,000 tries with known and unknown names',
+    shown: [
+      [floods, 'logins'],
+      ['src/identity/password.test.ts', 'takes as long as'],
+      [again, 'that is no key'],
+    ],
   },
   {
     id: 'F44',

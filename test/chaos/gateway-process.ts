@@ -1,6 +1,7 @@
 // A gateway as users run it, in a process of its own: started, killed, started again.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Database, openDatabase } from '../../src/database/database.ts'
@@ -25,6 +26,9 @@ export interface ProcessOptions {
   readonly nodeArguments?: readonly string[]
 }
 
+/** One that is not ready by then never will be. */
+const READY_MS_MAX = 180_000
+
 /** Resolves when it is ready; rejects with what it printed when it ends before. */
 export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promise<GatewayProcess> {
   const startedMs = performance.now()
@@ -39,13 +43,22 @@ export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promi
   })
   let output = ''
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done) => {
-    child.once('exit', (code, signal) => done({ code, signal }))
+    child.once('exit', (code, signal) => {
+      // Its own children may hold its output open; whoever waits for the end of this process does not wait for theirs.
+      for (const stream of [child.stdout, child.stderr]) (stream as Socket).unref()
+      done({ code, signal })
+    })
   })
   return new Promise((done, fail) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL')
+      fail(new Error(`the gateway is not ready after ${READY_MS_MAX / 1000} s:\n${output.slice(-3_000)}`))
+    }, READY_MS_MAX)
     const hear = (piece: Buffer) => {
       output += piece
       const url = /^ {2}API +(http\S+)/m.exec(output)?.[1]
       if (url === undefined) return
+      clearTimeout(timer)
       done({
         url,
         pid: child.pid!,
@@ -66,6 +79,7 @@ export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promi
       output += piece
     })
     child.once('error', fail)
+    void exited.then(() => clearTimeout(timer))
     void exited.then(({ code }) => fail(new Error(`the gateway ended with ${code}:\n${output.slice(-3_000)}`)))
   })
 }

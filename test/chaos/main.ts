@@ -1,7 +1,9 @@
 // `npm run chaos`: every fault with its full figures (`--short`: those of the test suite), into docs/reliability.md.
 // `npm run chaos -- cluster --minutes 5`: several processes and one Postgres, killed and restarted under load.
+// `npm run chaos -- overload`: four times the peak of one process, and what it serves meanwhile.
 import { parseArgs } from 'node:util'
 import { runCluster } from './cluster.ts'
+import { runOverload } from './overload.ts'
 import { runFaults } from './run-faults.ts'
 
 const { values, positionals } = parseArgs({
@@ -21,4 +23,6 @@ if (positionals[0] === 'cluster')
     processes: Number(values.processes),
     killEverySeconds: Number(values['kill-every']),
   })
+else if (positionals[0] === 'overload')
+  process.exitCode = await runOverload({ seconds: 15, connections: [256, 1_000, 4_000], times: 4 })
 else process.exitCode = (await runFaults({ full: !values.short })) === 0 ? 0 : 1

@@ -41,7 +41,9 @@ export async function startProxy(target: NetConnectOpts): Promise<ChaosProxy> {
   let held: Array<() => void> = []
 
   function kill({ client, server }: Pair): void {
-    client.resetAndDestroy()
+    // One that is being closed cannot be reset any more: Node would leave its handle open, and the process would never end.
+    if (client.writableEnded) client.destroy()
+    else client.resetAndDestroy()
     server.destroy()
   }
 

@@ -44,7 +44,7 @@ try {
   const startedMs = performance.now()
   let seen = 0
   for (let i = 1; i <= SAMPLES; i++) {
-    await until(() => performance.now() - startedMs >= (minutes * 60_000 * i) / SAMPLES, 100)
+    await until(() => performance.now() - startedMs >= (minutes * 60_000 * i) / SAMPLES, 100, Infinity)
     const latest = traffic.told.slice(seen)
     seen = traffic.told.length
     const ms = latest.filter(({ status, kind }) => status === 200 && kind !== 'leave').map((told) => told.ms)

@@ -1,7 +1,8 @@
 // Calls of every kind against one or more gateways, and a record of what each caller was told.
+import { Agent, type Dispatcher } from 'undici'
 import { parseCredits } from '../../src/kernel/credits.ts'
 
-export type Kind = 'chat' | 'stream' | 'data' | 'leave' | 'fail'
+export type Kind = 'chat' | 'messages' | 'responses' | 'stream' | 'data' | 'image' | 'leave' | 'fail'
 
 export interface Told {
   readonly kind: Kind
@@ -33,11 +34,15 @@ export interface TrafficOptions {
   /** So many calls a second, whether the earlier ones have ended or not. */
   readonly perSecond?: number
   readonly model?: string
+  /** How long a caller waits for an answer. */
+  readonly patienceMs?: number
 }
 
 export function startTraffic(options: TrafficOptions): Traffic {
   const told: Told[] = []
   const running = new Set<Promise<void>>()
+  // Connections are kept for the next call: on few cores a client that is cheap leaves more to the gateways.
+  const client = new Agent({ connect: { timeout: PATIENCE_MS }, headersTimeout: PATIENCE_MS, bodyTimeout: PATIENCE_MS })
   let stopped = false
   let number = 0
 
@@ -45,7 +50,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     const index = number++
     const urls = options.urls()
     const kind = options.kinds[index % options.kinds.length]!
-    const call = ask(urls[index % urls.length]!, kind, options).then((entry) => void told.push(entry))
+    const call = ask(client, urls[index % urls.length]!, kind, options).then((entry) => void told.push(entry))
     running.add(call)
     return call.finally(() => running.delete(call))
   }
@@ -73,6 +78,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
       clearInterval(timer)
       await Promise.all(loops)
       await Promise.all(running)
+      await client.close()
     },
   }
 }
@@ -81,42 +87,45 @@ const PATIENCE_MS = 60_000
 /** Of a vendor of its own: its breaker opens, and no other call is refused for it. */
 const FAILING_MODEL = 'epsilon-k3'
 
-async function ask(url: string, kind: Kind, { key, model = 'alpha-5.4' }: TrafficOptions): Promise<Told> {
+const PATHS: Record<Kind, string> = {
+  chat: '/v1/chat-completions',
+  messages: '/beta/v1/messages',
+  responses: '/alpha/responses',
+  stream: '/v1/chat-completions',
+  data: '/v1/siteanalytics/websites/visits?keys=example.com',
+  image: '/v1/images/generations',
+  leave: '/v1/chat-completions',
+  fail: '/v1/chat-completions',
+}
+
+async function ask(client: Dispatcher, url: string, kind: Kind, options: TrafficOptions): Promise<Told> {
   const sentMs = performance.now()
-  const leaving = new AbortController()
+  const body = bodyOf(kind, options.model ?? 'alpha-5.4')
   let status = 0
   let requestId: string | undefined
   let charge: bigint | undefined
   let text = ''
+  // A gateway that says nothing at all, and one that never ends its answer, are failures, not a wait without end.
+  const patience = new AbortController()
+  const timer = setTimeout(() => patience.abort(new Error('no patience left')), options.patienceMs ?? PATIENCE_MS)
   try {
-    const answer = await fetch(
-      url + (kind === 'data' ? '/v1/siteanalytics/websites/visits?keys=example.com' : '/v1/chat-completions'),
-      {
-        method: kind === 'data' ? 'GET' : 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        signal: AbortSignal.any([leaving.signal, AbortSignal.timeout(PATIENCE_MS)]),
-        ...(kind === 'data'
-          ? {}
-          : {
-              body: JSON.stringify({
-                model: kind === 'fail' ? FAILING_MODEL : model,
-                messages: [{ role: 'user', content: promptOf(kind) }],
-                stream: kind === 'stream' || kind === 'leave',
-              }),
-            }),
-      },
-    )
-    requestId = answer.headers.get('x-request-id') ?? undefined
-    if (kind === 'leave' && answer.ok) {
-      await answer.body?.getReader().read()
-      leaving.abort()
-    } else text = await answer.text()
-    status = answer.status
+    const answer = await client.request({
+      origin: url,
+      path: PATHS[kind],
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${options.key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      body: body ?? null,
+      signal: patience.signal,
+    })
+    requestId = answer.headers['x-request-id'] as string | undefined
+    if (kind === 'leave' && answer.statusCode === 200) await firstPiece(answer.body)
+    else text = await answer.body.text()
+    status = answer.statusCode
     charge = chargeOf(answer, text)
   } catch (error) {
-    if (!leaving.signal.aborted) status = 0
     text ||= String((error as { cause?: unknown }).cause ?? error)
   }
+  clearTimeout(timer)
   return {
     kind,
     url,
@@ -129,18 +138,46 @@ async function ask(url: string, kind: Kind, { key, model = 'alpha-5.4' }: Traffi
   }
 }
 
+/** Leaving closes the connection. */
+async function firstPiece(body: Dispatcher.ResponseData['body']): Promise<void> {
+  body.on('error', () => undefined)
+  await new Promise<void>((resolve, reject) => {
+    body.once('data', () => resolve())
+    body.once('end', () => resolve())
+    body.once('error', reject)
+  })
+  body.destroy()
+}
+
+function bodyOf(kind: Kind, model: string): string | undefined {
+  const messages = [{ role: 'user', content: promptOf(kind) }]
+  switch (kind) {
+    case 'data':
+      return undefined
+    case 'image':
+      return JSON.stringify({ model: 'alpha-image-2', prompt: 'a few words', quality: 'low' })
+    case 'messages':
+      return JSON.stringify({ model: 'beta-haiku-4-5', max_tokens: 100, messages })
+    case 'responses':
+      return JSON.stringify({ model, input: promptOf(kind) })
+    case 'fail':
+      return JSON.stringify({ model: FAILING_MODEL, messages })
+    default:
+      return JSON.stringify({ model, messages, stream: kind === 'stream' || kind === 'leave' })
+  }
+}
+
 function promptOf(kind: Kind): string {
   if (kind === 'fail') return 'please fail [[500]]'
   return kind === 'leave' ? 'a long story [[slow=20]]' : 'a few words'
 }
 
-function chargeOf(answer: Response, text: string): bigint | undefined {
-  if (!answer.ok) return undefined
-  const said = answer.headers.get('x-tollgate-charge') ?? /^: tollgate charge=(\S+)/m.exec(text)?.[1]
-  if (said === undefined || said === null) return undefined
-  if (answer.headers.get('content-type')?.includes('event-stream') && !text.trimEnd().endsWith('[DONE]'))
-    return undefined
-  return parseCredits(said) ?? undefined
+function chargeOf({ statusCode, headers }: Dispatcher.ResponseData, text: string): bigint | undefined {
+  if (statusCode !== 200) return undefined
+  const said = headers['x-tollgate-charge'] ?? /^: tollgate charge=(\S+)/m.exec(text)?.[1]
+  if (said === undefined) return undefined
+  if (headers['content-type']?.includes('event-stream') && !text.trimEnd().endsWith('[DONE]')) return undefined
+  return parseCredits(String(said)) ?? undefined
 }
 
 /** What went wrong, counted. */

@@ -3,6 +3,10 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { CHAT_PATH } from './chat-vendor.ts'
 
+const UNTIL_MS_MAX = 180_000
+/** A gateway that says nothing for so long never will. */
+const SILENCE_MS_MAX = 180_000
+
 export interface RawCall {
   readonly request: ClientRequest
   readonly response: Promise<IncomingMessage>
@@ -74,6 +78,7 @@ export function post(url: string, options: RawOptions): RawCall {
     })
   })
   response.catch(() => undefined)
+  sent.setTimeout(SILENCE_MS_MAX, () => sent.destroy(new Error('the gateway said nothing for minutes')))
   sent.end(options.body)
 
   const wait = (done: () => string | undefined) =>
@@ -116,7 +121,16 @@ export function* count(to: number): Generator<number> {
   for (let i = 0; i < to; i++) yield i
 }
 
-/** Looks again and again until it is so; the test's own time-out bounds it. */
-export async function until(condition: () => boolean | Promise<boolean>, everyMs = 2): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, everyMs))
+/** Looks again and again until it is so. What has not come after minutes will not: the test fails here instead of hanging. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  everyMs = 2,
+  withinMs = UNTIL_MS_MAX,
+): Promise<void> {
+  const startedMs = performance.now()
+  while (!(await condition())) {
+    if (performance.now() - startedMs > withinMs)
+      throw new Error(`This was waited for in vain for ${Math.round(withinMs / 1000)} s: ${condition}`)
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
+  }
 }

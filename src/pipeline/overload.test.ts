@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Fault } from '../kernel/fault.ts'
+import { realWorld, type World } from '../kernel/world.ts'
+import { createOverload } from './overload.ts'
+
+/** Time that passes only when it is told to, timers in order; `late` makes every timer of the step late. */
+function makeTime() {
+  let nowMs = 0
+  let timers: Array<{ dueMs: number; run: () => void }> = []
+  const world: World = {
+    ...realWorld,
+    elapsedMs: () => nowMs,
+    after(delayMs, run) {
+      const timer = { dueMs: nowMs + delayMs, run }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((one) => one !== timer)
+      }
+    },
+  }
+  return {
+    world,
+    async pass(ms: number, lateMs = 0) {
+      const endMs = nowMs + ms
+      for (;;) {
+        const next = timers.filter(({ dueMs }) => dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0]
+        if (!next) break
+        timers = timers.filter((one) => one !== next)
+        nowMs = Math.max(nowMs, next.dueMs + lateMs)
+        next.run()
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      nowMs = Math.max(nowMs, endMs)
+    },
+  }
+}
+
+const isRefusal = (error: unknown) =>
+  error instanceof Fault &&
+  error.kind === 'unavailable' &&
+  error.code === 50001 &&
+  error.details.retryAfterSeconds === 1
+
+test('with room every call goes in at once', () => {
+  const overload = createOverload({ world: makeTime().world, waiting: () => 256, running: () => 0 })
+  for (let i = 0; i < 1_000; i++) assert.equal(overload.admit(), undefined)
+  assert.equal(overload.shed, 0)
+})
+
+test('without room a call waits: the newest goes in first when there is some, and who has waited a second is refused', async () => {
+  const time = makeTime()
+  let waiting = 1_000
+  const overload = createOverload({ world: time.world, waiting: () => waiting, running: () => 0, waitingMax: 10 })
+  const told: string[] = []
+  const call = (name: string) =>
+    overload.admit()!.then(
+      () => void told.push(`${name} in`),
+      (error) => void told.push(`${name} ${isRefusal(error) ? 'refused' : error}`),
+    )
+  void call('first')
+  await time.pass(500)
+  void call('second')
+  void call('third')
+  await time.pass(400)
+  assert.deepEqual(told, [])
+  waiting = 9
+  await time.pass(5)
+  assert.deepEqual(told, ['third in'], 'there was room for one')
+  waiting = 1_000
+  await time.pass(200)
+  assert.deepEqual(told, ['third in', 'first refused'])
+  waiting = 0
+  await time.pass(10)
+  assert.deepEqual(told, ['third in', 'first refused', 'second in'])
+  assert.equal(overload.shed, 1)
+  assert.equal(overload.admit(), undefined, 'and then it is as before')
+})
+
+test('a loop that is late once goes on, late twice is overloaded, and is well again with the next look', async () => {
+  const time = makeTime()
+  const overload = createOverload({ world: time.world, waiting: () => 0, running: () => 0, lagMsMax: 250 })
+  await time.pass(50, 400)
+  assert.equal(overload.admit(), undefined)
+  await time.pass(60, 400)
+  assert.ok(overload.lagMs > 250)
+  const line = overload.admit()
+  assert.ok(line)
+  await time.pass(60)
+  await line
+})
+
+test('a line that is too long refuses at once, and a process that stops refuses all who wait', async () => {
+  const time = makeTime()
+  const overload = createOverload({ world: time.world, waiting: () => 5_000, running: () => 0 })
+  const waiting = Array.from({ length: 5_000 }, () => overload.admit()!)
+  assert.throws(() => overload.admit(), isRefusal)
+  overload.stop()
+  for (const result of await Promise.allSettled(waiting)) assert.equal(result.status, 'rejected')
+})
+
+test('large bodies are counted until they end; one that is larger than everything runs alone', () => {
+  const overload = createOverload({ world: makeTime().world, waiting: () => 0, running: () => 0, bytesMax: 100 })
+  const end = overload.carry(60)
+  assert.throws(() => overload.carry(50), isRefusal)
+  const endSmall = overload.carry(40)
+  end()
+  end()
+  assert.throws(() => overload.carry(61), isRefusal, 'an end counts once')
+  endSmall()
+  overload.carry(1_000)
+  assert.throws(() => overload.carry(1), isRefusal)
+})
