@@ -10,6 +10,8 @@ export interface Measured extends LoadResult {
   /** Megabytes: the most that was seen, and how it went. */
   readonly rss: number
   readonly rssSeen: readonly number[]
+  /** Of Tollgate: what a call waited for its hold, on average, in microseconds. */
+  readonly hold?: number
 }
 
 const LOOK_EVERY_MS = 1_000

@@ -190,10 +190,12 @@ export function goals({ results, ledger, growth }: Findings): Goal[] {
   const begun = at('stream-start')
   const addedTo = (sides: Partial<Record<Side, Measured>>, name: 'p50' | 'p99' | 'ttfb50') =>
     sides.Tollgate && sides.upstream ? (sides.Tollgate[name] - sides.upstream[name]) / 1000 : undefined
+  const firstByte = addedTo(begun, 'ttfb50')
+  const hold = (begun.Tollgate?.hold ?? 0) / 1000
   goal(
-    'SSE: added to the first byte, hold included, p50 ≤ 3 ms (asked: 1 ms plus the hold; 2 ms for the hold are our allowance, not measured apart)',
-    addedTo(begun, 'ttfb50'),
-    (v) => v <= 3,
+    `SSE: added to the first byte, p50, ≤ 1 ms plus the hold (which took ${hold.toFixed(2)} ms on average in these rounds, of ${firstByte?.toFixed(2)} ms in all); the rest`,
+    firstByte === undefined ? undefined : firstByte - hold,
+    (v) => v <= 1,
   )
   goal('300 calls a second: added p50 ≤ 2 ms', addedTo(at('latency'), 'p50'), (v) => v <= 2)
   goal('… added p99 ≤ 10 ms', addedTo(at('latency'), 'p99'), (v) => v <= 10)

@@ -82,8 +82,14 @@ async function measureCases(cases: readonly Case[], bench: Bench, notes: string[
       ? { ...aim, headers: tollgate.headersOf(refused[entry.account].key) }
       : aim
   }
-  const one = (side: Side, aim: Aim, shape: Case['shape']) =>
-    measure(tools, { gateway: targets.get(side)?.pid, store: store.pid }, aim, shape)
+  const one = async (side: Side, aim: Aim, shape: Case['shape']): Promise<Measured> => {
+    const before = side === 'Tollgate' ? await tollgate.holds() : undefined
+    const measured = await measure(tools, { gateway: targets.get(side)?.pid, store: store.pid }, aim, shape)
+    if (!before) return measured
+    const after = await tollgate.holds()
+    const count = Math.max(1, after.count - before.count)
+    return { ...measured, hold: ((after.seconds - before.seconds) / count) * 1e6 }
+  }
 
   const results = new Map<string, Partial<Record<Side, Measured>>>()
   try {
@@ -92,7 +98,7 @@ async function measureCases(cases: readonly Case[], bench: Bench, notes: string[
       for (const side of ['Tollgate', 'Portkey'] as const) {
         const entry = listCases(short).find((known) => known.id === id)!
         const aim = entry.sides.includes(side) ? aimOf(side, entry) : undefined
-        if (aim) await one(side, aim, { connections: 64, seconds: 0.5, warmSeconds: short ? 1 : 8 })
+        if (aim) await one(side, aim, { connections: 64, seconds: 0.5, warmSeconds: short ? 1 : 15 })
       }
     for (const entry of cases) {
       const rounds = new Map<Side, Measured[]>()
@@ -174,7 +180,7 @@ async function main(): Promise<void> {
   try {
     const cases = listCases(short).filter(({ id }) => isWanted(id))
     const results = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : new Map()
-    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 1_000_000 }
+    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 10_000_000 }
     const growth: GrowthRow[] = isWanted('growth')
       ? await measureGrowth({
           ...{ tools, store, target: options, say, rounds: ROUNDS, seconds: short ? 1 : 2 },

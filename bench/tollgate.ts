@@ -25,6 +25,8 @@ export interface Tollgate extends Target {
   /** New accounts, each with credits and a key, and the limits of `limits`. */
   accounts(count: number, options?: { credits?: bigint; limits?: object }): Promise<Account[]>
   headersOf(key: string): Record<string, string>
+  /** What calls have waited for their holds so far, from the gateway's own figures. */
+  holds(): Promise<{ readonly seconds: number; readonly count: number }>
 }
 
 /** The store that the gateways under test share; each has a database of its own in it. */
@@ -123,6 +125,12 @@ export async function startTollgate(
     database,
     accounts,
     headersOf,
+    async holds() {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      const figure = (name: string) =>
+        Number(new RegExp(`^tollgate_stage_seconds_${name}\\{stage="admit"\\} (.+)$`, 'm').exec(text)?.[1] ?? 0)
+      return { seconds: figure('sum'), count: figure('count') }
+    },
     async stop() {
       await database.close()
       await started.stop()

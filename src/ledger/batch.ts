@@ -42,29 +42,34 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
     // After the current turn of the event loop, so that everything which arrived in it goes along.
     setImmediate(() => {
       scheduled = false
-      while (isDue()) void flush(waiting.splice(0, options.sizeMax))
+      launch()
     })
+  }
+
+  function launch(): void {
+    while (isDue()) void flush(waiting.splice(0, options.sizeMax))
   }
 
   async function flush(group: Waiting<Op, Result>[]): Promise<void> {
     inFlight += 1
     options.observe?.(group.length)
+    let results: ReadonlyArray<Result | Error>
     try {
-      const results = await options.flush(group.map((entry) => entry.op))
-      group.forEach((entry, index) => {
-        const result = results[index] as Result | Error
-        if (result instanceof Error) entry.reject(result)
-        else entry.resolve(result)
-      })
+      results = await options.flush(group.map((entry) => entry.op))
     } catch (error) {
-      for (const entry of group) entry.reject(error)
-    } finally {
-      inFlight -= 1
-      schedule()
-      if (inFlight === 0 && waiting.length === 0) {
-        for (const done of idlers) done()
-        idlers = []
-      }
+      results = group.map(() => error as Error)
+    }
+    inFlight -= 1
+    // Those who waited leave before the others are told, so that the database works while their answers are worked on.
+    launch()
+    group.forEach((entry, index) => {
+      const result = results[index] as Result | Error
+      if (result instanceof Error) entry.reject(result)
+      else entry.resolve(result)
+    })
+    if (inFlight === 0 && waiting.length === 0) {
+      for (const done of idlers) done()
+      idlers = []
     }
   }
 

@@ -69,7 +69,12 @@ function plain(values: ReadonlyArray<string | number | bigint | boolean>): strin
 }
 
 function quoted(values: ReadonlyArray<string | undefined>): string {
-  return `{${values.map((value) => (value === undefined ? 'NULL' : `"${value.replaceAll(/["\\]/g, '\\$&')}"`)).join(',')}}`
+  return `{${values.map(quote).join(',')}}`
+}
+
+function quote(value: string | undefined): string {
+  if (value === undefined) return 'NULL'
+  return /["\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `"${value}"`
 }
 
 function resolutionColumns(all: readonly Resolution[], placeOf: (account: string) => number): Array<string | null> {
@@ -83,7 +88,7 @@ function resolutionColumns(all: readonly Resolution[], placeOf: (account: string
     quoted(all.map((one) => one.product)),
     quoted(all.map((one) => one.door)),
     plain(all.map((one) => one.status)),
-    quoted(all.map((one) => JSON.stringify(one.lines))),
+    JSON.stringify(all.map((one) => one.lines)),
     plain(all.map((one) => one.estimated)),
     plain(all.map((one) => one.stream)),
     plain(all.map((one) => one.route)),

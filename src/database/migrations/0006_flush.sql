@@ -12,7 +12,7 @@
 create function ledger_flush(
   process text, accounts text[],
   s_id text[], s_account int[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status int[],
-  s_lines text[], s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms int[], s_first int[], s_version int[],
+  s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms int[], s_first int[], s_version int[],
   s_in bigint[], s_out bigint[], s_kept jsonb,
   r_id text[], r_account int[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version int[],
   r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb
@@ -152,7 +152,7 @@ begin
         stream, route, duration_ms, first_byte_ms)
       select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]], s_key[i], s_product[i], s_door[i],
         case done_as[i] when 'late' then 'settled' else done_as[i] end, s_status[i], done_paid[i], done_lost[i], hold_amount[i], s_version[i],
-        s_lines[i]::jsonb, s_estimated[i], s_stream[i], s_route[i], s_ms[i], s_first[i]
+        s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_ms[i], s_first[i]
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
