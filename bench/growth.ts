@@ -16,6 +16,8 @@ export interface GrowthRow {
 }
 
 const HOUR_MS = 3_600_000
+/** Rows of one statement: few enough for its time limit. */
+const SLICE = 100_000
 /** The keys that take turns: each is a separate account, so that a flush has many rows to change. */
 const KEYS_IN_USE = 1_000
 
@@ -69,7 +71,9 @@ export async function measureGrowth(options: GrowthOptions): Promise<GrowthRow[]
     keys = (await grown.accounts(options.accounts)).slice(0, KEYS_IN_USE).map(({ key }) => key)
     await settle()
     await compare(`accounts and keys: 1 → ${count(options.accounts)}, ${count(keys.length)} of them calling in turn`)
-    await grown.database.query({ text: USAGE }, [idAtTime(world.nowMs() - HOUR_MS), options.usageRows])
+    const before = idAtTime(world.nowMs() - HOUR_MS)
+    for (let from = 1; from <= options.usageRows; from += SLICE)
+      await grown.database.query({ text: USAGE }, [before, from, Math.min(from + SLICE - 1, options.usageRows)])
     await settle()
     await compare(`usage rows and transfers: 0 → ${count(options.usageRows)}`)
     await grown.database.query({ text: JOBS }, [idAtTime(world.nowMs() - HOUR_MS), options.jobs])
@@ -91,10 +95,10 @@ const USAGE = `
 with made as (
   insert into usage (id, account_id, key_id, product, door, outcome, status, charged, held, catalog_version, lines)
   select $1 || lpad(i::text, 16, '0'), 'acc_grown_' || i % 1000, 'key_1', 'bench-chat', 'chat', 'settled', 200, 1000, 5000, 1,
-    '[["input",20,"1000000"]]' from generate_series(1, $2::int) i
+    '[["input",20,"1000000"]]' from generate_series($2::int, $3::int) i
 )
 insert into transfer (id, account_id, kind, amount, held)
-select $1 || lpad(i::text, 16, '0'), 'acc_grown_' || i % 1000, 'settled', 1000, 5000 from generate_series(1, $2::int) i`
+select $1 || lpad(i::text, 16, '0'), 'acc_grown_' || i % 1000, 'settled', 1000, 5000 from generate_series($2::int, $3::int) i`
 
 /** Their next step is a day away, so that they are open and nothing else. */
 const JOBS = `

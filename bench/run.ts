@@ -180,15 +180,23 @@ async function main(): Promise<void> {
   try {
     const cases = listCases(short).filter(({ id }) => isWanted(id))
     const results = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : new Map()
-    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 10_000_000 }
-    const growth: GrowthRow[] = isWanted('growth')
-      ? await measureGrowth({
-          ...{ tools, store, target: options, say, rounds: ROUNDS, seconds: short ? 1 : 2 },
-          ...{ ...size, jobs: short ? 1_000 : 10_000, models: 1_000 },
-        })
-      : []
-    const workers = isWanted('workers') ? await measureWorkers(bench, cores.all) : []
-    const ledger = isWanted('ledger') ? await measureLedgerAlone(cores.all) : []
+    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 1_000_000 }
+    /** A part that fails is named on the page; the others have cost too much time to be lost with it. */
+    const part = async <T>(id: string, run: () => Promise<T[]>): Promise<T[]> => {
+      if (!isWanted(id)) return []
+      return run().catch((error: unknown) => {
+        notes.push(`The part "${id}" failed: ${String(error)}`)
+        return []
+      })
+    }
+    const growth: GrowthRow[] = await part('growth', () =>
+      measureGrowth({
+        ...{ tools, store, target: options, say, rounds: ROUNDS, seconds: short ? 1 : 2 },
+        ...{ ...size, jobs: short ? 1_000 : 10_000, models: 1_000 },
+      }),
+    )
+    const workers = await part('workers', () => measureWorkers(bench, cores.all))
+    const ledger = await part('ledger', () => measureLedgerAlone(cores.all))
     const scale = short ? 'A short run: a second a round, small stores, streams of 5 s.' : ''
     notes.push(`${scale} Rounds: ${ROUNDS}; one for the open streams.`.trim())
     const findings = { cases, results, growth, workers, ledger }
@@ -216,4 +224,6 @@ async function main(): Promise<void> {
   }
 }
 
+// What was started is stopped by its own listener at exit, which a signal alone does not call.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 await main()

@@ -1,4 +1,5 @@
-// `npm run soak -- --minutes 60 [--at-once 30]`: mixed traffic for a long time; memory, open files and latency must stay flat.
+// `npm run soak -- --minutes 60 [--at-once 30 | --per-second 60]`: mixed traffic for a long time; memory, open files and latency
+// must stay flat.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -10,15 +11,24 @@ import { today, writePart } from './report.ts'
 import { countBy, percentile, startTraffic } from './traffic.ts'
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '60' }, 'at-once': { type: 'string', default: '30' } },
+  options: {
+    minutes: { type: 'string', default: '60' },
+    'at-once': { type: 'string', default: '30' },
+    'per-second': { type: 'string' },
+  },
 })
 const minutes = Number(values.minutes)
+const perSecond = values['per-second']
+const load = perSecond ? `${perSecond} calls a second` : `${values['at-once']} calls at once`
 const KEY = /tg_live_\w{38}/
 const SAMPLES = 10
+/** How far the last sample's p99 may lie above the third's. */
+const P99_GROWTH_MAX = 3
 
 interface Sample {
   readonly minute: number
   readonly rssMb: number
+  readonly heapMb: number
   readonly files: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -38,8 +48,12 @@ try {
     urls: () => [gateway.url],
     key,
     kinds: ['chat', 'stream', 'data', 'leave', 'chat', 'fail', 'stream'],
-    atOnce: Number(values['at-once']),
+    ...(perSecond ? { perSecond: Number(perSecond) } : { atOnce: Number(values['at-once']) }),
   })
+  const heapMb = async () => {
+    const text = await (await fetch(`${gateway.url}/metrics`)).text()
+    return Math.round(Number(/^nodejs_heap_size_used_bytes (.+)$/m.exec(text)?.[1] ?? Number.NaN) / 1024 ** 2)
+  }
   const samples: Sample[] = []
   const startedMs = performance.now()
   let seen = 0
@@ -52,6 +66,7 @@ try {
     const sample: Sample = {
       minute: (minutes * i) / SAMPLES,
       rssMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024),
+      heapMb: await heapMb(),
       files: (await readdir(`/proc/${gateway.pid}/fd`).catch(() => [])).length,
       p50Ms: Math.round(percentile(ms, 0.5)),
       p99Ms: Math.round(percentile(ms, 0.99)),
@@ -69,15 +84,18 @@ try {
   // The first samples warm up; from then on nothing may grow by more than half.
   const [early, late] = [samples[2]!, samples.at(-1)!]
   assert.ok(late.rssMb < early.rssMb * 1.5, `memory grew from ${early.rssMb} to ${late.rssMb} MB`)
+  assert.ok(late.heapMb < early.heapMb * 2, `the heap grew from ${early.heapMb} to ${late.heapMb} MB`)
+  const p99Max = early.p99Ms * P99_GROWTH_MAX
+  assert.ok(late.p99Ms < p99Max, `p99 grew from ${early.p99Ms} to ${late.p99Ms} ms`)
   assert.ok(late.files < early.files + 50, `open files grew from ${early.files} to ${late.files}`)
   await writePart(
     'soak',
     `
-Last run: ${today()}, ${minutes} minutes with ${values['at-once']} calls at once: ${JSON.stringify(countBy(traffic.told)).replaceAll(/["{}]/g, '').replaceAll(',', ', ')}; ${books.acknowledged} acknowledged charges, all in the books; \`ledger verify\` ok.
+Last run: ${today()}, ${minutes} minutes with ${load}: ${JSON.stringify(countBy(traffic.told)).replaceAll(/["{}]/g, '').replaceAll(',', ', ')}; ${books.acknowledged} acknowledged charges, all in the books; \`ledger verify\` ok.
 
-| Minute | Calls | Memory (MB) | Open files | p50 (ms) | p99 (ms) |
-|---|---|---|---|---|---|
-${samples.map((sample) => `| ${sample.minute.toFixed(1)} | ${sample.calls} | ${sample.rssMb} | ${sample.files} | ${sample.p50Ms} | ${sample.p99Ms} |`).join('\n')}
+| Minute | Calls | Memory (MB) | Heap (MB) | Open files | p50 (ms) | p99 (ms) |
+|---|---|---|---|---|---|---|
+${samples.map((sample) => `| ${sample.minute.toFixed(1)} | ${sample.calls} | ${sample.rssMb} | ${sample.heapMb} | ${sample.files} | ${sample.p50Ms} | ${sample.p99Ms} |`).join('\n')}
 `,
   )
   assert.equal(await gateway.stop(), 0)
