@@ -3,18 +3,36 @@
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
 import type { Sabotage } from './faulty-database.ts'
 
+/** Where the columns of a flush stand among its values. */
+const AT = { id: 2, kind: 4, charge: 5, lines: 10, last: 18, want: 23 }
+
 interface Settle {
-  readonly i: number
   readonly id: string
   readonly kind: string
   readonly charge: string
+  /** All columns of it. */
+  readonly row: readonly string[]
+}
+
+function column(values: readonly Value[], at: number): string[] {
+  const text = String(values[at])
+  if (at === AT.lines) return (JSON.parse(text) as unknown[]).map((lines) => JSON.stringify(lines))
+  return text === '{}' ? [] : text.slice(1, -1).split(',')
+}
+
+function readSettles(values: readonly Value[]): Settle[] {
+  const columns = Array.from({ length: AT.last - AT.id + 1 }, (_, i) => column(values, AT.id + i))
+  return columns[0]!.map((id, i) => {
+    const row = columns.map((all) => all[i]!)
+    return { id, kind: row[AT.kind - AT.id]!, charge: row[AT.charge - AT.id]!, row }
+  })
 }
 
 /** Alters the settlements of a flush; those that are left out are answered as if they had been made. */
 function onSettles(alter: (settles: Settle[], chance: () => boolean) => Settle[] | undefined): Sabotage {
   return (statement, values, run, chance) => {
     if (statement.name !== 'ledger_flush') return undefined
-    const settles = JSON.parse(String(values[2])) as Settle[]
+    const settles = readSettles(values)
     const altered = settles.length > 0 ? alter(settles, chance) : undefined
     return altered && flush(statement, values, settles, altered, run)
   }
@@ -27,15 +45,17 @@ async function flush(
   altered: readonly Settle[],
   run: Queryable['query'],
 ): Promise<unknown[]> {
-  const numbered = altered.map((settle, i) => ({ ...settle, i }))
-  const [row] = await run<{ flushed: { settles: unknown[]; reserves: unknown[] } }>(statement, [
-    values[0]!,
-    values[1]!,
-    JSON.stringify(numbered),
-    values[3]!,
-  ])
-  const done = asked.map(({ i, kind, charge }) => [i, kind, charge, '0', '0', '0'])
-  return [{ flushed: { ...row!.flushed, settles: done } }]
+  const changed = values.map((value, at) => {
+    if (at < AT.id || at > AT.last) return value
+    const cells = altered.map(({ id, charge, row }) =>
+      at === AT.id ? id : at === AT.charge ? charge : row[at - AT.id],
+    )
+    return at === AT.lines ? `[${cells}]` : `{${cells}}`
+  })
+  const [row] = await run<object>(statement, changed)
+  const none = asked.map(() => '0')
+  const done = [asked.map(({ kind }) => kind), asked.map(({ charge }) => charge), none, none, none]
+  return [{ ...row, resolved: done.join(';') }]
 }
 
 /** Runs another text in place of the statement's own. */
@@ -77,10 +97,10 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     })
   },
   'a hold is promised and not made': (statement, values, _run, chance) => {
-    const reserves = statement.name === 'ledger_flush' ? (JSON.parse(String(values[3])) as Array<{ want: string }>) : []
-    if (reserves.length === 0 || String(values[2]) !== '[]' || !chance()) return undefined
-    const held = reserves.map(({ want }, i) => [i, 'held', want, want, want, null])
-    return Promise.resolve([{ flushed: { settles: null, reserves: held } }])
+    const wants = statement.name === 'ledger_flush' ? column(values, AT.want) : []
+    if (wants.length === 0 || column(values, AT.id).length > 0 || !chance()) return undefined
+    const reserved = [wants.map(() => 'held'), wants, wants, wants].join(';')
+    return Promise.resolve([{ resolved: null, reserved, details: null }])
   },
   'the holds of the dead are never given back': (statement) =>
     statement.name === 'expire' ? Promise.resolve([{ gone: 0 }]) : undefined,
