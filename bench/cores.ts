@@ -1,5 +1,6 @@
 // Who runs where: the gateway under test alone on one core, everything else on the others.
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 
 export interface Cores {
@@ -32,4 +33,24 @@ export function machine(): string {
 
 export function loadAverage(): number {
   return loadavg()[0] ?? 0
+}
+
+/** From now on: the share of the processors' time that the host gave to other machines. Undefined where nobody says. */
+export function watchStolen(): () => number | undefined {
+  const before = processorTimes()
+  return () => {
+    const after = processorTimes()
+    if (!before || !after) return undefined
+    const all = after.all - before.all
+    return all > 0 ? (after.stolen - before.stolen) / all : undefined
+  }
+}
+
+function processorTimes(): { all: number; stolen: number } | undefined {
+  try {
+    const times = readFileSync('/proc/stat', 'latin1').split('\n')[0]!.trim().split(/\s+/).slice(1, 9).map(Number)
+    return { all: times.reduce((sum, time) => sum + time, 0), stolen: times[7] ?? 0 }
+  } catch {
+    return undefined
+  }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Embedded } from '../src/database/embedded.ts'
 import { type Case, listCases, type Side } from './cases.ts'
-import { chooseCores, loadAverage, machine, moveTo } from './cores.ts'
+import { chooseCores, loadAverage, machine, moveTo, watchStolen } from './cores.ts'
 import { type GrowthRow, measureGrowth } from './growth.ts'
 import type { LedgerPoint } from './ledger.ts'
 import { type Aim, compileTools, type LoadTools } from './load.ts'
@@ -165,6 +165,7 @@ async function main(): Promise<void> {
   }
   const cores = chooseCores()
   const loadBefore = loadAverage()
+  const stolen = watchStolen()
   moveTo(cores.rest)
   const [upstreamPort, slowPort] = [await freePort(), await freePort()]
   const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
@@ -202,6 +203,11 @@ async function main(): Promise<void> {
     const findings = { cases, results, growth, workers, ledger }
     const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
     console.log(parts.map((part) => part(findings)).join('\n\n'))
+    const share = stolen()
+    if (share !== undefined)
+      notes.push(
+        `The host gave ${(share * 100).toFixed(1)} % of the processors' time to other machines during the run.`,
+      )
     if (loadBefore > QUIET_LOAD_MAX)
       notes.unshift(
         `**The machine was not quiet**: the load average was ${loadBefore.toFixed(1)} before the run, on ${cores.count} cores, from work that had nothing to do with it. Throughput and latency are then mostly the neighbours', and processor time is inflated too. Take no goal as reached or missed from this page; run it again on a quiet machine.`,

@@ -197,7 +197,11 @@ export const FAULTS: readonly FaultRow[] = [
     id: 'F28',
     fault: 'crash between answer and settlement',
     done: 'killed at any moment of the load',
-    shown: [[crash, 'killed in the middle of load loses'], [crash, 'holds of the dead'], ['test/simulate.test.ts']],
+    shown: [
+      [crash, 'killed in the middle of load loses'],
+      [crash, 'holds of the dead'],
+      ['test/simulate.test.ts', 'a hundred seeds'],
+    ],
   },
   {
     id: 'F29',
