@@ -427,7 +427,7 @@ begin
   return gone;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[], s_account integer[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status integer[], s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms integer[], s_first integer[], s_version integer[], s_in bigint[], s_out bigint[], s_kept jsonb, r_id text[], r_account integer[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version integer[], r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb)
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[], s_account integer[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status integer[], s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms integer[], s_first integer[], s_version integer[], s_in bigint[], s_out bigint[], s_kept jsonb, s_given_up text[], r_id text[], r_account integer[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version integer[], r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb)
  RETURNS TABLE(resolved text, reserved text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -457,6 +457,7 @@ declare
   refusal jsonb;
   tightest jsonb;
   limits_exist boolean;
+  begun text[] := '{}';
   hold_amount bigint[];
   hold_scopes text[];
   hold_tokens bigint[];
@@ -480,7 +481,17 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     hold_scopes := array_fill(null::text, array[s_count]);
     done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
-    for r in delete from hold h where h.id = any(s_id) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
+    if s_given_up is not null then
+      with gone as (
+        delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
+        returning j.id, j.hold_id
+      ), bodies as (
+        delete from job_body b using gone where b.job_id = gone.id
+      )
+      delete from idempotency d using gone where d.hold_id = gone.hold_id;
+      begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
+    end if;
+    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
       at := array_position(s_id, r.id);
       hold_amount[at] := r.amount;
       if r.scopes is not null then
@@ -499,8 +510,8 @@ begin
       end if;
       if amount is null then
         kind := null;
-        if s_id[i] = any(s_id[:i - 1]) then
-          -- The same resolution twice in one flush.
+        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
+          -- The same resolution twice in one flush, or one that comes too late to give up the job.
           kind := 'already'; paid := 0; lost := 0;
         else
           -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.

@@ -12,7 +12,7 @@ interface FlushRow {
   readonly details: Readonly<Record<number, object>> | null
 }
 
-const FLUSH_COLUMNS = 31
+const FLUSH_COLUMNS = 32
 const FLUSH = statement(
   'ledger_flush',
   `select * from ledger_flush(${Array.from({ length: FLUSH_COLUMNS }, (_, i) => `$${i + 1}`).join(', ')})`,
@@ -78,6 +78,7 @@ function quote(value: string | undefined): string {
 }
 
 function resolutionColumns(all: readonly Resolution[], placeOf: (account: string) => number): Array<string | null> {
+  const givenUp = all.filter((one) => one.givenUp).map((one) => one.id)
   const kept = all.filter((one) => one.idempotent).map(({ id, keep }) => ({ id, keep: keep && keepRecord(keep) }))
   return [
     plain(all.map((one) => one.id)),
@@ -98,6 +99,7 @@ function resolutionColumns(all: readonly Resolution[], placeOf: (account: string
     plain(all.map((one) => one.inputTokens)),
     plain(all.map((one) => one.outputTokens)),
     kept.length === 0 ? null : JSON.stringify(kept),
+    givenUp.length === 0 ? null : plain(givenUp),
   ]
 }
 

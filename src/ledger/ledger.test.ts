@@ -265,6 +265,31 @@ test('words that would end an array or a string in the database are text like an
   assert.deepEqual(row, { product: odd, key_id: odd, door: odd, lines: [[odd, 1, '4000000']] })
 })
 
+test('a job whose order was given up goes with its hold, unless it has been begun: then both stay', async () => {
+  const acc = await account(100n)
+  const jobs = () =>
+    database.query<{ id: string; held: boolean }>(
+      {
+        text: 'select j.id, h.id is not null as held from job j left join hold h on h.id = j.hold_id where j.account_id = $1',
+      },
+      [acc],
+    )
+  for (const begun of [false, true]) {
+    const id = newId(realWorld)
+    const job = { id: `job-${id}`, input: '{}', request: '{}' }
+    await ledger.reserve(reservation(id, acc, 10n, { job, idempotency: { key: `key-${begun}`, requestHash: 'x' } }))
+    assert.deepEqual(await jobs(), [{ id: job.id, held: true }])
+    if (begun) await database.query({ text: 'update job set submit_started_at = now() where id = $1' }, [job.id])
+    const given = await ledger.resolve(resolution(id, acc, 'released', 0n, { givenUp: true, idempotent: true }))
+    assert.equal(given.outcome, begun ? 'already' : 'released')
+    assert.deepEqual(await jobs(), begun ? [{ id: job.id, held: true }] : [])
+    assert.deepEqual(await state(acc), [100n, begun ? 10n : 0n])
+    const [kept] = await database.query({ text: 'select 1 from idempotency where hold_id = $1' }, [id])
+    assert.equal(kept !== undefined, begun)
+    if (begun) await ledger.resolve(resolution(id, acc, 'released', 0n))
+  }
+})
+
 test('a process that was cut off from the database does not take the others’ silence for death', async () => {
   const acc = await account(100n)
   let nowMs = 0

@@ -54,6 +54,8 @@ export interface Resolution {
   readonly firstByteMs: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
+  readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
   readonly keep?: { readonly status: number; readonly contentType: string; readonly body: Buffer }
@@ -266,5 +268,6 @@ function releaseOf(reservation: Reservation): Resolution {
     inputTokens: 0,
     outputTokens: 0,
     idempotent: reservation.idempotency !== undefined,
+    givenUp: reservation.job !== undefined,
   }
 }

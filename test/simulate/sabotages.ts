@@ -4,7 +4,7 @@ import type { Queryable, Statement, Value } from '../../src/database/database.ts
 import type { Sabotage } from './faulty-database.ts'
 
 /** Where the columns of a flush stand among its values. */
-const AT = { id: 2, kind: 4, charge: 5, lines: 10, last: 18, want: 23 }
+const AT = { id: 2, kind: 4, charge: 5, lines: 10, last: 18, want: 24 }
 
 interface Settle {
   readonly id: string
