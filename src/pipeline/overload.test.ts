@@ -48,7 +48,7 @@ test('with room every call goes in at once', () => {
   assert.equal(overload.shed, 0)
 })
 
-test('without room a call waits: the newest goes in first when there is some, and who has waited a second is refused', async () => {
+test('without room a call waits: the newest goes in first when there is some, and who has waited three seconds is refused', async () => {
   const time = makeTime()
   let waiting = 1_000
   const overload = createOverload({ world: time.world, waiting: () => waiting, running: () => 0, waitingMax: 10 })
@@ -59,10 +59,10 @@ test('without room a call waits: the newest goes in first when there is some, an
       (error) => void told.push(`${name} ${isRefusal(error) ? 'refused' : error}`),
     )
   void call('first')
-  await time.pass(500)
+  await time.pass(1_500)
   void call('second')
   void call('third')
-  await time.pass(400)
+  await time.pass(1_400)
   assert.deepEqual(told, [])
   waiting = 9
   await time.pass(5)
