@@ -13,6 +13,9 @@ interface FlushRow {
 }
 
 const FLUSH_COLUMNS = 32
+/** Columns of nothing are left out: an empty array would be read as well. */
+const NO_RESOLUTIONS = Array<null>(19).fill(null)
+const NO_RESERVATIONS = Array<null>(11).fill(null)
 const FLUSH = statement(
   'ledger_flush',
   `select * from ledger_flush(${Array.from({ length: FLUSH_COLUMNS }, (_, i) => `$${i + 1}`).join(', ')})`,
@@ -78,6 +81,7 @@ function quote(value: string | undefined): string {
 }
 
 function resolutionColumns(all: readonly Resolution[], placeOf: (account: string) => number): Array<string | null> {
+  if (all.length === 0) return NO_RESOLUTIONS
   const givenUp = all.filter((one) => one.givenUp).map((one) => one.id)
   const kept = all.filter((one) => one.idempotent).map(({ id, keep }) => ({ id, keep: keep && keepRecord(keep) }))
   return [
@@ -108,6 +112,7 @@ function keepRecord({ status, contentType, body }: NonNullable<Resolution['keep'
 }
 
 function reservationColumns(all: readonly Reservation[], placeOf: (account: string) => number): Array<string | null> {
+  if (all.length === 0) return NO_RESERVATIONS
   const jobs = all.flatMap(({ job }, at) => (job ? [{ i: at + 1, ...job }] : []))
   return [
     plain(all.map((one) => one.id)),

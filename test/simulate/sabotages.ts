@@ -15,6 +15,7 @@ interface Settle {
 }
 
 function column(values: readonly Value[], at: number): string[] {
+  if (values[at] === null) return []
   const text = String(values[at])
   if (at === AT.lines) return (JSON.parse(text) as unknown[]).map((lines) => JSON.stringify(lines))
   return text === '{}' ? [] : text.slice(1, -1).split(',')
