@@ -122,8 +122,9 @@ export const api = {
     post<wire.Account>('/accounts', input),
   changeAccount: (id: string, input: { name?: string; limits?: wire.Limits }) =>
     patch<wire.Account>(account(id), input),
-  addCredits: (id: string, input: { amount: string; note: string }) =>
-    post<wire.Account>(account(id, '/credits'), input),
+  /** With the same key it can be sent again, when its answer was lost, without giving twice. */
+  addCredits: (id: string, body: { amount: string; note: string }, key: string) =>
+    call<wire.Account>('POST', account(id, '/credits'), { body, headers: { 'idempotency-key': key } }),
   systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
   changeSystemLimits: (limits: wire.Limits) => patch<wire.Limits>('/limits', limits),
 

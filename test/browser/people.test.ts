@@ -171,6 +171,28 @@ test('markup in names, prompts and answers stays text on every page that shows i
   assert.equal(await page.locator('img[src="x"]').count(), 0)
 })
 
+test('credits whose answer was lost are given once when the form is sent again', async () => {
+  const { page } = operator
+  const account = await home.gateway.accounts.create({ name: 'Lost Answer Ltd', credits: 100_000_000n }, BY)
+  let sent = 0
+  await page.route(`**/accounts/${account}/credits`, async (route) => {
+    sent += 1
+    if (sent > 1) return route.continue()
+    await route.fetch()
+    return route.fulfill({ status: 408, body: '' })
+  })
+  await operator.go(`/operator/accounts/${account}`)
+  await page.getByRole('button', { name: 'Credits', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Amount').fill('25')
+  await dialog.getByLabel('Note').fill('Invoice 7')
+  await dialog.getByRole('button', { name: 'Add credits' }).click()
+  await dialog.getByText('The gateway answered 408.').waitFor()
+  await dialog.getByRole('button', { name: 'Add credits' }).click()
+  await page.getByText('The balance is now 125 credits.').waitFor()
+  assert.equal(sent, 2)
+})
+
 test('no policy was breached, no dialog opened and no other host was asked', () => {
   assert.deepEqual(home.mishaps, [])
 })

@@ -116,11 +116,22 @@ function Settings({ account }: { account: Account }) {
   )
 }
 
+/** `randomUUID` is missing on pages that came without TLS. */
+function randomKey(): string {
+  return `console-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')}`
+}
+
 function AddCredits({ account, onClose }: { account: Account; onClose: () => void }) {
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
+  /** Of what is in the form: sent again unchanged, it is the same gift; changed, it is another. */
+  const [key, setKey] = useState(randomKey)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
+  const change = (set: (text: string) => void) => (text: string) => {
+    set(text)
+    setKey(randomKey())
+  }
   const size = parseCredits(amount)
   const taking = size !== undefined && size < 0n
   const submit = async (event: FormEvent) => {
@@ -128,7 +139,7 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
     setBusy(true)
     setError(undefined)
     try {
-      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() })
+      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
       toast(`The balance is now ${formatCredits(after.balance)} credits.`)
       refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
       onClose()
@@ -144,7 +155,7 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
           <TextField
             label="Amount"
             value={amount}
-            onText={setAmount}
+            onText={change(setAmount)}
             inputMode="decimal"
             placeholder="100"
             hint="A negative amount takes credits back, up to what is available."
@@ -154,7 +165,7 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
           <TextField
             label="Note"
             value={note}
-            onText={setNote}
+            onText={change(setNote)}
             maxLength={200}
             placeholder="Invoice 2026-014"
             required
