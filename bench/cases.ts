@@ -46,6 +46,11 @@ const slow = JSON.stringify({ model: SLOW_MODEL, messages, max_tokens: 4_000, st
 
 export const OPEN_STREAMS = 2_000
 
+/** Of each open stream: five minutes of ten a second, or five seconds. */
+export function openStreamChunks(short: boolean): number {
+  return short ? 50 : 3_000
+}
+
 export function listCases(short: boolean): Case[] {
   const seconds = short ? 1 : 2.5
   const chatAt = (connections: number): Case => ({
@@ -130,9 +135,15 @@ export function listCases(short: boolean): Case[] {
     },
     {
       id: 'open-streams',
-      title: `${OPEN_STREAMS} open streams, a chunk every 100 ms each`,
-      sides: ALL,
-      shape: { connections: OPEN_STREAMS, seconds: 60, total: OPEN_STREAMS, rampSeconds: 5, chunkDelays: true },
+      title: `${OPEN_STREAMS} open streams, a chunk every 100 ms each, ${short ? '5 s' : '5 minutes'}`,
+      sides: ['nginx', 'Tollgate'],
+      shape: {
+        connections: OPEN_STREAMS,
+        seconds: openStreamChunks(short) / 10,
+        total: OPEN_STREAMS,
+        rampSeconds: short ? 2 : 20,
+        chunkDelays: true,
+      },
       body: slow,
       slow: true,
       rounds: 1,

@@ -49,7 +49,7 @@ export interface Shape {
   /** This many calls in all, each connection's first one spread over `rampSeconds`. */
   readonly total?: number
   readonly rampSeconds?: number
-  /** Reads the time stamps in the chunks of a stream. */
+  /** Reads the time stamps in the chunks of a stream, from when all have begun until the first ends. */
   readonly chunkDelays?: boolean
 }
 
@@ -75,6 +75,8 @@ export interface LoadResult {
   readonly ttfb99: number
   readonly cd50: number
   readonly cd99: number
+  /** p99 of each quarter of the time. */
+  readonly cdq: readonly number[]
 }
 
 export async function runLoad(tools: LoadTools, aim: Aim, shape: Shape): Promise<LoadResult> {

@@ -32,6 +32,7 @@ typedef struct {
   int sent;
   int busy;
   int fast;
+  uint64_t due;
 } C;
 
 static C *cs[MAXFD];
@@ -117,7 +118,9 @@ static int wr(int fd, const char *b, int n) { // blocking-ish write
 static void push2(int fd) {
   int f = cs[fd]->fast;
   Q *e = f ? &q1[t1++ & (QN - 1)] : &q2[t2++ & (QN - 1)];
-  e->at = f ? now() : now() + IV;
+  // From the moment when the last one was due, not when it was sent: else streams that were late together stay together, and
+  // in the end all of them speak at once.
+  e->at = f ? now() : (cs[fd]->due += IV);
   e->fd = fd;
   e->gen = cs[fd]->gen;
   e->kind = 2;
@@ -133,6 +136,7 @@ static void startsse(int fd) {
   if (wr(fd, SH, sizeof SH - 1) < 0)
     return;
   c->sent = 0;
+  c->due = now();
   push2(fd);
 }
 

@@ -95,6 +95,11 @@ export function latencyTable({ cases, results }: Findings): string {
   )
 }
 
+/** What it had when this share of the time had passed. */
+function rssAt({ rssSeen }: Measured, share: number): number {
+  return rssSeen[Math.floor((rssSeen.length - 1) * share)] ?? Number.NaN
+}
+
 export function streamsTable({ cases, results }: Findings): string {
   const sides = results.get('open-streams')
   const title = cases.find(({ id }) => id === 'open-streams')?.title
@@ -102,16 +107,16 @@ export function streamsTable({ cases, results }: Findings): string {
   const rows = (['nginx', 'Portkey', 'Tollgate'] as const)
     .filter((side) => sides[side])
     .map((side) => {
-      const { cpu, cd50, cd99, rss, rssSeen, n, err, non200 } = sides[side]!
-      const at = (share: number) => rssSeen[Math.floor((rssSeen.length - 1) * share)]?.toFixed(0) ?? NOTHING
+      const { cpu, cd50, cd99, cdq, rss, n, err, non200 } = sides[side]!
       return [
         side,
         `${n - non200} of ${n + err}`,
         millis(cd50),
         millis(cd99),
+        cdq.map(millis).join(', '),
         (cpu / 1000).toFixed(1),
         rss.toFixed(0),
-        [0.25, 0.5, 0.75, 1].map(at).join(', '),
+        [0.25, 0.5, 0.75, 1].map((share) => rssAt(sides[side]!, share).toFixed(0)).join(', '),
       ]
     })
   const head = [
@@ -119,6 +124,7 @@ export function streamsTable({ cases, results }: Findings): string {
     'streams served',
     'chunk delay p50, ms',
     'p99, ms',
+    'p99 of each quarter, ms',
     'CPU ms a stream',
     'RSS MB, most',
     'RSS at ¼, ½, ¾ and the end',
@@ -209,6 +215,12 @@ export function goals({ results, ledger, growth }: Findings): Goal[] {
   const open = at('open-streams')
   goal('2,000 open streams: RSS ≤ 400 MB', open.Tollgate?.rss, (v) => v <= 400, 0)
   goal('… p99 chunk delay ≤ 3 × nginx', over(open.Tollgate?.cd99, open.nginx?.cd99), (v) => v <= 3)
+  if (open.Tollgate) {
+    const { cdq } = open.Tollgate
+    goal('… flat: p99 chunk delay of the last quarter ÷ the first ≤ 1.5', over(cdq[3], cdq[0]), (v) => v <= 1.5)
+    const rss = over(rssAt(open.Tollgate, 1), rssAt(open.Tollgate, 0.25))
+    goal('… flat: RSS at the end ÷ at a quarter of the time ≤ 1.1', rss, (v) => v <= 1.1)
+  }
   const best = Math.max(...ledger.map((point) => point.callsPerSecond))
   goal('the ledger alone: ≥ 10,000 paid calls a second', ledger.length > 0 ? best : undefined, (v) => v >= 10_000, 0)
   for (const { what, small, grown } of growth)
@@ -257,6 +269,8 @@ ${mainTable(findings)}
 ${latencyTable(findings)}
 
 ## Open streams
+
+The delay of a chunk is counted while all streams are open: from when the last was begun until the first ends.
 
 ${streamsTable(findings)}
 

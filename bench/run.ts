@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Embedded } from '../src/database/embedded.ts'
-import { type Case, listCases, type Side } from './cases.ts'
+import { type Case, listCases, openStreamChunks, type Side } from './cases.ts'
 import { chooseCores, loadAverage, machine, moveTo, watchStolen } from './cores.ts'
 import { type GrowthRow, measureGrowth } from './growth.ts'
 import type { LedgerPoint } from './ledger.ts'
@@ -39,8 +39,6 @@ const wanted = args.cases?.split(',')
 const isWanted = (id: string) => wanted === undefined || wanted.includes(id)
 const say = (line: string) => console.error(line)
 const ROUNDS = Number(args.rounds ?? (short ? 1 : 3))
-/** Streams of the slow upstream: 60 s of them, or 5. */
-const SLOW_CHUNKS = short ? 50 : 600
 const SLOW_MICROS = 100_000
 /** Above this, others use the cores as well, and neither throughput nor latency can be believed. */
 const QUIET_LOAD_MAX = 0.7
@@ -171,7 +169,7 @@ async function main(): Promise<void> {
   const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
   const mocks = [
     await start(tools.mock, [String(upstreamPort)], onRest(upstreamPort)),
-    await start(tools.mock, [String(slowPort), String(SLOW_CHUNKS), String(SLOW_MICROS)], onRest(slowPort)),
+    await start(tools.mock, [String(slowPort), String(openStreamChunks(short)), String(SLOW_MICROS)], onRest(slowPort)),
   ]
   const store = await startStore(directory)
   const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort }
@@ -181,7 +179,7 @@ async function main(): Promise<void> {
   try {
     const cases = listCases(short).filter(({ id }) => isWanted(id))
     const results = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : new Map()
-    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 1_000_000 }
+    const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 10_000_000 }
     /** A part that fails is named on the page; the others have cost too much time to be lost with it. */
     const part = async <T>(id: string, run: () => Promise<T[]>): Promise<T[]> => {
       if (!isWanted(id)) return []

@@ -75,7 +75,8 @@ export async function startTollgate(
     },
   )
   const database = openDatabase({
-    connection: { ...options.store.connection, database: databaseName },
+    // Filling a large store takes its time.
+    connection: { ...options.store.connection, database: databaseName, query_timeout: 0 },
     connectionsMax: 2,
   })
   const pepper = createSecrets(SECRET).key('api-key')
