@@ -104,6 +104,8 @@ test('a key is shown once and stays nowhere in the browser', async () => {
 test('a chat streams into the playground, and its charge is in the usage, its arithmetic and the overview', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)
+  // The heading of the page that is left may still be there when the new one's is waited for.
+  await page.locator('.talk-log').waitFor({ state: 'attached' })
   await page.evaluate(
     `window.seen = []; new MutationObserver(() => window.seen.push(document.querySelector('.talk-log article:last-of-type')?.textContent.length))
       .observe(document.querySelector('.talk-log'), { subtree: true, childList: true, characterData: true })`,
