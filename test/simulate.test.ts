@@ -41,7 +41,10 @@ for (const [name, sabotage] of Object.entries(SABOTAGES))
       )
       if (!failure) continue
       // Noticed for what it does, and not because the break itself is broken.
-      assert.doesNotMatch(failure.message, /(Syntax|Type|Reference)Error|error: |Cannot read|is not (a function|iterable|defined)/)
+      assert.doesNotMatch(
+        failure.message,
+        /(Syntax|Type|Reference)Error|error: |Cannot read|is not (a function|iterable|defined)/,
+      )
       t.diagnostic(`seed ${seed}: ${failure.message.split('\n')[0]}`)
       return
     }
