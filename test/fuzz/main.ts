@@ -22,7 +22,7 @@ const findings = await withTestServer(async () => {
   const seconds = secondsNow()
   const statuses = JSON.stringify(run.byStatus).replaceAll(/["{}]/g, '').replaceAll(',', ', ')
   console.log(
-    `${run.sent} requests in ${seconds.toFixed(0)} s (${(run.sent / seconds).toFixed(0)} a second), ${statuses}, slowest ${Math.round(run.slowestMs)} ms`,
+    `${run.sent} requests in ${seconds.toFixed(0)} s (${(run.sent / seconds).toFixed(0)} a second), ${statuses}, slowest ${Math.round(run.slowestMs)} ms (over 2 s and not when sent again: ${run.slow})`,
   )
   for (const finding of run.findings) console.error(finding)
   if (run.sent === runs && runs >= 10_000)
