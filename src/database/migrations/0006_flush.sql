@@ -5,8 +5,6 @@
 -- `accounts` are the accounts of the flush, each once; `s_account` and `r_account` are places in it. Every s_ array has an
 -- element for each resolution, every r_ array for each reservation, in the order of their arrival.
 -- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
--- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job goes
--- with its hold; if it has, it goes on, and its hold stays.
 -- r_job: null, or [{i, id, input, request, callback}], `i` the place of the reservation, from 1.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
 -- posted and held; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
@@ -15,7 +13,7 @@ create function ledger_flush(
   process text, accounts text[],
   s_id text[], s_account int[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status int[],
   s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms int[], s_first int[], s_version int[],
-  s_in bigint[], s_out bigint[], s_kept jsonb, s_given_up text[],
+  s_in bigint[], s_out bigint[], s_kept jsonb,
   r_id text[], r_account int[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version int[],
   r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb
 ) returns table (resolved text, reserved text, details jsonb)
@@ -49,7 +47,6 @@ declare
   refusal jsonb;
   tightest jsonb;
   limits_exist boolean;
-  begun text[] := '{}';
   hold_amount bigint[];
   hold_scopes text[];
   hold_tokens bigint[];
@@ -73,17 +70,7 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     hold_scopes := array_fill(null::text, array[s_count]);
     done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
-    if s_given_up is not null then
-      with gone as (
-        delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
-        returning j.id, j.hold_id
-      ), bodies as (
-        delete from job_body b using gone where b.job_id = gone.id
-      )
-      delete from idempotency d using gone where d.hold_id = gone.hold_id;
-      begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
-    end if;
-    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
+    for r in delete from hold h where h.id = any(s_id) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
       at := array_position(s_id, r.id);
       hold_amount[at] := r.amount;
       if r.scopes is not null then
@@ -102,8 +89,8 @@ begin
       end if;
       if amount is null then
         kind := null;
-        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
-          -- The same resolution twice in one flush, or one that comes too late to give up the job.
+        if s_id[i] = any(s_id[:i - 1]) then
+          -- The same resolution twice in one flush.
           kind := 'already'; paid := 0; lost := 0;
         else
           -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.

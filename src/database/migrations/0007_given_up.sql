@@ -1,0 +1,293 @@
+-- The ledger's one statement once more, with `s_given_up`. The functions of migrations 2 and 6 stay for the processes of the
+-- versions before, while an upgrade goes through the fleet.
+--
+-- `accounts` are the accounts of the flush, each once; `s_account` and `r_account` are places in it. Every s_ array has an
+-- element for each resolution, every r_ array for each reservation, in the order of their arrival.
+-- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
+-- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job goes
+-- with its hold; if it has, it goes on, and its hold stays.
+-- r_job: null, or [{i, id, input, request, callback}], `i` the place of the reservation, from 1.
+-- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
+-- posted and held; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
+-- refused, or what the tightest one leaves.
+-- It may be there: migration 6 made it in databases of a few hours.
+create or replace function ledger_flush(
+  process text, accounts text[],
+  s_id text[], s_account int[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status int[],
+  s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms int[], s_first int[], s_version int[],
+  s_in bigint[], s_out bigint[], s_kept jsonb, s_given_up text[],
+  r_id text[], r_account int[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version int[],
+  r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb
+) returns table (resolved text, reserved text, details jsonb)
+language plpgsql
+-- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
+-- right for a large flush on a small table, and ruinous a day later.
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
+  s_count int := cardinality(s_id);
+  r_count int := cardinality(r_id);
+  now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
+  now_held bigint[] := now_posted;
+  r record;
+  l limited;
+  a int;
+  at int;
+  kind text;
+  amount bigint;
+  paid bigint;
+  lost bigint;
+  room bigint;
+  earlier idempotency;
+  scope_names text[];
+  scope_name text;
+  refusal jsonb;
+  tightest jsonb;
+  limits_exist boolean;
+  begun text[] := '{}';
+  hold_amount bigint[];
+  hold_scopes text[];
+  hold_tokens bigint[];
+  hold_second bigint[];
+  done_as text[];
+  done_paid bigint[];
+  done_lost bigint[];
+  new_as text[];
+  new_amount bigint[];
+  new_scopes text[];
+  is_new boolean[];
+  after_posted bigint[];
+  after_held bigint[];
+begin
+  for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
+    a := array_position(accounts, r.id);
+    now_posted[a] := r.posted; now_held[a] := r.held;
+  end loop;
+
+  if s_count > 0 then
+    hold_amount := array_fill(null::bigint, array[s_count]);
+    hold_scopes := array_fill(null::text, array[s_count]);
+    done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    if s_given_up is not null then
+      with gone as (
+        delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
+        returning j.id, j.hold_id
+      ), bodies as (
+        delete from job_body b using gone where b.job_id = gone.id
+      )
+      delete from idempotency d using gone where d.hold_id = gone.hold_id;
+      begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
+    end if;
+    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
+      at := array_position(s_id, r.id);
+      hold_amount[at] := r.amount;
+      if r.scopes is not null then
+        hold_scopes[at] := array_to_string(r.scopes, ' ');
+        hold_tokens[at] := r.tokens;
+        hold_second[at] := floor(extract(epoch from r.created_at))::bigint;
+      end if;
+    end loop;
+
+    for i in 1 .. s_count loop
+      a := s_account[i];
+      kind := s_kind[i];
+      amount := hold_amount[i];
+      if now_posted[a] is null then
+        raise exception 'there is no account %', accounts[a];
+      end if;
+      if amount is null then
+        kind := null;
+        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
+          -- The same resolution twice in one flush, or one that comes too late to give up the job.
+          kind := 'already'; paid := 0; lost := 0;
+        else
+          -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.
+          select t.kind into kind from transfer t where t.id = s_id[i];
+          if kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
+             and not exists (select 1 from transfer t where t.id = s_id[i] || '+late') then
+            kind := 'late';
+            paid := least(s_charge[i], now_posted[a] - now_held[a]);
+            lost := s_charge[i] - paid;
+            now_posted[a] := now_posted[a] - paid;
+            hold_amount[i] := 0;
+          elsif kind is not null then
+            kind := 'already';
+            select t.amount, t.loss into paid, lost from transfer t where t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
+          else
+            -- There was no such hold. A release is written down all the same: the reservation that it gives up may still be
+            -- on its way, and must find that it is over. A settlement is a fact, and takes its amount anew.
+            kind := null;
+            amount := 0;
+            hold_amount[i] := 0;
+          end if;
+        end if;
+        if kind is not null then
+          done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+          continue;
+        end if;
+        kind := s_kind[i];
+      end if;
+      now_held[a] := now_held[a] - amount;
+      paid := least(s_charge[i], now_posted[a] - now_held[a]);
+      lost := s_charge[i] - paid;
+      now_posted[a] := now_posted[a] - paid;
+      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      if hold_scopes[i] is not null then
+        foreach scope_name in array string_to_array(hold_scopes[i], ' ') loop
+          select * into l from limited where scope = scope_name for update;
+          if found then
+            l := limited_now(l, now_second, today);
+            if now_second - hold_second[i] < 60 then
+              -- The minute counted the worst case; from here on it counts what was used.
+              l.tokens[(hold_second[i] % 60)::int + 1] := l.tokens[(hold_second[i] % 60)::int + 1] - hold_tokens[i] + s_in[i] + s_out[i];
+            end if;
+            update limited set held = l.held - amount, open_calls = greatest(l.open_calls - 1, 0), second = l.second,
+              requests = l.requests, tokens = l.tokens, day = l.day, month = l.month,
+              day_spent = l.day_spent + paid, month_spent = l.month_spent + paid, total_spent = l.total_spent + paid
+            where scope = scope_name;
+          end if;
+        end loop;
+      end if;
+    end loop;
+
+    with moved as (
+      insert into transfer (id, account_id, kind, amount, loss, held)
+      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
+        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i]
+      from generate_series(1, s_count) i where done_as[i] <> 'already'
+    ), used as (
+      insert into usage (id, account_id, key_id, product, door, outcome, status, charged, loss, held, catalog_version, lines, estimated,
+        stream, route, duration_ms, first_byte_ms)
+      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]], s_key[i], s_product[i], s_door[i],
+        case done_as[i] when 'late' then 'settled' else done_as[i] end, s_status[i], done_paid[i], done_lost[i], hold_amount[i], s_version[i],
+        s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_ms[i], s_first[i]
+      from generate_series(1, s_count) i where done_as[i] <> 'already'
+    )
+    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    select accounts[s_account[i]], date_trunc('hour', now(), 'UTC'), s_product[i], s_key[i], count(*),
+      count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_ms[i])
+    from generate_series(1, s_count) i where done_as[i] <> 'already'
+    group by 1, 3, 4 order by 1, 3, 4
+    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
+      errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
+      input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
+      duration_ms = u.duration_ms + excluded.duration_ms;
+
+    if s_kept is not null then
+      delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
+      where d.hold_id = x.id and x.keep is null and d.status is null;
+      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type',
+        body = decode(x.keep ->> 'body', 'base64')
+      from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
+      where d.hold_id = x.id and x.keep is not null and d.status is null;
+    end if;
+    resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+  end if;
+
+  if r_count > 0 then
+    limits_exist := exists (select 1 from limited);
+    new_amount := array_fill(0::bigint, array[r_count]);
+    new_as := array_fill(null::text, array[r_count]);
+    new_scopes := new_as; is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
+    for r in
+      select h.id, 'held' as kind, h.amount from hold h where h.id = any(r_id)
+      union all
+      select t.id, 'gone', 0 from transfer t where t.id = any(r_id)
+    loop
+      -- A try whose answer was lost, or a call that was given up before its reservation arrived.
+      foreach at in array array_positions(r_id, r.id) loop
+        new_as[at] := r.kind; new_amount[at] := r.amount;
+      end loop;
+    end loop;
+
+    for i in 1 .. r_count loop
+      a := r_account[i];
+      if now_posted[a] is null then
+        new_as[i] := 'no_account';
+        continue;
+      end if;
+      if new_as[i] is not null then
+        after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+        continue;
+      end if;
+      if r_idem[i] is not null then
+        insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
+        on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
+          content_type = null, body = null, created_at = now()
+          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null
+        returning * into earlier;
+        if not found then
+          select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
+          new_as[i] := case when earlier.request_hash <> r_hash[i] then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end;
+          after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+          continue;
+        end if;
+      end if;
+      room := now_posted[a] - now_held[a];
+      if limits_exist then
+        refusal := null; tightest := null; scope_names := null;
+        for l in select * from limited where scope in ('system', 'account:' || accounts[a], 'key:' || r_key[i]) order by scope for update loop
+          l := limited_now(l, now_second, today);
+          refusal := limited_refusal(l, least(r_floor[i], room), r_tokens[i], limited_room(l));
+          exit when refusal is not null;
+          room := least(room, limited_room(l));
+          scope_names := scope_names || l.scope;
+          if l.limits ? 'requestsPerMinute' then
+            tightest := jsonb_build_object('max', (l.limits ->> 'requestsPerMinute')::bigint,
+              'left', (l.limits ->> 'requestsPerMinute')::bigint - window_sum(l.requests) - 1);
+          end if;
+        end loop;
+        if coalesce(refusal, tightest) is not null then
+          details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+        end if;
+      end if;
+      if refusal is null and room >= r_floor[i] then
+        amount := least(r_want[i], room);
+        now_held[a] := now_held[a] + amount;
+        new_as[i] := 'held'; new_amount[i] := amount; is_new[i] := true;
+        if scope_names is not null then
+          new_scopes[i] := array_to_string(scope_names, ' ');
+          foreach scope_name in array scope_names loop
+            select * into l from limited where scope = scope_name;
+            l := limited_now(l, now_second, today);
+            l.requests[(now_second % 60)::int + 1] := l.requests[(now_second % 60)::int + 1] + 1;
+            l.tokens[(now_second % 60)::int + 1] := l.tokens[(now_second % 60)::int + 1] + r_tokens[i];
+            update limited set held = l.held + amount, open_calls = l.open_calls + 1, second = l.second, requests = l.requests,
+              tokens = l.tokens, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
+            where scope = scope_name;
+          end loop;
+        end if;
+      else
+        if r_idem[i] is not null then
+          delete from idempotency where account_id = accounts[a] and key = r_idem[i] and hold_id = r_id[i];
+        end if;
+        new_as[i] := case when refusal is null then 'short' else 'limited' end;
+        new_amount[i] := r_want[i];
+      end if;
+      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+    end loop;
+
+    if r_job is not null then
+      insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
+      select x.id, accounts[r_account[x.i]], r_key[x.i], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
+      from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
+    end if;
+    insert into hold (id, account_id, key_id, process_id, job, amount, product, catalog_version, scopes, tokens)
+    select r_id[i], accounts[r_account[i]], r_key[i], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
+      new_amount[i], r_product[i], r_version[i], string_to_array(new_scopes[i], ' '), r_tokens[i]
+    from generate_series(1, r_count) i where is_new[i];
+    reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+  end if;
+
+  update account o set posted = x.posted, held = x.held
+  from unnest(accounts, now_posted, now_held) as x(id, posted, held)
+  where o.id = x.id and (o.posted <> x.posted or o.held <> x.held);
+  return next;
+end $$;
