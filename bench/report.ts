@@ -182,7 +182,7 @@ const WHY = {
   was measured at 56 to 82 µs a call and 0.22 to 0.32 × nginx, so the last goal leaves little more than that for everything.`,
   stream: `Handing on the pieces is 20 % of a stream's profile, half of that writing to sockets; collecting garbage 11 %, undici with its
   parser 6 %. Most of the rest is what any call costs: admission, hold, settlement and log, which nginx does not have.`,
-  latency: `Two commits that wait for the disk, and code that runs with cold caches: at this rate the processor is halted between calls, and the same
+  latency: `Two flushes with a commit each, and code that runs with cold caches: at this rate the processor is halted between calls, and the same
   code takes four to five times as long as under load (nginx as well).`,
   streams: `20,000 pieces a second at about 35 µs are two thirds of a core (nginx: 13 µs). Of these, writing to sockets is 20 %, Node's streams and
   sockets 12 %, undici with its parser 9 %, our relay, observer and transfer 12 %, collecting garbage 6 %. The collector stops everything for

@@ -12,10 +12,11 @@ interface FlushRow {
   readonly details: Readonly<Record<number, object>> | null
 }
 
-const FLUSH_COLUMNS = 32
 /** Columns of nothing are left out: an empty array would be read as well. */
 const NO_RESOLUTIONS = Array<null>(19).fill(null)
 const NO_RESERVATIONS = Array<null>(11).fill(null)
+/** The process and the accounts, then the columns. */
+const FLUSH_COLUMNS = 2 + NO_RESOLUTIONS.length + NO_RESERVATIONS.length
 const FLUSH = statement(
   'ledger_flush',
   `select * from ledger_flush(${Array.from({ length: FLUSH_COLUMNS }, (_, i) => `$${i + 1}`).join(', ')})`,

@@ -103,8 +103,8 @@ await each(count(sending.runs), sending.atOnce, async (index) => {
     if (endpoint !== undefined && answer.status === 200) taken[endpoint] = (taken[endpoint] ?? 0) + 1
     wrong = fault(request!, answer, Number.POSITIVE_INFINITY)
     if (wrong === undefined && answer.ms > sending.slowMsMax) {
-      slow += 1
       wrong = await slowAgain(request!)
+      if (wrong === undefined) slow += 1
     }
   } catch (error) {
     wrong = String(error)
