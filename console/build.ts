@@ -30,7 +30,7 @@ export async function buildConsole(options: { ifStale: boolean; say: (line: stri
   options.say(`console: built in ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 
-/** Tests and development tools do not end up in the page, so they do not make it stale. */
+/** Tests do not end up in the page, so they do not make it stale. */
 async function digestOfSources(): Promise<string> {
   const hash = createHash('sha256')
   const files = ['src', 'public'].map((folder) => readdir(join(home, folder), { recursive: true, withFileTypes: true }))

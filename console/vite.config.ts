@@ -19,7 +19,7 @@ export default defineConfig({
   },
   server: {
     host: '127.0.0.1',
-    // `node console/dev/mock.ts` answers on this port; a running gateway may stand in for it.
-    proxy: { '/console/api': 'http://127.0.0.1:8090', '/assets': 'http://127.0.0.1:8090' },
+    // The real gateway answers: `npm start` in another terminal.
+    proxy: { '^/(console/api|assets|docs)': 'http://127.0.0.1:8080' },
   },
 })

@@ -13,7 +13,20 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 export const DOORS: readonly PageToSee[] = [
   { name: 'login', path: '/login' },
   { name: 'setup', path: '/setup#token=not-a-token-that-would-work-anywhere' },
+  { name: 'invite', path: '/invite#token=not-a-token-that-would-work-anywhere' },
 ]
+
+/** At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds. */
+async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
+  await page.getByLabel('Catalogue document').waitFor()
+  await page.evaluate(`(() => {
+    const area = document.querySelector('textarea[aria-label="Catalogue document"]')
+    const text = Object.entries(${JSON.stringify(edits)}).reduce((text, [old, next]) => text.replace(old, next), area.value)
+    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(area, text)
+    area.dispatchEvent(new Event('input', { bubbles: true }))
+  })()`)
+  await press(page, 'Check and preview')
+}
 
 export function pagesOf(account: string): readonly PageToSee[] {
   const base = `/a/${account}`
@@ -28,6 +41,15 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page.getByText('Restrictions and limits').click()
       },
     },
+    {
+      name: 'key-once',
+      path: `${base}/keys?new=1`,
+      async act(page) {
+        await page.getByLabel('Name').fill('website')
+        await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+        await page.getByText('Your new key').waitFor()
+      },
+    },
     { name: 'models', path: `${base}/models` },
     { name: 'model', path: `${base}/models/alpha-5.4` },
     { name: 'endpoint', path: `${base}/models/siteanalytics%2Fwebsites%2Fvisits%2Ftrend` },
@@ -38,6 +60,17 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page.getByLabel('Message', { exact: true }).fill('Explain what a hold is, in two sentences.')
         await press(page, 'Send')
         await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+      },
+    },
+    {
+      name: 'chat-tools',
+      path: `${base}/playground/chat`,
+      async act(page) {
+        await page.getByText('Tools', { exact: true }).click()
+        await press(page, 'Insert an example')
+        await page.getByLabel('Message', { exact: true }).fill('How is the weather in Oslo?')
+        await press(page, 'Send')
+        await page.getByLabel('Result of get_weather').waitFor()
       },
     },
     {
@@ -99,6 +132,17 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'jobs', path: `${base}/jobs` },
+    {
+      name: 'job',
+      path: `${base}/jobs`,
+      async act(page) {
+        await page
+          .getByRole('link', { name: /paper boat/ })
+          .first()
+          .click()
+        await videoLoaded(page)
+      },
+    },
     { name: 'statement', path: `${base}/statement` },
     { name: 'members', path: `${base}/members` },
     { name: 'profile', path: '/profile' },
@@ -114,16 +158,16 @@ export function pagesOf(account: string): readonly PageToSee[] {
       name: 'operator-diff',
       path: '/operator/catalogue/document',
       async act(page) {
-        await page.getByLabel('Catalogue document').waitFor()
-        // At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds.
-        await page.evaluate(`(() => {
-          const area = document.querySelector('textarea[aria-label="Catalogue document"]')
-          const text = area.value.replace('"Alpha 5.4"', '"Alpha 5.4 (new)"').replace('"250"', '"240"')
-          Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(area, text)
-          area.dispatchEvent(new Event('input', { bubbles: true }))
-        })()`)
-        await press(page, 'Check and preview')
+        await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
         await page.getByText('What will change').waitFor()
+      },
+    },
+    {
+      name: 'operator-problems',
+      path: '/operator/catalogue/document',
+      async act(page) {
+        await editCatalogue(page, { '"vendor": "alpha"': '"vendor": "nobody"' })
+        await page.getByText('Nothing was applied').waitFor()
       },
     },
     { name: 'operator-versions', path: '/operator/catalogue/versions' },
