@@ -5,6 +5,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import type { Exchange, TextProtocolName, Traits } from '../src/protocols/protocol.ts'
 import { readTextAsk } from '../src/protocols/text.ts'
+import type { Chance } from './simulate/virtual-world.ts'
 
 export const UID = 'public-model'
 export const FIXTURES = join(import.meta.dirname, 'fixtures')
@@ -96,4 +97,10 @@ export function replay(exchange: Exchange, pieces: Iterable<Buffer>): Replayed {
 
 export function* sliced(bytes: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+/** Up to twelve cuts, anywhere. */
+export function randomlyCut(bytes: Buffer, chance: Chance): Buffer[] {
+  const cuts = Array.from({ length: 1 + chance.below(12) }, () => chance.below(bytes.length + 1)).sort((a, b) => a - b)
+  return [...cuts, bytes.length].map((end, index) => bytes.subarray(cuts[index - 1] ?? 0, end))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Fault } from '../kernel/fault.ts'
-import { EVENT_BYTES_MAX, encodeComment, encodeEvent, SseDecoder, type SseEvent } from './sse.ts'
+import { EVENT_BYTES_MAX, encodeComment, encodeEvent, SseBlocks, SseDecoder, type SseEvent } from './sse.ts'
 
 function decode(pieces: Iterable<Buffer>): SseEvent[] {
   const decoder = new SseDecoder()
@@ -53,6 +53,21 @@ test('a stream cut at any byte, or sent byte by byte, gives the same events', ()
   for (let at = 0; at <= bytes.length; at++)
     assert.deepEqual(decode([bytes.subarray(0, at), bytes.subarray(at)]), whole)
   for (const size of [1, 2, 3, 5]) assert.deepEqual(decode(sliced(bytes, size)), whole)
+})
+
+test('a chunk passes as it came only when nothing was carried into it and nothing is left of it', () => {
+  const bytes = Buffer.from('data: {"i":1}\n\ndata: {"i":2}\n\ndata: {"i":3}\n\n')
+  const blocks = new SseBlocks()
+  const pushed = [bytes.subarray(0, 20), bytes.subarray(20, 35), bytes.subarray(35), bytes.subarray(0, 15)].map(
+    (chunk) => [blocks.push(chunk), blocks.asReceived],
+  )
+  assert.deepEqual(pushed, [
+    ['data: {"i":1}\n\n', false],
+    // As long as its chunk, and yet not the same.
+    ['data: {"i":2}\n\n', false],
+    ['data: {"i":3}\n\n', false],
+    ['data: {"i":1}\n\n', true],
+  ])
 })
 
 test('any bytes are read without a crash, the same for any slicing', () => {

@@ -26,8 +26,9 @@ export class SseBlocks {
 
   /** The blocks that are complete now, as bytes in a string, blank lines included; empty when there is none. */
   push(chunk: Buffer): string {
-    let text = chunk.toString('latin1')
     this.asReceived = false
+    if (chunk.length === 0) return ''
+    let text = chunk.toString('latin1')
     const changed = this.skipNewline || text.includes('\r')
     if (changed) text = this.toNewlines(text)
     if (text === '') return ''
@@ -39,12 +40,12 @@ export class SseBlocks {
       return ''
     }
     const cut = last < 0 ? 1 : last + 2
-    const whole = this.parts.length === 0 ? text.slice(0, cut) : this.parts.join('') + text.slice(0, cut)
+    this.asReceived = this.parts.length === 0 && cut === text.length && !changed
+    const whole = this.asReceived ? text : this.parts.join('') + text.slice(0, cut)
     this.parts.length = 0
     this.partsBytes = 0
     if (cut < text.length) this.keep(text.slice(cut))
     else this.endsWithNewline = false
-    this.asReceived = whole.length === chunk.length && !changed
     return whole
   }
 

@@ -22,6 +22,8 @@ const crash = 'test/crash.test.ts'
 const floods = 'test/chaos/floods.test.ts'
 const imageBody = 'src/protocols/openai-images/body.test.ts'
 const guardLimits = 'src/upstream/guard-limits.test.ts'
+const textStreams = 'test/text-streams.test.ts'
+const imageRelay = 'src/protocols/openai-images/relay.test.ts'
 const model = 'test/ledger-model.test.ts'
 
 export const FAULTS: readonly FaultRow[] = [
@@ -325,4 +327,13 @@ export const FAULTS: readonly FaultRow[] = [
   },
   { id: 'F47', fault: 'SIGTERM under load', done: '200 streams', shown: [[crash, 'asked to stop']] },
   { id: 'F48', fault: 'two gateways on one directory', done: 'started twice', shown: [[crash, 'second gateway']] },
+  {
+    id: 'F49',
+    fault: 'chunk boundaries anywhere',
+    done: '10,000 random cuts per pair of doors',
+    shown: [
+      [textStreams, '10,000 random cuts'],
+      [imageRelay, '10,000 random cuts'],
+    ],
+  },
 ]

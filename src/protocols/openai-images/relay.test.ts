@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Chance } from '../../../test/simulate/virtual-world.ts'
+import { randomlyCut, sliced } from '../../../test/text-replay.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { CheckedImages } from './ask.ts'
 import { ImageRelay } from './relay.ts'
@@ -38,10 +40,13 @@ function relayOf(over: Partial<CheckedImages> = {}, store?: () => Promise<never>
   return { relay, stored }
 }
 
-async function run(stream: string, size: number) {
+function run(stream: string, size: number) {
+  return runPieces(sliced(Buffer.from(stream), size))
+}
+
+async function runPieces(pieces: Iterable<Buffer>) {
   const { relay, stored } = relayOf()
-  const bytes = Buffer.from(stream)
-  for (let at = 0; at < bytes.length; at += size) assert.equal(relay.push(bytes.subarray(at, at + size)), undefined)
+  for (const piece of pieces) assert.equal(relay.push(piece), undefined)
   relay.end()
   await relay.ready()
   return { relay, stored }
@@ -71,6 +76,17 @@ test('exactly one event and [DONE] come out, partial pictures swallowed, however
       assert.ok(stored[0]?.equals(PNG))
       assert.equal(relay.finish(''), expected)
     }
+  }
+})
+
+test('the picture is the same with 10,000 random cuts of the network', async () => {
+  const forms = [partial + completed, `: ping\n\n${partial}: data: x\n${completed}data: [DONE]\n\n`]
+  forms.push(...forms.map((form) => form.replaceAll('\n', '\r\n')))
+  for (let seed = 1; seed <= 10_000; seed++) {
+    const pieces = randomlyCut(Buffer.from(forms[seed % forms.length]!), new Chance(seed))
+    const { relay, stored } = await runPieces(pieces)
+    if (!stored[0]?.equals(PNG) || relay.finish('') !== expected)
+      assert.fail(`seed ${seed}: pieces of ${pieces.map((piece) => piece.length)} bytes`)
   }
 })
 
