@@ -7,6 +7,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { TextProtocolName } from '../protocols/protocol.ts'
 import { type ModelFacts, readModelName, readTextAsk, type TextAsk } from '../protocols/text.ts'
+import { routesFor } from '../routing/route.ts'
 import { jsonBody } from './server.ts'
 
 export const TEXT_DOORS: Record<string, TextProtocolName> = {
@@ -51,7 +52,9 @@ export function textAsk(
       `"${uid}" is not offered here; use ${model.doors.map((name) => DOOR_PATHS[name]).join(' or ')}.`,
       'model',
     )
-  const ask = readTextAsk(door, json, { uid, traits: model.traits, limits: model.limits, routes: model.routes })
+  const ask = readTextAsk(door, json, { uid, traits: model.traits, limits: model.limits })
+  // What no route can carry is refused before anything is held.
+  routesFor(ask, model.routes)
   if (principal.models !== null && !principal.models.has(uid)) throw new Fault('model_restricted')
   return { ask, model }
 }

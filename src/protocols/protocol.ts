@@ -54,6 +54,8 @@ export interface Ask {
   readonly choices?: number
   /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
   readonly needs?: readonly string[]
+  /** Why a route of this format cannot carry the ask; undefined when it can. */
+  refusal?(protocol: ProtocolName): Fault | undefined
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
 }
 

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import type { OpenOptions, Target, TextProtocolName, Traits } from './protocol.ts'
+import { routesFor } from '../routing/route.ts'
+import { type OpenOptions, type Target, TEXT_PROTOCOLS, type TextProtocolName, type Traits } from './protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
@@ -188,32 +189,33 @@ test('numbers that a computer cannot hold as written are refused in every numeri
   }
 })
 
-test('what only a conversion could serve is refused before anything is held, when no route speaks the format', () => {
-  const routes = [{ protocol: 'openai-chat' as const }]
-  const facts = { ...model(), routes }
-  for (const field of ['previous_response_id', 'prompt', 'conversation'])
-    assert.equal(
-      refused(
-        'openai-responses',
-        with_('openai-responses', { [field]: field === 'prompt' ? { id: 'p' } : 'x' }),
-        facts,
-      ),
-      field,
+test('an ask knows which formats cannot carry it, and why', () => {
+  const refusal = (door: TextProtocolName, over: object) =>
+    TEXT_PROTOCOLS.map(
+      (back) => readTextAsk(door, json({ ...BODIES[door], ...over }), model()).refusal?.(back)?.details.param,
     )
-  const native = { ...model(), routes: [{ protocol: 'openai-responses' as const }] }
-  assert.equal(
-    refused('openai-responses', with_('openai-responses', { previous_response_id: 'resp_1' }), native),
-    undefined,
-  )
+  for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
+    assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field])
+  const file = [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }]
+  const at = 'input[0].content[0]'
+  assert.deepEqual(refusal('openai-responses', { input: file }), [at, undefined, at])
+  assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n'])
+  for (const door of TEXT_PROTOCOLS) assert.deepEqual(refusal(door, {}), [undefined, undefined, undefined])
+})
+
+test('tools go to the routes that serve them, where the family says so', () => {
   const tools = [{ type: 'function', function: { name: 'f' } }]
-  const alpha = {
-    ...model({ toolsNeed: 'tools' }),
-    routes: [{ protocol: 'openai-chat' as const }, { protocol: 'openai-responses' as const, serves: ['tools'] }],
-  }
-  assert.equal(refused('openai-chat', with_('openai-chat', { n: 2 }), alpha), undefined)
-  assert.equal(refused('openai-chat', with_('openai-chat', { n: 2, tools }), alpha), 'n')
-  assert.deepEqual(readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], tools }), alpha).needs, ['tools'])
-  assert.equal(readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], tools: [] }), alpha).needs, undefined)
+  const alpha = model({ toolsNeed: 'tools' })
+  const routes = [{ protocol: 'openai-chat' as const }, { protocol: 'openai-responses' as const, serves: ['tools'] }]
+  const ask = (over: object) => readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
+  assert.deepEqual(ask({ tools }).needs, ['tools'])
+  assert.equal(ask({ tools: [] }).needs, undefined)
+  assert.deepEqual(routesFor(ask({ n: 2 }), routes), [routes[0]])
+  assert.deepEqual(routesFor(ask({ tools }), routes), [routes[1]])
+  assert.throws(
+    () => routesFor(ask({ n: 2, tools }), routes),
+    (error) => error instanceof Fault && error.details.param === 'n',
+  )
 })
 
 test('tools that the vendor runs are refused unless the catalogue lets them through, and kept answers where it says so', () => {

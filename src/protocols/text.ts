@@ -12,7 +12,7 @@ import type { Answer, Ask, Exchange, OpenOptions, ProtocolName, Target, TextProt
 import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
 import { estimateTokens, toUsage } from './tokens.ts'
-import { readTraits } from './traits.ts'
+import { readTraits, type TextTraits } from './traits.ts'
 import { checkVendorSide } from './vendor-side.ts'
 import { readErrorText } from './vendor-words.ts'
 import { readWhole } from './whole.ts'
@@ -33,8 +33,6 @@ export interface ModelFacts {
     readonly outputTokensReserve: number
     readonly outputTokensFloor: number
   }
-  /** When given, what no route can serve is refused at once, before anything is held. */
-  readonly routes?: readonly { readonly protocol: ProtocolName; readonly serves?: readonly string[] | undefined }[]
 }
 
 export interface TextAsk extends Ask {
@@ -62,7 +60,6 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
   const needs =
     door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
   const opening = new Opening(format, json, checked, model)
-  if (model.routes) opening.checkRoutes(model.routes, needs)
   const { limits } = model
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
@@ -78,6 +75,7 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
     choices: checked.n,
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
     ...(needs ? { needs } : {}),
+    refusal: (protocol) => opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
 }
@@ -102,13 +100,16 @@ class Opening {
   private readonly json: JsonText
   private readonly checked: CheckedAsk
   private readonly uid: string
+  private readonly traits: TextTraits
+  private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Dialogue | undefined
 
-  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, limits }: ModelFacts) {
+  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, limits, traits }: ModelFacts) {
     this.format = format
     this.json = json
     this.checked = checked
     this.uid = uid
+    this.traits = readTraits(traits)
     const elsewhere = checked.inputElsewhere ? (limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT) : 0
     this.inputTokens = Math.min(
       promptTokens(format, json.value) + elsewhere,
@@ -116,12 +117,22 @@ class Opening {
     )
   }
 
-  /** Refuses what every route that could serve the ask would have to refuse. */
-  checkRoutes(routes: NonNullable<ModelFacts['routes']>, needs: readonly string[] | undefined): void {
-    const serving = needs ? routes.filter((route) => needs.every((need) => route.serves?.includes(need))) : []
-    const open = serving.length > 0 ? serving : routes
-    if (open.some((route) => route.protocol === this.format.name)) return
-    this.dialogue()
+  /** Found by converting the request, once for each format. */
+  refusal(protocol: ProtocolName): Fault | undefined {
+    const back = FORMATS[protocol as TextProtocolName]
+    if (!back || back === this.format) return undefined
+    if (!this.refusals.has(protocol)) this.refusals.set(protocol, this.tryToSay(back))
+    return this.refusals.get(protocol)
+  }
+
+  private tryToSay(back: TextFormat): Fault | undefined {
+    try {
+      back.writeRequest(this.dialogue(), this.uid, this.traits)
+      return undefined
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
   }
 
   open(target: Target, options: OpenOptions): Exchange {

@@ -52,21 +52,32 @@ export function targetOf(
 }
 
 /**
- * Lower orders first; within an order the caller's own format, then by weighted lot. An ask with a need takes the routes
- * that serve it, if there are any; a route that serves only a need is left to such asks.
+ * An ask with a need takes the routes that serve it, if there are any; a route that serves only a need is left to such asks.
+ * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
+export function routesFor<R extends Pick<Route, 'protocol' | 'serves'>>(
+  ask: Pick<Ask, 'door' | 'needs' | 'refusal'>,
+  routes: readonly R[],
+): readonly R[] {
+  const needs = ask.needs ?? []
+  const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
+  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.door)
+  const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
+  const able = pool.filter((route) => ask.refusal?.(route.protocol) === undefined)
+  const refused = able.length === 0 && pool[0] && ask.refusal?.(pool[0].protocol)
+  if (refused) throw refused
+  return able
+}
+
+/** Lower orders first; within an order the caller's own format, then by weighted lot. */
 export function routeAsk(
-  ask: Pick<Ask, 'product' | 'door' | 'needs'>,
+  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal'>,
   routes: readonly Route[],
   traits: Model['traits'],
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const needs = ask.needs ?? []
-  const serves = (route: Route) => needs.some((need) => route.serves?.includes(need))
-  const forNeed = routes.filter(serves)
-  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.door)
-  const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
+  const pool = routesFor(ask, routes)
   const lot = pool.length === 1 ? [...pool] : inOrder(pool, ask.door, sources.world)
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!

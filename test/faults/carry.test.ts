@@ -1,0 +1,132 @@
+// A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
+import type { CatalogInput } from '../../src/catalog/document.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/protocols/protocol.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { fixture } from '../text-replay.ts'
+import { type ChatVendor, faultModel, startVendor } from './chat-vendor.ts'
+
+/** Each door, with requests that only its own format can say. */
+const DOORS: Record<TextProtocolName, { path: string; requests: readonly object[] }> = {
+  'openai-chat': {
+    path: '/v1/chat-completions',
+    requests: [{ messages: [{ role: 'user', content: 'Hi' }], n: 2 }],
+  },
+  'openai-responses': {
+    path: '/alpha/responses',
+    requests: [
+      { input: 'Hi', previous_response_id: 'resp_1' },
+      { input: 'Hi', tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [] }] },
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
+    ],
+  },
+  'anthropic-messages': {
+    path: '/beta/v1/messages',
+    requests: [
+      { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], tools: [{ type: 'bash_20250124', name: 'bash' }] },
+    ],
+  },
+}
+
+const FAULTS: ReadonlyArray<readonly [name: string, status: number, answer: ChatVendor['answer']]> = [
+  ['429', 429, ({ response }) => response.writeHead(429, { 'retry-after': '7' }).end()],
+  ['500', 502, ({ response }) => response.writeHead(500).end()],
+  ['503', 503, ({ response }) => response.writeHead(503).end()],
+  ['hang-up', 502, ({ response }) => response.socket?.destroy()],
+]
+
+const PAIRS = TEXT_PROTOCOLS.flatMap((own) =>
+  TEXT_PROTOCOLS.filter((other) => other !== own).map((other) => ({ own, other })),
+)
+/** A vendor of their own for each case: what one does must not open the breaker of another. */
+const CASES = PAIRS.flatMap(({ own, other }) =>
+  DOORS[own].requests.flatMap((request) =>
+    [...FAULTS.map(([name]) => name), 'none'].flatMap((fault) =>
+      [true, false].map((ownFirst) => ({ own, other, request, fault, ownFirst })),
+    ),
+  ),
+)
+
+let able: ChatVendor
+let unable: ChatVendor
+let g: TestGateway
+before(async () => {
+  able = await startVendor()
+  unable = await startVendor()
+  g = await startGateway({
+    catalog(document: CatalogInput) {
+      document.vendors.unable = { baseUrl: unable.url }
+      for (const [index, { own, other, ownFirst }] of CASES.entries()) {
+        document.vendors[`able-${index}`] = { baseUrl: able.url }
+        document.models[`carry-${index}`] = {
+          ...faultModel([]),
+          doors: [own],
+          routes: [
+            { vendor: `able-${index}`, protocol: own, order: ownFirst ? 0 : 2 },
+            { vendor: 'unable', protocol: other, order: 1 },
+          ],
+        }
+      }
+      for (const { own, other } of PAIRS) {
+        const routes = [{ vendor: 'unable', protocol: other }]
+        document.models[`${own}-by-${other}`] = { ...faultModel([]), doors: [own], routes }
+      }
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  await able.close()
+  await unable.close()
+})
+beforeEach(() => {
+  able.calls.length = 0
+  unable.calls.length = 0
+})
+afterEach(() => g.settled())
+
+async function ask(index: number): Promise<Response> {
+  const { own, request } = CASES[index]!
+  const { key } = await g.account()
+  return g.call(DOORS[own].path, key, { model: `carry-${index}`, ...request })
+}
+
+for (const { own, other } of PAIRS)
+  test(`${own}: a vendor’s fault stays its fault when the other route, ${other}, cannot carry the request`, async () => {
+    for (const [fault, status, answer] of FAULTS) {
+      able.answer = answer
+      const cases = [...CASES.entries()].filter(
+        ([, one]) => one.own === own && one.other === other && one.fault === fault,
+      )
+      for (const reply of await Promise.all(cases.map(([index]) => ask(index)))) {
+        assert.equal(reply.status, status, `${fault}: ${await reply.text()}`)
+        if (status === 429) assert.equal(reply.headers.get('retry-after'), '7')
+      }
+    }
+    assert.equal(unable.calls.length, 0)
+  })
+
+test('a request goes to the route that can carry it, wherever that stands', async () => {
+  for (const [index, { own, fault, request }] of CASES.entries()) {
+    if (fault !== 'none') continue
+    able.answer = ({ response }) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(fixture(own, 'text.json'))
+    const reply = await ask(index)
+    assert.equal(reply.status, 200, `${own} ${JSON.stringify(request)}: ${await reply.text()}`)
+  }
+  assert.equal(unable.calls.length, 0)
+})
+
+test('a request that no route can carry is refused before anything is held', async () => {
+  const { id, key } = await g.account()
+  for (const { own, other } of PAIRS)
+    for (const request of DOORS[own].requests) {
+      const reply = await g.call(DOORS[own].path, key, { model: `${own}-by-${other}`, ...request })
+      assert.equal(reply.status, 400, `${own} by ${other}`)
+      assert.match(await reply.text(), /cannot be used with this model/)
+    }
+  assert.equal(unable.calls.length, 0)
+  const rows = await g.gateway.database.query({ text: 'select 1 from usage where account_id = $1 and held > 0' }, [id])
+  assert.equal(rows.length, 0)
+})
