@@ -22,6 +22,7 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { createByteBudget } from '../src/upstream/budget.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
@@ -127,6 +128,7 @@ export async function startTestEngine(
       jobs: engine.jobs,
       tasks: createVendorTasks(deps),
       timing: { ...JOB_TIMING, ...deps.timing },
+      orders: createByteBudget({ world, bytesMax: 1_000_000, queueMax: 0 }),
       callBack: async () => {},
     },
     async create(account, body) {
@@ -145,7 +147,8 @@ export async function startTestEngine(
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
       const { video, ask, model } = videoAsk(json, catalog.current, principal)
       const id = newJobId(world)
-      const { text } = storeRequest(video, world)
+      const { text, apart } = storeRequest(video, world)
+      if (apart !== undefined) await engine.jobs.keepBody(id, apart)
       await admit(
         {
           requestId: `req_${newId(world)}`,

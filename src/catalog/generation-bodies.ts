@@ -143,13 +143,15 @@ export const imagesBody = object(['model', 'prompt'], {
 
 export const videoBody = object(['model'], {
   model: oneOf(['videogen-2.0', 'videogen-2.5'], 'The video model.'),
-  prompt: string('What the video shows.'),
+  prompt: string('What the video shows: at most 32,000 characters, together with the texts of content.'),
   first_frame: string('Address or data URI of the first frame. Also: image, image_url, first_frame_url.'),
   last_frame: string('Address or data URI of the last frame. Also: last_frame_url, end_image.'),
   image_urls: strings('Reference images: addresses or data URIs. Also: images, reference_images.'),
   video_urls: strings('Addresses of reference videos. Also: videos, reference_videos.'),
   audio_urls: strings('Addresses of reference sounds. Also: audios, reference_audios.'),
-  content: objects("The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url."),
+  content: objects(
+    "The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url; at most 64.",
+  ),
   ratio: {
     enum: ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'],
     description: 'Also: aspect_ratio.',

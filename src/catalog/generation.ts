@@ -131,7 +131,8 @@ export const GENERATION: readonly EndpointSpec[] = [
     surface: 'native',
     title: 'A job',
     description: 'Status and result of a job. Ask every 5 to 10 seconds until it is COMPLETED, FAILED or CANCELLED.',
-    returns: '`data`: id, status, inputParams, outputResult, createdAt, startedAt, completedAt.',
+    returns:
+      '`data`: id, status, inputParams (the parameters of the creation that are known, long data URIs shortened), outputResult, createdAt, startedAt, completedAt.',
     params: { id: jobId },
   },
   {

@@ -16,6 +16,7 @@ import { type JsonText, readJson } from '../kernel/json.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import type { Ask } from '../protocols/protocol.ts'
 import { readModelName } from '../protocols/text.ts'
+import { checkVideoBody } from '../protocols/video-task/body.ts'
 import { readVideoRequest, type VideoRequest } from '../protocols/video-task/request.ts'
 import { ANY_MODEL, videoRules } from '../protocols/video-task/rules.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
@@ -52,18 +53,16 @@ export function videoHandlers(deps: VideoDeps): Handlers {
   return {
     video(request, reply, spec) {
       const now = deps.catalog.current
-      const json = readJson(jsonBody(request))
+      const json = readJson(checkVideoBody(jsonBody(request)))
       const { video, ask, model } = videoAsk(json, now, request.principal!)
       onPath(request, reply, deps, (out) => create(request, out, spec, { json, video, ask, model, catalog: now }, deps))
     },
 
     async jobs(request, reply) {
-      const { limit, ...query } = readListQuery(rawQuery(request))
-      const rows = await engine.jobs.list(request.principal!.accountId, { ...query, limit: limit + 1 })
-      const shown = rows.slice(0, limit)
-      return send(reply, request, shown.map(view), {
-        hasMore: rows.length > limit,
-        ...(rows.length > limit ? { nextBefore: shown.at(-1)!.id } : {}),
+      const { rows, more } = await engine.jobs.list(request.principal!.accountId, readListQuery(rawQuery(request)))
+      return send(reply, request, rows.map(view), {
+        hasMore: more,
+        ...(more ? { nextBefore: rows.at(-1)!.id } : {}),
       })
     },
 
@@ -88,15 +87,14 @@ export async function listJobs(
   account: string,
   filter: { status?: string | undefined; cursor?: string | undefined; limit: number },
 ) {
-  const rows = await engine.jobs.list(account, {
-    limit: filter.limit + 1,
+  const { rows, more } = await engine.jobs.list(account, {
+    limit: filter.limit,
     ...(filter.status === undefined ? {} : { status: filter.status as JobStatus }),
     ...(filter.cursor === undefined ? {} : { before: filter.cursor }),
   })
-  const shown = rows.slice(0, filter.limit)
   return {
-    items: shown.map((job) => viewListedJob(job, engine.results)),
-    next: rows.length > filter.limit ? shown.at(-1)!.id : null,
+    items: rows.map((job) => viewListedJob(job, engine.results)),
+    next: more ? rows.at(-1)!.id : null,
   }
 }
 

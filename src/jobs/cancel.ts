@@ -49,7 +49,7 @@ async function end(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   return decide(job, { verdict: 'CANCELLED' }, deps)
 }
 
-function refusal(job: JobRow): Fault {
+function refusal(job: Pick<JobRow, 'status'>): Fault {
   switch (job.status) {
     case 'COMPLETED':
     case 'FAILED':

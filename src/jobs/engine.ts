@@ -10,6 +10,7 @@ import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
+import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { cancelJob } from './cancel.ts'
@@ -57,6 +58,8 @@ export interface JobEngine {
 
 const STEPS_AT_ONCE_MAX = 1_000
 const WEBHOOKS_AT_ONCE_MAX = 50
+/** Of pictures on their way to vendors; each is there some three times while it is read and sent. */
+const ORDERS_BYTES_MAX = 64_000_000
 
 export async function startJobs(options: EngineOptions): Promise<JobEngine> {
   const { world, log } = options
@@ -73,6 +76,8 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     jobs,
     tasks: createVendorTasks(options),
     timing,
+    // Nobody waits in line: a step that waits keeps others from being taken.
+    orders: createByteBudget({ world, bytesMax: ORDERS_BYTES_MAX, queueMax: 0 }),
     async callBack(jobId) {
       await queue.push('webhook', jobId, 0)
       webhooks.wake()

@@ -24,9 +24,11 @@ export function createJobEvents(options: { jobs: Jobs; world: World; log: Log; e
 
   async function ask(): Promise<void> {
     const asked = [...listeners]
+    // Many may follow the same job: it is asked for once for each status that they saw.
+    const once = [...new Map(asked.map((one) => [`${one.id} ${one.seen}`, one])).values()]
     const rows = await jobs.changed(
-      asked.map(({ id }) => id),
-      asked.map(({ seen }) => seen),
+      once.map(({ id }) => id),
+      once.map(({ seen }) => seen),
     )
     const byId = new Map(rows.map((row) => [row.id, row]))
     for (const listener of asked) {

@@ -65,6 +65,31 @@ test('a second submission cannot begin while nothing is known of the first', asy
   assert.equal(await on.engine.jobs.beginSubmission(second, { vendor: 'videogen', route: 1 }), false)
 })
 
+test('large orders are read from the store a few at a time, and each gets its turn', async () => {
+  const image = `data:image/png;base64,${'A'.repeat(700_000)}`
+  const [first, second] = [await make({ image }), await make({ image })]
+  const [reading, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const jobs = {
+    ...on.engine.jobs,
+    async body(id: string) {
+      reading.resolve()
+      await goOn.promise
+      return on.engine.jobs.body(id)
+    },
+  }
+  const submitted = ({ id }: { id: string }) => on.sandbox.seen.submissions[id]
+  const going = stepJob(await claim(first.id), { ...on.step, jobs })
+  await reading.promise
+  const put = await stepJob(await claim(second.id), on.step)
+  assert.deepEqual(put, { afterMs: on.step.timing.retryMs, attempts: 0, misses: 0 })
+  assert.deepEqual([submitted(first), submitted(second)], [undefined, undefined])
+  goOn.resolve()
+  await going
+  await lapse(second.id)
+  await stepJob(await claim(second.id), on.step)
+  assert.deepEqual([submitted(first), submitted(second)], [1, 1])
+})
+
 test('nothing is submitted that is not held', async () => {
   const { account, id } = await make()
   const job = await claim(id)

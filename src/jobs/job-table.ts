@@ -5,7 +5,10 @@ import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'
 import type { CallbackRow, ClaimedJob, JobRow, Jobs, ListedJob, StepEnding } from './job.ts'
 
-const SEEN = 'id, account_id, hold_id, status, input, error, files, version, created_at, started_at, completed_at'
+const FACTS_OF_ONE = 'id, account_id, hold_id, status, error, files, version, created_at, started_at, completed_at'
+const SEEN = `${FACTS_OF_ONE}, input`
+/** Of what callers sent, in one answer of the database: what is beyond it comes with the next. */
+const INPUT_BYTES_MAX = 4_000_000
 
 const FIND = statement('job_find', `select ${SEEN} from job where id = $1`)
 
@@ -16,16 +19,27 @@ const FIND_CALLBACK = statement(
 
 const LIST = statement(
   'job_list',
-  `select ${SEEN}, product, (select t.amount from transfer t where t.id = hold_id) as charged from job
-   where account_id = $1 and ($2::text is null or status = $2)
-     and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
-   order by hold_id desc limit $4`,
+  // A page ends before its bytes are too many, but never before its first row.
+  `with page as (
+     select ${SEEN}, product, (select t.amount from transfer t where t.id = hold_id) as charged from job
+     where account_id = $1 and ($2::text is null or status = $2)
+       and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
+     order by hold_id desc limit $4 + 1
+   ), measured as (
+     select page.*, count(*) over () as found, row_number() over byte_order as place,
+       sum(octet_length(input)) over byte_order - octet_length(input) as bytes_before
+     from page window byte_order as (order by hold_id desc)
+   )
+   select * from measured where place <= $4 and bytes_before < ${INPUT_BYTES_MAX} order by hold_id desc`,
 )
 
 const CHANGED = statement(
   'job_changed',
-  `select ${SEEN} from job join unnest($1::text[], $2::text[]) as seen (seen_id, seen_status) on id = seen_id
-   where status <> seen_status`,
+  `with measured as (
+     select job.*, sum(octet_length(input)) over (order by id) - octet_length(input) as bytes_before
+     from job join unnest($1::text[], $2::text[]) as seen (seen_id, seen_status) on id = seen_id where status <> seen_status
+   )
+   select ${SEEN} from measured where bytes_before < ${INPUT_BYTES_MAX}`,
 )
 
 const CLAIM = statement(
@@ -37,7 +51,7 @@ const CLAIM = statement(
    )
    update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
    from free where id = free_id
-   returning ${SEEN}, key_id, product, catalog_version, request, callback_url, called_back_at, attempts, misses,
+   returning ${FACTS_OF_ONE}, key_id, product, catalog_version, request, callback_url, called_back_at, attempts, misses,
      submissions, vendor, route, task_id, verdict, delivered,
      now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
      extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
@@ -208,13 +222,26 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     flushesMax: 2,
     sizeMax: 200,
   })
+  // However many are sent at once, they leave most connections to the others.
+  const bodies = createBatch<readonly [id: string, body: string], void>({
+    flush: async ([one]) => database.query(KEEP_BODY, one).then(() => [undefined]),
+    flushesMax: 2,
+    sizeMax: 1,
+  })
   const change = (what: Statement, values: Values) => changes.run({ what, values })
 
   return {
     find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
     findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
-    list: (account, { status, before, limit }) =>
-      database.query<ListedJob>(LIST, [account, status ?? null, before ?? null, limit]),
+    async list(account, { status, before, limit }) {
+      const rows = await database.query<ListedJob & { found: bigint }>(LIST, [
+        account,
+        status ?? null,
+        before ?? null,
+        limit,
+      ])
+      return { rows, more: rows.length > 0 && rows[0]!.found > rows.length }
+    },
     changed: (ids, seen) => database.query<JobRow>(CHANGED, [ids, seen]),
     claim: (id) => claims.run(id),
     async renew(ids, versions) {
@@ -245,9 +272,7 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
       await database.query(CALLED_BACK, [id])
     },
     body: async (id) => (await database.query<{ body: string }>(BODY, [id]))[0]?.body,
-    async keepBody(id, body) {
-      await database.query(KEEP_BODY, [id, body])
-    },
+    keepBody: (id, body) => bodies.run([id, body]),
     async dropBody(id) {
       await database.query(DROP_BODY, [id])
     },

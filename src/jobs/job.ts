@@ -52,7 +52,7 @@ export interface CallbackRow extends JobRow {
 }
 
 /** A job in the hands of a worker. */
-export interface ClaimedJob extends CallbackRow {
+export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
   readonly key_id: string
   readonly product: string
   readonly catalog_version: number
@@ -77,9 +77,12 @@ export interface ClaimedJob extends CallbackRow {
 export interface Jobs {
   find(id: string): Promise<JobRow | undefined>
   findCallback(id: string): Promise<CallbackRow | undefined>
-  /** Newest first; `before` is the id of the last one of the page before. */
-  list(account: string, options: { status?: JobStatus; before?: string; limit: number }): Promise<ListedJob[]>
-  /** Those whose status is another than the one that was seen. */
+  /** Newest first, fewer than `limit` where they are large; `before` is the id of the last one of the page before. */
+  list(
+    account: string,
+    options: { status?: JobStatus; before?: string; limit: number },
+  ): Promise<{ rows: ListedJob[]; more: boolean }>
+  /** Those whose status is another than the one that was seen; where they are large, the rest is told next time. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>
   /** Takes a job that is open and in nobody's hands. Undefined: there is nothing to do, or somebody does it. */
   claim(id: string): Promise<ClaimedJob | undefined>

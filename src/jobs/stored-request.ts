@@ -11,10 +11,12 @@ export interface StoredRequest {
   readonly seed?: number
   /** Absent: it is stored apart, or the vendor has it already. */
   readonly order?: VideoOrder
+  /** How long the order is that is stored apart: known before it is read. */
+  readonly apartChars?: number
 }
 
 /** Beyond this the order is stored apart, so that large pictures do not travel with the reservation. */
-const INLINE_CHARS_MAX = 100_000
+const INLINE_CHARS_MAX = 8_000
 
 /** The row's text, and what must be stored apart first. */
 export function storeRequest(request: VideoRequest, world: World): { text: string; apart?: string } {
@@ -25,9 +27,9 @@ export function storeRequest(request: VideoRequest, world: World): { text: strin
     hasVideos: order.content.some((part) => part.type === 'video_url'),
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }
-  const whole = JSON.stringify({ ...facts, order })
-  if (whole.length <= INLINE_CHARS_MAX) return { text: whole }
-  return { text: JSON.stringify(facts), apart: JSON.stringify(order) }
+  const apart = JSON.stringify(order)
+  if (apart.length <= INLINE_CHARS_MAX) return { text: JSON.stringify({ ...facts, order }) }
+  return { text: JSON.stringify({ ...facts, apartChars: apart.length }), apart }
 }
 
 export function readStoredRequest(text: string): StoredRequest {

@@ -9,6 +9,7 @@ import type { VideoOrder } from '../protocols/video-task/request.ts'
 import type { Task, TaskMark } from '../protocols/video-task/task.ts'
 import { type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
 import type { ClaimedJob, Decision, JobError, JobFiles, Jobs, StepEnding } from './job.ts'
 import type { ResultStore } from './result.ts'
 import { type Decided, jobResolution } from './settle.ts'
@@ -27,6 +28,8 @@ export interface StepDeps {
   readonly world: World
   readonly log: Log
   readonly timing: JobTiming
+  /** For orders that are stored apart: so many large ones are in memory at once, and whoever does not fit comes again. */
+  readonly orders: Pick<ByteBudget, 'acquire'>
   /** The job has ended: tell its caller's own address. */
   readonly callBack: (jobId: string) => Promise<void>
 }
@@ -45,17 +48,31 @@ const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAI
 
 // ---- Submission: at most once.
 
+const NEVER = new AbortController().signal
+
 async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   const { jobs, timing } = deps
   // However long the gateway was away, each job gets its try.
   const late = job.age_ms > timing.submitForMs
   if (late && job.submissions > 0) return fail(job, failure('upstream_unavailable'), deps)
-  const request = readStoredRequest(job.request)
-  const order = request.order ?? (JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null)
-  if (!order) throw new Fault('internal', { internal: { why: 'the order is gone', job: job.id } })
   const candidate = await chooseRoute(job, deps)
   if (!candidate) return late ? fail(job, failure('upstream_unavailable'), deps) : again(backoffMs(timing, 2))
+  const request = readStoredRequest(job.request)
+  if (request.order) return hand(job, request.order, candidate, deps)
+  const room = await deps.orders.acquire(request.apartChars ?? 0, NEVER).catch(() => undefined)
+  if (!room) return again(timing.retryMs)
+  try {
+    const order = JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null
+    if (!order) throw new Fault('internal', { internal: { why: 'the order is gone', job: job.id } })
+    return await hand(job, order, candidate, deps)
+  } finally {
+    room.release()
+  }
+}
 
+async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, deps: StepDeps): Promise<StepEnding> {
+  const { jobs, timing } = deps
+  const request = readStoredRequest(job.request)
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
   // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
   const begin = () => jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })

@@ -5,6 +5,15 @@ import type { Rate, Reservation, Reserved, Resolution, Resolved } from './ledger
 
 export type Op = { kind: 'reserve'; value: Reservation } | { kind: 'resolve'; value: Resolution }
 
+/** An ordinary prompt is far below this; a group of 256 stays small. */
+const LARGE_CHARS = 8_000
+
+/** Whether an operation has so much of its account's own text that nobody else should wait for it. */
+export function isLarge({ kind, value }: Op): boolean {
+  if (kind === 'resolve') return (value.keep?.body.length ?? 0) > LARGE_CHARS
+  return value.job !== undefined && value.job.input.length + value.job.request.length > LARGE_CHARS
+}
+
 interface FlushRow {
   /** Columns, of the resolutions and of the reservations: see the function. */
   readonly resolved: string | null

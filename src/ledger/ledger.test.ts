@@ -312,6 +312,49 @@ test('a process that was cut off from the database does not take the others’ s
   }
 })
 
+test('what one account has stored does not travel in the flush of another', async () => {
+  const flushes: Array<{ accounts: string; chars: number }> = []
+  const watched: Database = {
+    ...database,
+    query: ((what, values = []) => {
+      if (what.name === 'ledger_flush')
+        flushes.push({
+          accounts: String(values[1]),
+          chars: values.reduce<number>((sum, v) => sum + String(v).length, 0),
+        })
+      return database.query(what, values)
+    }) as Database['query'],
+  }
+  const shared = createLedger({ database: watched, world: realWorld, processId: 'p1' })
+  const [large, small] = [await account(1_000n), await account(1_000n)]
+  const around = (one: Promise<unknown>, run: (i: number) => Promise<unknown>) =>
+    Promise.all([one, ...Array.from({ length: 20 }, (_, i) => run(i))])
+
+  const id = newId(realWorld)
+  const job = { id, input: JSON.stringify({ prompt: 'x'.repeat(200_000) }), request: '{}' }
+  const idempotency = { key: 'once', requestHash: 'h' }
+  await around(shared.reserve(reservation(`${large}-job`, large, 10n, { job })), (i) =>
+    shared.reserve(reservation(`${small}-${i}`, small, 10n)),
+  )
+  await shared.reserve(reservation(`${large}-kept`, large, 10n, { idempotency }))
+  const keep = { status: 200, contentType: 'text/plain', body: Buffer.alloc(1_000_000) }
+  await around(shared.resolve(resolution(`${large}-kept`, large, 'settled', 5n, { idempotent: true, keep })), (i) =>
+    shared.resolve(resolution(`${small}-${i}`, small, 'settled', 1n)),
+  )
+  await shared.resolve(resolution(`${large}-job`, large, 'released', 0n))
+  await shared.idle()
+  assert.deepEqual(
+    [await state(large), await state(small)],
+    [
+      [995n, 0n],
+      [980n, 0n],
+    ],
+  )
+  assert.equal(flushes.filter(({ chars }) => chars > 100_000).length, 2, 'each of the two went once')
+  for (const { accounts, chars } of flushes)
+    if (accounts.includes(small)) assert.ok(chars < 20_000, `${chars} characters went along`)
+})
+
 test('credits taken back never exceed what is available', async () => {
   const acc = await account(100n)
   await ledger.reserve(reservation(`${acc}-1`, acc, 60n))

@@ -5,7 +5,7 @@ import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import { createBatch } from './batch.ts'
-import { flushOrSplit, type Op } from './flush.ts'
+import { flushOrSplit, isLarge, type Op } from './flush.ts'
 
 export interface Reservation {
   /** The call's id: it names the hold, the transfer and the usage row. */
@@ -113,12 +113,17 @@ export function createLedger(options: LedgerOptions): Ledger {
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
   const graceMs = options.graceMs ?? 10_000
-  const batch = createBatch<Op, Reserved | Resolved>({
-    flush: (ops) => flushOrSplit(database, processId, ops),
-    flushesMax: options.flushesMax ?? 2,
-    sizeMax: 256,
-    ...(options.observeBatch ? { observe: options.observeBatch } : {}),
-  })
+  const lane = (flushesMax: number, sizeMax: number) =>
+    createBatch<Op, Reserved | Resolved>({
+      flush: (ops) => flushOrSplit(database, processId, ops),
+      flushesMax,
+      sizeMax,
+      ...(options.observeBatch ? { observe: options.observeBatch } : {}),
+    })
+  const shared = lane(options.flushesMax ?? 2, 256)
+  // What one account has to store must not keep the others waiting: it goes alone.
+  const alone = lane(1, 1)
+  const pending = () => shared.pending + alone.pending
   /** Resolutions that outlive the call that asked for them; `idle` waits for these too. */
   const background = new Set<Promise<unknown>>()
 
@@ -127,7 +132,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     const started = world.elapsedMs()
     for (let attempt = 0; ; attempt++) {
       try {
-        return (await batch.run(op)) as T
+        return (await (isLarge(op) ? alone : shared).run(op)) as T
       } catch (error) {
         lost?.()
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
@@ -153,7 +158,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   const ledger: Ledger = {
     async reserve(reservation) {
-      if (batch.pending > PENDING_MAX)
+      if (pending() > PENDING_MAX)
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
       let unsure = false
       const lost = () => {
@@ -206,12 +211,12 @@ export function createLedger(options: LedgerOptions): Ledger {
       return row?.gone ?? 0
     },
     async idle(forMs = Number.POSITIVE_INFINITY) {
-      const done = batch.idle().then(() => Promise.all(background))
+      const done = Promise.all([shared.idle(), alone.idle()]).then(() => Promise.all(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
-      return batch.pending
+      return pending()
     },
   }
   return ledger

@@ -20,6 +20,10 @@ const ROLES: Readonly<Record<MediaKind, readonly string[]>> = {
 }
 
 const URL_CHARS_MAX = 8_192
+/** Of the prompt and the texts of `content` together. */
+const TEXT_CHARS_MAX = 32_000
+/** The most references that any model takes, and some texts. */
+const CONTENT_PARTS_MAX = 64
 const IMAGE_BYTES_MAX = 30_000_000
 
 /** Names under which callers send single frames and lists of references. */
@@ -44,10 +48,23 @@ export function readContent(fields: Fields, prompt: string | undefined, rules: V
   }
   for (const [kind, names] of Object.entries(REFERENCE_NAMES) as [MediaKind, readonly string[]][])
     for (const { url, name } of readMany(fields, names)) parts.push(media(kind, url, `reference_${kind}`, name))
-  for (const [index, part] of (fields.list('content') ?? []).entries()) parts.push(readPart(part, `content[${index}]`))
+  const content = fields.list('content') ?? []
+  if (content.length > CONTENT_PARTS_MAX)
+    throw invalid(`"content" may have at most ${CONTENT_PARTS_MAX} parts, not ${content.length}.`, 'content')
+  for (const [index, part] of content.entries()) parts.push(readPart(part, `content[${index}]`))
+  checkTexts([prompt, ...content.map((part) => part.text)], prompt === undefined ? 'content' : 'prompt')
   const given = withRoles(parts)
   checkTogether(given, rules)
   return given
+}
+
+function checkTexts(texts: readonly unknown[], at: string): void {
+  const chars = texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0)
+  if (chars > TEXT_CHARS_MAX)
+    throw invalid(
+      `The texts of "prompt" and "content" may have at most ${TEXT_CHARS_MAX} characters, not ${chars}.`,
+      at,
+    )
 }
 
 function readOne(fields: Fields, names: readonly string[]): { url: string; name: string } | undefined {

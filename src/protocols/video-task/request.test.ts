@@ -53,9 +53,25 @@ test('all names for the same thing mean the same', () => {
     assert.equal(read({ prompt: 'x', images: [A], [name]: ['https://a.example/s.mp3'] }).order.content.length, 3)
 })
 
-test('what was sent is kept as it was sent, and its proper name beside it', () => {
-  const sent = { prompt: 'x', seconds: '6', aspect_ratio: '1:1', image: A, style: { grain: 1 }, camera_fixed: true }
-  assert.deepEqual(read(sent).input, { model: 'videogen-2.0', ...sent, duration: 6, ratio: '1:1', first_frame: A })
+test('the parameters are kept as they were sent, with their proper names beside them, and nothing else is', () => {
+  const sent = { prompt: 'x', seconds: '6', aspect_ratio: '1:1', image: A, camera_fixed: true }
+  const junk = { style: { grain: 1 }, constructor: 'x', metadata: ['y'.repeat(1_000_000)] }
+  assert.deepEqual(read({ ...junk, ...sent, image: { url: A, ...junk } }).input, {
+    model: 'videogen-2.0',
+    ...sent,
+    image: { url: A },
+    duration: 6,
+    ratio: '1:1',
+    first_frame: { url: A },
+  })
+  const content = [
+    { type: 'text', text: 'x' },
+    { type: 'image_url', image_url: { url: A }, role: 'reference_image' },
+    { type: 'video_url', video_url: B },
+  ]
+  const stuffed = content.map((part) => ({ ...part, text: 'x', ...junk }))
+  Object.assign(stuffed[1]!, { image_url: { url: A, ...junk }, audio_url: 'z'.repeat(1_000_000) })
+  assert.deepEqual(read({ content: stuffed }).input, { model: 'videogen-2.0', content })
 })
 
 test('the vendor’s own content passes as it is, and a lone picture is the first frame', () => {
@@ -132,6 +148,20 @@ const refusals: Array<[string, Record<string, unknown>, string | undefined, RegE
     { content: [{ type: 'image_url', image_url: { url: A }, role: 'middle' }] },
     'content[0].role',
     /first_frame/,
+  ],
+  ['a prompt that is a book', { prompt: 'x'.repeat(32_001) }, 'prompt', /32000 characters/],
+  ['a book of blanks', { prompt: ' '.repeat(32_001), image: A }, 'prompt', /32000 characters/],
+  [
+    'a book in pieces',
+    { content: Array.from({ length: 33 }, () => ({ type: 'text', text: 'x'.repeat(1_000) })) },
+    'content',
+    /32000 characters/,
+  ],
+  [
+    'more parts than any model takes',
+    { content: Array.from({ length: 65 }, () => ({ type: 'text', text: 'x' })) },
+    'content',
+    /at most 64/,
   ],
   ['no callback', { prompt: 'x', callback_url: 'mailto:a@b' }, 'callback_url', /http/],
 ]

@@ -22,7 +22,7 @@ export interface VideoOrder {
 
 export interface VideoRequest {
   readonly order: VideoOrder
-  /** What the caller sent, and its canonical names beside the names that were used; long data URIs are shortened. */
+  /** The parameters that were sent, and their canonical names beside the names that were used; long data URIs are shortened. */
   readonly input: Readonly<Record<string, unknown>>
   readonly callbackUrl?: string
   readonly worst: Usage
@@ -149,26 +149,46 @@ const CANONICAL: Readonly<Record<string, readonly string[]>> = {
   duration: ['duration', 'seconds', 'duration_seconds'],
   generate_audio: ['generate_audio', 'with_audio', 'audio'],
 }
+const MEDIA = new Set<string>([...Object.values(FRAME_NAMES), ...Object.values(REFERENCE_NAMES)].flat())
+const PLAIN = [
+  'model',
+  'prompt',
+  'resolution',
+  'seed',
+  'watermark',
+  'return_last_frame',
+  'camera_fixed',
+  'callback_url',
+]
+const KNOWN = new Set([...PLAIN, ...Object.values(CANONICAL).flat()])
 
-/** As it was sent; what came by another name, or in another form, stands under its own name as well. */
+/**
+ * The known parameters as they were sent, in their order; what came by another name, or in another form, stands under its
+ * own name as well. Whatever else was sent is read by nobody, and would be stored and repeated for as long as the job is.
+ */
 function shownInput(sent: Readonly<Record<string, unknown>>, order: VideoOrder): Record<string, unknown> {
   const input: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(sent)) if (name !== '__proto__') input[name] = shorten(value)
+  for (const [name, value] of Object.entries(sent))
+    if (name === 'content') input[name] = Array.isArray(value) ? value.map(shownPart) : value
+    else if (KNOWN.has(name)) input[name] = MEDIA.has(name) ? shownMedia(value) : value
   for (const [canonical, names] of Object.entries(CANONICAL)) {
     const used = names.find((name) => sent[name] !== undefined && sent[name] !== null)
     if (used === undefined || used === canonical) continue
-    input[canonical] =
-      canonical in order ? (order as unknown as Record<string, unknown>)[canonical] : shorten(sent[used])
+    input[canonical] = canonical in order ? (order as unknown as Record<string, unknown>)[canonical] : input[used]
   }
   return input
 }
 
-function shorten(value: unknown): unknown {
-  if (typeof value === 'string') {
-    if (value.length <= SHOWN_CHARS_MAX || !value.startsWith('data:')) return value
-    return `${value.slice(0, value.indexOf(',') + 1)}… (${value.length} characters)`
-  }
-  if (Array.isArray(value)) return value.map(shorten)
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shorten(member)]))
+function shownPart({ type, text, role, ...media }: Record<string, unknown>): object {
+  if (type === 'text') return { type, text }
+  const kind = String(type)
+  return { type, [kind]: shownMedia(media[kind]), ...(role === undefined ? {} : { role }) }
+}
+
+/** An address, an object with one, or a list of these. */
+function shownMedia(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shownMedia)
+  if (isObject(value)) return { url: shownMedia(value.url) }
+  if (typeof value !== 'string' || value.length <= SHOWN_CHARS_MAX || !value.startsWith('data:')) return value
+  return `${value.slice(0, value.indexOf(',') + 1)}… (${value.length} characters)`
 }
