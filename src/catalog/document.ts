@@ -57,7 +57,11 @@ const route = z.strictObject({
   serves: z.array(z.string()).optional(),
 })
 
+/** For text models whose entry names none: as large as the large ones, so that nothing is charged for less than it is. */
+export const CONTEXT_TOKENS_DEFAULT = 1_000_000
+
 const limits = z.strictObject({
+  /** Input and output together. Held for when input is not in the request; no call is charged for more. */
   contextTokens: count.optional(),
   outputTokensMax: count.optional(),
   /** What a hold covers when the caller names no output limit. */

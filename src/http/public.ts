@@ -87,9 +87,8 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     responses: text,
     messages: text,
     data,
-    // Holds are made for a token per two bytes; whoever asks for a count wants the likely one.
     count_tokens: (request, reply) =>
-      send(reply, JSON.stringify({ input_tokens: Math.ceil(countTokens(readTextRequest(request)) / 2) })),
+      send(reply, JSON.stringify({ input_tokens: countTokens(readTextRequest(request)) })),
     models: (request, reply) => send(reply, lists.list(request.principal!, request.id, isBeta(request))),
     'models/{id}': (request, reply) =>
       send(

@@ -66,6 +66,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     labelNames: ['kind'],
     registry,
   })
+  const impossible = new CounterTally({
+    name: 'tollgate_usage_impossible_total',
+    help: 'Reports of usage that a call cannot have had, charged as far as the hold covered it, by product.',
+    labelNames: ['product'],
+    registry,
+  })
   const batches = new HistogramTally({
     name: 'tollgate_ledger_batch_size',
     help: 'Operations per flush of the ledger.',
@@ -158,6 +164,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     batch: (size) => batches.observe('', NO_LABELS, size),
     held: (amount) => addCredits('held', amount),
     resolved: addCredits,
+    impossible: (product) => impossible.add(product, () => ({ product }), 1),
     stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
     call({ door, status, outcome, stream, durationMs, charged }, usage) {
       const answered = `${Math.floor((status ?? 0) / 100)}xx`

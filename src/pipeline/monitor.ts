@@ -32,6 +32,7 @@ export interface Meters {
   call(call: LiveCall, usage: Usage | undefined): void
   held(amount: Credits): void
   stage(name: Stage, seconds: number): void
+  impossible(product: string): void
 }
 
 export interface Monitor {
@@ -43,6 +44,8 @@ export interface Monitor {
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
+  /** A vendor reported usage that a call of this product cannot have had. */
+  impossible(product: string): void
   live(): LiveCall[]
   readonly running: number
 }
@@ -123,6 +126,7 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
         },
       }
     },
+    impossible: (product) => meters?.impossible(product),
     live: () => [...ring.slice(next), ...ring.slice(0, next)].filter(Boolean).reverse(),
     get running() {
       return running

@@ -137,7 +137,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (!relay.state.terminal)
       throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
     await relay.ready?.()
-    const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen)
+    const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen, relay.state.promptUsage)
     settling = true
     const receipt = await settle(
       answered,
@@ -155,13 +155,13 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await attempted.exchange.discard?.()
-    const { usage, outputTokensSeen } = relay.state
+    const { usage, outputTokensSeen, promptUsage } = relay.state
     if (out.signal.aborted && !settling) {
       if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
       if (outputTokensSeen > 0)
         return await settle(
           answered,
-          { usage: estimatedUsage(answered, outputTokensSeen), estimated: true, status: LEFT_STATUS },
+          { usage: estimatedUsage(answered, outputTokensSeen, promptUsage), estimated: true, status: LEFT_STATUS },
           deps,
         )
       throw GONE

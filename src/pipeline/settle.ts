@@ -29,32 +29,29 @@ export interface Receipt extends Settled {
   readonly balance: Credits
 }
 
-/** Half of the worst case: the worst case counts a token for every two bytes of the prompt, and four are usual. */
-export function likelyInput(held: Held): number {
-  return Math.ceil((held.ask.worst.input ?? 0) / 2)
-}
-
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
-export function estimatedUsage(held: Held, outputTokens: number): Usage {
-  const { worst } = held.ask
+export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?: Usage): Usage {
+  const { worst } = ask
   if (worst.input === undefined && worst.output === undefined) return worst
-  return { input: likelyInput(held), output: outputTokens }
+  return promptUsage
+    ? { ...promptUsage, output: outputTokens }
+    : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
-/** Nonsense is cut to what the call can have used. */
-export function saneUsage(held: Held, usage: Usage, deps: PathDeps): Usage {
+/** What the call can have used: of a report that cannot be, as much as the hold covers. */
+function possibleUsage(held: Held, usage: Usage): Usage {
   const { ask } = held
   const outputMost = ask.outputTokensMost ?? outputTokensMost(held)
-  // A token is at least a byte, and the worst case counted one for every two bytes; the rest is room for hidden prompts.
-  const inputMost = ask.worst.input === undefined ? Number.POSITIVE_INFINITY : ask.worst.input * 2 + 10_000
+  const inputMost = ask.inputTokensMost ?? Number.POSITIVE_INFINITY
   const input = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
   if ((usage.output ?? 0) <= outputMost && input <= inputMost) return usage
-  deps.log.warn(
-    { requestId: held.requestId, product: ask.product, usage, anomaly: true },
-    'vendor reported impossible usage',
-  )
-  const sane = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
-  return input <= inputMost ? sane : { ...sane, input: likelyInput(held), cachedInput: 0, cacheWrite: 0 }
+  const possible = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
+  return input <= inputMost ? possible : { ...possible, input: ask.worst.input ?? 0, cachedInput: 0, cacheWrite: 0 }
+}
+
+function tellImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
+  deps.log.warn({ requestId, product: ask.product, usage, anomaly: true }, 'vendor reported impossible usage')
+  deps.monitor.impossible(ask.product)
 }
 
 /** A limit that the caller gave, or that we sent, was kept; without one the model's own holds for each choice. */
@@ -72,16 +69,18 @@ export async function settle(
   ending: Ending,
   deps: PathDeps,
 ): Promise<Receipt> {
-  const usage = ending.estimated ? ending.usage : saneUsage(answered, ending.usage, deps)
+  const usage = possibleUsage(answered, ending.usage)
+  if (usage !== ending.usage) tellImpossible(answered, ending.usage, deps)
   const charge = chargeOf(answered.product.pricing, usage, { ...answered.ask.price, ...ending.price })
-  // An estimate is never above the hold.
-  const amount = ending.estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
+  // An estimate is never above the hold, and neither is what stands for a report that cannot be.
+  const estimated = ending.estimated || usage !== ending.usage
+  const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   const resolved = await deps.ledger.resolve({
     ...resolutionOf(answered, ending.status, deps),
     kind: 'settled',
     charge: amount,
     lines: charge.lines,
-    estimated: ending.estimated,
+    estimated,
     route: answered.attempted?.candidate.number ?? 0,
     firstByteMs: answered.attempted?.firstByteMs ?? 0,
     inputTokens: (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0),

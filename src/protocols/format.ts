@@ -15,8 +15,6 @@ export interface CheckedAsk {
   readonly n: number
   readonly tokensMax: number | undefined
   readonly hasTools: boolean
-  /** Some of the prompt is not in the request but kept at the vendor, so that its size is unknown. */
-  readonly inputElsewhere?: boolean
 }
 
 export interface PassOptions {

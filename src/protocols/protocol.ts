@@ -48,6 +48,10 @@ export interface Ask {
    * output, and the ask is opened with that cap.
    */
   readonly outputOpen?: { readonly floorTokens: number }
+  /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
+  readonly inputTokensLikely?: number
+  /** No honest vendor reports more input than this; what is beyond is nonsense, and charged as far as the hold covers it. */
+  readonly inputTokensMost?: number
   /** No honest vendor reports more output than this, over all choices; what is beyond is nonsense and not charged. */
   readonly outputTokensMost?: number
   /** How many answers were asked for; an output cap holds for each. */
@@ -135,6 +139,8 @@ export interface StreamState {
   /** The fault that the vendor reported inside the stream. */
   readonly fault: Fault | undefined
   readonly usage: Usage | undefined
+  /** What the vendor counted of the prompt when its answer began, for endings without usage. */
+  readonly promptUsage?: Usage | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */
   readonly outputTokensSeen: number
 }

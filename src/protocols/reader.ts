@@ -12,6 +12,8 @@ export abstract class StreamReader {
   terminal = false
   fault: Fault | undefined
   tokens: TokenCounts | undefined
+  /** As counted when the answer began, where a vendor says it then. */
+  promptTokens: TokenCounts | undefined
 
   /** What an event says, in neutral words; an `end` only when nothing more can follow. */
   abstract read(event: SseEvent): ReplyEvent[]
@@ -57,6 +59,10 @@ export class ConvertRelay implements StreamRelay, StreamState {
 
   get usage(): Usage | undefined {
     return toUsage(this.reader.tokens)
+  }
+
+  get promptUsage(): Usage | undefined {
+    return toUsage(this.reader.promptTokens)
   }
 
   get outputTokensSeen(): number {

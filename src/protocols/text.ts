@@ -1,17 +1,19 @@
 // The seam between the one path and the three text formats: a caller's body in, an ask out.
+import { CONTEXT_TOKENS_DEFAULT } from '../catalog/document.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
-import { Fields, type Json, shown } from './check.ts'
+import { Fields, shown } from './check.ts'
 import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
 import type { CheckedAsk, TextFormat } from './format.ts'
 import { openaiChat } from './openai-chat/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
+import { measurePrompt, type PromptSize } from './prompt.ts'
 import type { Answer, Ask, Exchange, OpenOptions, ProtocolName, Target, TextProtocolName, Traits } from './protocol.ts'
 import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
-import { estimateTokens, toUsage } from './tokens.ts'
+import { toUsage } from './tokens.ts'
 import { readTraits, type TextTraits } from './traits.ts'
 import { checkVendorSide } from './vendor-side.ts'
 import { readErrorText } from './vendor-words.ts'
@@ -39,8 +41,8 @@ export interface TextAsk extends Ask {
   readonly door: TextProtocolName
 }
 
-/** The prompt that a hold covers when some of it is kept at the vendor and the catalogue names no context size. */
-const CONTEXT_TOKENS_DEFAULT = 200_000
+/** Vendors put words of their own in front of a prompt. */
+const HIDDEN_TOKENS_MOST = 10_000
 
 /** The model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
@@ -70,7 +72,7 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
     product: model.uid,
     stream: checked.stream,
     price: {},
-    worst: { input: opening.inputTokens, output: perChoice * checked.n },
+    ...inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n),
     outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
     choices: checked.n,
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
@@ -80,22 +82,27 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
   }
 }
 
-/** For /v1/messages/count_tokens: the estimate that a hold would be made with, two bytes of text a token. */
+/** What is held for, what is likely, and what no vendor can report: a token is at least a byte, and `most` counts two. */
+function inputOf(size: PromptSize, contextTokens: number, output: number) {
+  const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
+  const bounded = !size.elsewhere && !size.packed
+  return {
+    worst: { input, output },
+    inputTokensLikely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
+    inputTokensMost: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
+  }
+}
+
+/** For /v1/messages/count_tokens. Holds are made for the most; whoever asks for a count wants the likely one. */
 export function countTokens(json: JsonText): number {
   readModelName(json)
   checkPrompt(new Fields(json))
-  return promptTokens(anthropicMessages, json.value)
-}
-
-function promptTokens(format: TextFormat, value: Json): number {
-  let sum = 0
-  for (const part of format.prompt(value)) if (part !== undefined && part !== null) sum += estimateTokens(part)
-  return sum
+  return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
 }
 
 /** A checked request, ready to be opened towards any vendor. */
 class Opening {
-  readonly inputTokens: number
+  readonly size: PromptSize
   private readonly format: TextFormat
   private readonly json: JsonText
   private readonly checked: CheckedAsk
@@ -104,17 +111,13 @@ class Opening {
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Dialogue | undefined
 
-  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, limits, traits }: ModelFacts) {
+  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, traits }: ModelFacts) {
     this.format = format
     this.json = json
     this.checked = checked
     this.uid = uid
     this.traits = readTraits(traits)
-    const elsewhere = checked.inputElsewhere ? (limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT) : 0
-    this.inputTokens = Math.min(
-      promptTokens(format, json.value) + elsewhere,
-      limits.contextTokens ?? Number.MAX_SAFE_INTEGER,
-    )
+    this.size = measurePrompt(format.prompt(json.value), json.value)
   }
 
   /** Found by converting the request, once for each format. */
@@ -167,7 +170,7 @@ class Opening {
       uid,
       requestId: options.requestId,
       createdSeconds: options.createdSeconds,
-      inputTokens: this.inputTokens,
+      inputTokens: this.size.likely,
       includeUsage: checked.includeUsage,
       request: this.json.value,
     }

@@ -1,4 +1,4 @@
-// Token counts: as vendors report them, as the formats write them, and as we estimate them.
+// Token counts: as vendors report them, and as the formats write them.
 import { readCount, type Usage } from '../meter/usage.ts'
 import { isObject, type Json } from './check.ts'
 
@@ -112,70 +112,4 @@ export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
     ...(tokens.cacheWrite > 0 ? { cacheWrite: tokens.cacheWrite } : {}),
     output: tokens.output,
   }
-}
-
-// The estimate before a call. Tokenizers differ; two bytes of UTF-8 a token is above what they need for any natural
-// language and for code (English takes about four), so that a hold made with it covers the prompt.
-const TEXT_BYTES_PER_TOKEN = 2
-/** The frame of a message: role, separators. */
-const MESSAGE_TOKENS = 8
-/** The largest that vendors charge for one picture at ordinary detail. */
-const IMAGE_TOKENS = 1_600
-/** A document or a sound: something to start with, and more by its size (base64 characters). */
-const FILE_TOKENS = 4_000
-const FILE_CHARS_PER_TOKEN = 8
-/** Base64 shorter than this is counted as text; it is cheaper than looking for a media type. */
-const BLOB_CHARS_MIN = 256
-
-const MEDIA = /image|file|audio|video|document/
-
-/**
- * How many tokens a list of messages (or items, blocks, parts) has, roughly and cheaply: the text is measured, never
- * read, and media count by kind and size, so that base64 is not taken for text.
- */
-export function estimateTokens(value: unknown): number {
-  return Math.ceil(measure(value))
-}
-
-function measure(value: unknown): number {
-  if (typeof value === 'string') return Buffer.byteLength(value) / TEXT_BYTES_PER_TOKEN
-  if (typeof value !== 'object' || value === null) return 1
-  if (Array.isArray(value)) {
-    let sum = 0
-    for (const entry of value) sum += measure(entry)
-    return sum
-  }
-  const object = value as Json
-  const type = object.type
-  if (typeof type === 'string' && MEDIA.test(type)) return measureMedia(object, type)
-  let sum = typeof object.role === 'string' ? MESSAGE_TOKENS : 2
-  for (const name in object) {
-    const member = object[name]
-    if (name === 'role' || name === 'type' || member === null) continue
-    // The signature of a thought is not shown to the model as text.
-    if (
-      typeof member === 'string' &&
-      member.length >= BLOB_CHARS_MIN &&
-      (name === 'signature' || name === 'encrypted_content')
-    )
-      continue
-    sum += measure(member) + (typeof member === 'object' ? name.length / TEXT_BYTES_PER_TOKEN : 0)
-  }
-  return sum
-}
-
-function measureMedia(part: Json, type: string): number {
-  if (/image/.test(type)) return IMAGE_TOKENS
-  const source = part.source
-  if (isObject(source) && source.type === 'text') return measure(source.data)
-  return FILE_TOKENS + longest(part) / FILE_CHARS_PER_TOKEN
-}
-
-/** The length of the longest string inside a part: its data, if it has any. */
-function longest(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 0
-  let most = 0
-  for (const member of Object.values(value)) most = Math.max(most, longest(member))
-  return most
 }

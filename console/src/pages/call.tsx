@@ -77,8 +77,8 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
       </Card>
       {call.estimated ? (
         <Note>
-          The vendor reported no usage for this call, so the quantities were counted by the gateway and marked as
-          estimated. An estimate is never charged above the hold.
+          The vendor reported no usage for this call, or more than it can have had, so the quantities were counted by
+          the gateway and marked as estimated. An estimate is never charged above the hold.
         </Note>
       ) : null}
       {loss > 0n ? (

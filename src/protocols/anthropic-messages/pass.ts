@@ -83,6 +83,10 @@ export class MessagesObserver implements Observer {
     return this.final ? toUsage(readMessagesUsage(this.counted)) : undefined
   }
 
+  get promptUsage(): Usage | undefined {
+    return toUsage(readMessagesUsage(this.counted))
+  }
+
   get outputTokensSeen(): number {
     return this.output.tokens
   }

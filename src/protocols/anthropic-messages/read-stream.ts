@@ -30,8 +30,8 @@ export class MessagesReader extends StreamReader {
     switch (text(data.type) ?? event.event) {
       case 'message_start': {
         this.usage = mergeUsage({}, isObject(data.message) ? data.message.usage : undefined)
-        const tokens = readMessagesUsage(this.usage)
-        return [{ type: 'start', ...(tokens ? { tokens } : {}) }]
+        this.promptTokens = readMessagesUsage(this.usage)
+        return [{ type: 'start', ...(this.promptTokens ? { tokens: this.promptTokens } : {}) }]
       }
       case 'content_block_start':
         return isObject(data.content_block) ? this.startBlock(data.index, data.content_block) : []

@@ -17,7 +17,7 @@ export const openaiChat: TextFormat = {
   path: '/chat/completions',
   headers: bearer,
   check: checkChat,
-  prompt: (value) => [value.messages, value.tools, value.functions, value.response_format],
+  prompt: (value) => [value.messages, value.tools, value.functions, value.response_format, value.extra_body],
   pass: passChat,
   passAnswer: passChatAnswer,
   observe(uid, ask, traits) {

@@ -3,8 +3,8 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import type { ImageType } from '../../kernel/image-file.ts'
 import type { ByteLease } from '../../upstream/budget.ts'
 import { Fields, shown } from '../check.ts'
+import { measurePrompt } from '../prompt.ts'
 import type { Ask } from '../protocol.ts'
-import { estimateTokens } from '../tokens.ts'
 import {
   IMAGE_BYTES_MAX,
   IMAGES_BYTES_MAX,
@@ -76,7 +76,7 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
     inlineAnswer: choice(fields, 'response_format', ['url', 'b64_json']) === 'b64_json',
     outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
   }
-  const input = estimateTokens(prompt) + references.length * INPUT_IMAGE_TOKENS
+  const input = measurePrompt([prompt], {}).most + references.length * INPUT_IMAGE_TOKENS
   const fetched = new References(references, body.inlineBytes, deps)
   return {
     door: 'openai-images',
@@ -84,6 +84,7 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
     stream: checked.stream,
     price: { resolution: drawn.resolution, quality },
     worst: { image: 1, input, output: checked.outputTokens },
+    inputTokensMost: input * 2 + 10_000,
     outputTokensMost: checked.outputTokens * 2,
     async open(target, options) {
       const images = await fetched.all(options.signal)

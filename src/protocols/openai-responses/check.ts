@@ -1,12 +1,9 @@
 // What the Responses endpoint refuses before any vendor is called.
 import { invalid } from '../../kernel/fault.ts'
-import { type Fields, isObject, type Json, objects, shown } from '../check.ts'
+import { type Fields, isObject, type Json, shown } from '../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
 const ROLES = ['user', 'assistant', 'system', 'developer']
-
-/** Fields whose content is kept at a vendor and not in the request. */
-const STORED = ['previous_response_id', 'conversation', 'prompt'] as const
 
 export function checkResponses(fields: Fields): CheckedAsk {
   const input = fields.required('input')
@@ -42,16 +39,12 @@ export function checkResponses(fields: Fields): CheckedAsk {
   const choice = fields.get('tool_choice')
   if (choice !== undefined && typeof choice !== 'string' && !isObject(choice))
     throw invalid(`"tool_choice" must be a string or an object, not ${shown(choice)}.`, 'tool_choice')
-  const stored =
-    STORED.some((name) => fields.get(name) !== undefined) ||
-    objects(input).some((item) => item.type === 'item_reference')
   return {
     stream: fields.boolean('stream') ?? false,
     includeUsage: true,
     n: 1,
     tokensMax: fields.integer('max_output_tokens', 1),
     hasTools: tools.length > 0,
-    inputElsewhere: stored,
   }
 }
 

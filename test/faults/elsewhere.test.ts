@@ -1,0 +1,333 @@
+// F63: input that is not in the body. What a vendor keeps, fetches or runs is held for beforehand and charged as reported,
+// up to the model's context; a report beyond that is charged as far as the hold covers it, marked, and never silent.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import fc from 'fast-check'
+import type { CatalogInput } from '../../src/catalog/document.ts'
+import { type Log, silentLog } from '../../src/kernel/log.ts'
+import type { TextProtocolName } from '../../src/protocols/protocol.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { type ChatVendor, faultModel, MODEL, STREAM_HEADERS, startVendor, wholeAnswer } from './chat-vendor.ts'
+import { each, post } from './raw-client.ts'
+
+const CONTEXT = 1_000_000
+const PATHS: Record<TextProtocolName, string> = {
+  'openai-chat': '/v1/chat-completions',
+  'openai-responses': '/alpha/responses',
+  'anthropic-messages': '/beta/v1/messages',
+}
+const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation']
+
+let vendor: ChatVendor
+let g: TestGateway
+/** The prompt tokens that the vendor reports next. */
+let reported = 500_000
+const anomalies: Array<Record<string, unknown>> = []
+
+before(async () => {
+  vendor = await startVendor()
+  vendor.answer = ({ request, response }) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answerOf(request.url ?? ''))
+  }
+  const log: Log = {
+    ...silentLog,
+    warn(fields) {
+      if ('anomaly' in fields) anomalies.push(fields as Record<string, unknown>)
+    },
+  }
+  g = await startGateway({
+    log,
+    catalog(document: CatalogInput) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.models[MODEL] = {
+        ...faultModel(['mock'], { contextTokens: CONTEXT }),
+        doors: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+        traits: { hostedTools: HOSTED },
+        routes: (['openai-chat', 'openai-responses', 'anthropic-messages'] as const).map((protocol) => ({
+          vendor: 'mock',
+          protocol,
+          model: 'vendor-model',
+        })),
+      }
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  await vendor.close()
+})
+afterEach(() => g.settled())
+
+function answerOf(path: string): string {
+  if (path.endsWith('/chat/completions'))
+    return wholeAnswer('hello', { prompt_tokens: reported, completion_tokens: 20, total_tokens: reported + 20 })
+  const usage = { input_tokens: reported, output_tokens: 20 }
+  return path.endsWith('/responses')
+    ? JSON.stringify({
+        id: 'resp_1',
+        object: 'response',
+        status: 'completed',
+        model: 'vendor-model',
+        output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }],
+        usage,
+      })
+    : JSON.stringify({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'vendor-model',
+        content: [{ type: 'text', text: 'hello' }],
+        stop_reason: 'end_turn',
+        usage,
+      })
+}
+
+interface Row {
+  charged: bigint
+  held: bigint
+  loss: bigint
+  estimated: boolean
+  lines: Array<[unit: string, quantity: number]>
+}
+
+async function charge(door: TextProtocolName, body: object): Promise<Row> {
+  const { id, key } = await g.account()
+  const answer = await g.call(PATHS[door], key, { model: MODEL, ...bodyOf(door), ...body })
+  assert.equal(answer.status, 200, await answer.clone().text())
+  await answer.text()
+  const [row] = await g.gateway.database.query<Row>(
+    { text: 'select charged, held, loss, estimated, lines from usage where account_id = $1' },
+    [id],
+  )
+  return row!
+}
+
+function bodyOf(door: TextProtocolName): object {
+  if (door === 'openai-responses') return { input: 'Go on.', max_output_tokens: 50 }
+  return { messages: [{ role: 'user', content: 'Go on.' }], max_tokens: 50 }
+}
+
+const user = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const item = (...content: object[]) => ({ input: [{ role: 'user', content }] })
+const pdf = (bytes: number) => Buffer.alloc(bytes, 7).toString('base64')
+
+type Way = [name: string, door: TextProtocolName, body: object]
+
+/** Nothing in the body says how much there is: held for the whole context. */
+const ELSEWHERE: Way[] = [
+  ['a file by its id', 'openai-chat', user({ type: 'file', file: { file_id: 'file-1' } })],
+  ['a video by its address', 'openai-chat', user({ type: 'video_url', video_url: { url: 'https://x.test/v.mp4' } })],
+  [
+    'what the model said, by its id',
+    'openai-chat',
+    {
+      messages: [
+        { role: 'assistant', audio: { id: 'audio_1' } },
+        { role: 'user', content: 'And?' },
+      ],
+    },
+  ],
+  ['web search', 'openai-chat', { web_search_options: {} }],
+  ['a tool of the vendor’s', 'openai-chat', { tools: [{ type: 'browse', browse: {} }] }],
+  ['a cached prompt', 'openai-chat', { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
+  ['a cached prompt by name', 'openai-chat', { cached_content: 'cachedContents/1' }],
+  ['an earlier response', 'openai-responses', { previous_response_id: 'resp_0' }],
+  ['a conversation', 'openai-responses', { conversation: 'conv_1' }],
+  ['a prompt template', 'openai-responses', { prompt: { id: 'pmpt_1' } }],
+  ['a reference', 'openai-responses', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+  ['a file by its id', 'openai-responses', item({ type: 'input_file', file_id: 'file-1' })],
+  ['a file by its address', 'openai-responses', item({ type: 'input_file', file_url: 'https://x.test/a.pdf' })],
+  [
+    'a file in a tool’s answer',
+    'openai-responses',
+    {
+      input: [
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] },
+      ],
+    },
+  ],
+  ['an earlier search', 'openai-responses', { input: [{ type: 'file_search_call', id: 'fs_1', queries: ['a'] }] }],
+  ...['mcp', 'web_search', 'file_search', 'code_interpreter', 'image_generation', 'shell', 'something_new'].map(
+    (type): Way => [`the tool ${type}`, 'openai-responses', { tools: [{ type }] }],
+  ),
+  [
+    'a remote server inside a namespace',
+    'openai-responses',
+    { tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'mcp' }] }] },
+  ],
+  ['a thread', 'anthropic-messages', { thread: { type: 'continue', previous_message_id: 'msg_0' } }],
+  ['remote tool servers', 'anthropic-messages', { mcp_servers: [{ type: 'url', url: 'https://x.test', name: 'x' }] }],
+  ['a container with skills', 'anthropic-messages', { container: { id: 'c', skills: [{ skill_id: 'pdf' }] } }],
+  ['a document by its address', 'anthropic-messages', user({ type: 'document', source: { type: 'url', url: 'u' } })],
+  ['a document by its id', 'anthropic-messages', user({ type: 'document', source: { type: 'file', file_id: 'f' } })],
+  ['a file for the container', 'anthropic-messages', user({ type: 'container_upload', file_id: 'f' })],
+  [
+    'a document in a tool’s answer',
+    'anthropic-messages',
+    user({
+      type: 'tool_result',
+      tool_use_id: 't',
+      content: [{ type: 'document', source: { type: 'file', file_id: 'f' } }],
+    }),
+  ],
+  ...['web_fetch_20260209', 'web_search_20260318', 'code_execution_20250825', 'mcp_toolset', 'something_new'].map(
+    (type): Way => [`the tool ${type}`, 'anthropic-messages', { tools: [{ type, name: 'x' }] }],
+  ),
+]
+
+/** In the body, but packed so that its bytes bound it only roughly. */
+const PACKED: Way[] = [
+  ['a PDF', 'openai-chat', user({ type: 'file', file: { file_data: `data:application/pdf;base64,${pdf(1e6)}` } })],
+  ['a PDF', 'openai-responses', item({ type: 'input_file', file_data: `data:application/pdf;base64,${pdf(1e6)}` })],
+  [
+    'a PDF',
+    'anthropic-messages',
+    user({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: pdf(1e6) } }),
+  ],
+  [
+    'a PDF called a picture',
+    'openai-chat',
+    user({ type: 'image_url', image_url: { url: `data:application/pdf;base64,${pdf(1e6)}` } }),
+  ],
+  [
+    'encrypted search results',
+    'anthropic-messages',
+    user({
+      type: 'web_search_tool_result',
+      tool_use_id: 's',
+      content: [{ type: 'web_search_result', url: 'u', title: 't', encrypted_content: pdf(1e6) }],
+    }),
+  ],
+]
+
+test('input that lives elsewhere or is packed is held for and charged as the vendor reports it, in every format', async () => {
+  anomalies.length = 0
+  reported = 500_000
+  await each([...ELSEWHERE, ...PACKED].values(), 8, async ([name, door, body]) => {
+    const row = await charge(door, body)
+    assert.equal(row.charged, 500_040n, `${name} (${door}): charged ${row.charged}, held ${row.held}`)
+    assert.ok(row.held >= row.charged, `${name} (${door}): the hold of ${row.held} does not cover it`)
+    assert.ok(row.held <= BigInt(CONTEXT + 100), `${name} (${door}): held ${row.held}, more than the context`)
+    assert.equal(row.estimated, false, `${name} (${door}) is not an estimate`)
+  })
+  assert.deepEqual(anomalies, [])
+})
+
+test('a report that cannot be is charged as far as the hold covers it, marked and told', async () => {
+  const doors = Object.keys(PATHS) as TextProtocolName[]
+  // Beyond the context, whatever there may be elsewhere.
+  reported = CONTEXT + 1
+  for (const [name, door, body] of ELSEWHERE) {
+    anomalies.length = 0
+    const row = await charge(door, body)
+    assert.equal(row.charged, BigInt(CONTEXT + 40), `${name} (${door})`)
+    assert.ok(row.charged <= row.held && row.estimated, `${name} (${door}): ${row.charged} of ${row.held}`)
+    assert.equal(anomalies.length, 1)
+  }
+  // Beyond what the bytes of a plain body can come to.
+  reported = 500_000
+  for (const door of doors) {
+    anomalies.length = 0
+    const row = await charge(door, {})
+    const input = row.lines.find(([unit]) => unit === 'input')?.[1] ?? 0
+    assert.equal(row.held, BigInt(input + 100), 'the input that the hold covered is charged, not half of it')
+    assert.ok(row.estimated)
+    assert.equal(anomalies[0]?.usage && (anomalies[0].usage as { input: number }).input, 500_000)
+  }
+  const { key } = await g.account()
+  const metrics = await (await g.call('/metrics', key)).text()
+  const counted = /^tollgate_usage_impossible_total\{product="fault-1"\} (\d+)$/m.exec(metrics)
+  assert.equal(Number(counted?.[1]), ELSEWHERE.length + doors.length, 'an alert can be made of it')
+})
+
+test('tools that the caller runs, pictures and text hold no more than they can be', async () => {
+  reported = 60
+  const local = ['local_shell', 'apply_patch', 'computer', 'custom', 'tool_search']
+  const cases: Way[] = [
+    ['local tools', 'openai-responses', { tools: local.map((type) => ({ type, name: 'x' })) }],
+    ['a local shell', 'openai-responses', { tools: [{ type: 'shell', environment: { type: 'local' } }] }],
+    [
+      'client tools',
+      'anthropic-messages',
+      { tools: ['bash_20250124', 'text_editor_20250728', 'memory_20250818'].map((type) => ({ type, name: 'x' })) },
+    ],
+    [
+      'a picture by its address',
+      'openai-chat',
+      user({ type: 'image_url', image_url: { url: 'https://x.test/a.png' } }),
+    ],
+    ['a new thread', 'anthropic-messages', { thread: { type: 'create' }, mcp_servers: [] }],
+    [
+      'ids in what a tool was given and in citations',
+      'anthropic-messages',
+      {
+        messages: [
+          { role: 'user', content: 'Go' },
+          {
+            role: 'assistant',
+            content: [
+              { type: 'text', text: 'a', citations: [{ type: 'page_location', file_id: 'f' }] },
+              { type: 'tool_use', id: 't', name: 'f', input: { file_id: 'f', type: 'document' } },
+            ],
+          },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'b' }] },
+        ],
+      },
+    ],
+  ]
+  for (const [name, door, body] of cases) {
+    const row = await charge(door, body)
+    assert.equal(row.charged, 100n)
+    assert.ok(row.held < 20_000n, `${name}: held ${row.held}`)
+  }
+})
+
+test('whatever is reported for whatever way, nobody pays more than the context or an unmarked discount', async () => {
+  const ways = fc.constantFrom(...ELSEWHERE, ...PACKED)
+  const reports = fc.oneof(fc.nat({ max: 2 * CONTEXT }), fc.constantFrom(0, 1, CONTEXT, CONTEXT + 1, 1e15))
+  const cases = fc.sample(fc.tuple(ways, reports), { numRuns: 100, seed: 14 })
+  for (const [[name, door, body], tokens] of cases) {
+    reported = tokens
+    const row = await charge(door, body)
+    const what = `${name} (${door}), ${tokens} reported: ${row.charged} of ${row.held}, ${row.estimated}`
+    assert.ok(row.charged <= BigInt(CONTEXT + 40) && row.loss === 0n, what)
+    if (row.estimated) assert.ok(tokens > CONTEXT && row.charged <= row.held, what)
+    else assert.equal(row.charged, BigInt(tokens + 40), what)
+  }
+})
+
+test('whoever leaves a continued thread pays for the prompt that the vendor counted when it began', async () => {
+  const { id, key } = await g.account()
+  const usual = vendor.answer
+  vendor.answer = ({ response }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    const start = { id: 'm', type: 'message', role: 'assistant', content: [], model: 'v' }
+    const usage = { input_tokens: 300_000, cache_read_input_tokens: 100_000, output_tokens: 1 }
+    for (const data of [
+      { type: 'message_start', message: { ...start, usage } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hello there' } },
+    ])
+      response.write(`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+  const thread = { type: 'continue', previous_message_id: 'msg_0' }
+  const body = { model: MODEL, ...bodyOf('anthropic-messages'), thread, stream: true }
+  const call = post(g.url, { key, path: PATHS['anthropic-messages'], body: JSON.stringify(body) })
+  await call.until((text) => text.includes('hello there'))
+  call.leave()
+  await g.settled()
+  vendor.answer = usual
+  const [row] = await g.gateway.database.query<Row>(
+    { text: 'select charged, estimated, lines from usage where account_id = $1' },
+    [id],
+  )
+  assert.ok(row!.estimated)
+  assert.deepEqual(
+    row!.lines.slice(0, 2).map(([unit, count]) => [unit, count]),
+    [
+      ['input', 300_000],
+      ['cachedInput', 100_000],
+    ],
+  )
+})
