@@ -1,55 +1,49 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { freshDatabase } from '../../test/database.ts'
-import { openDatabase } from './database.ts'
-import { listMigrations, migrate } from './migrate.ts'
+import { emptyDatabase, freshDatabase } from '../../test/database.ts'
+import { FLUSH_PARAMETERS } from '../ledger/flush.ts'
+import { type Database, openDatabase } from './database.ts'
+import { migrate } from './migrate.ts'
 
-/** What databases out there have run. A change to one of these would reach new databases only: write another migration. */
-const RELEASED = [
-  '1189ac32c25494c7',
-  'b26edd8e2e27940b',
-  'a088c3aaa227157e',
-  '765124b0dcd05de1',
-  '30f36ad99bb243f0',
-  'e6d2ade34eed1a7a',
-]
-
-test('a migration that has been released is never changed', async () => {
-  const names = (await listMigrations()).map(({ name }) => name)
-  const digests = await Promise.all(
-    names.slice(0, RELEASED.length).map(async (name) => {
-      const text = await readFile(join(import.meta.dirname, 'migrations', name))
-      return createHash('sha256').update(text).digest('hex').slice(0, 16)
-    }),
-  )
-  assert.deepEqual(digests, RELEASED)
-})
-
-test('a database of migration 6 gets the flush of migration 7, whether it had it already or not', async (t) => {
-  const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection })
+async function open(t: { after(run: () => Promise<void>): void }, fresh = freshDatabase()): Promise<Database> {
+  const { connection, drop } = await fresh
+  const database = openDatabase({ connection })
   t.after(async () => {
     await database.close()
-    await fresh.drop()
+    await drop()
   })
-  const withGivenUp = async () => {
-    const [row] = await database.query<{ signature: string | null }>({
-      text: `select p.oid::regprocedure::text as signature from pg_proc p
-        where p.proname = 'ledger_flush' and 's_given_up' = any(p.proargnames)`,
-    })
-    return row?.signature
-  }
-  const back = () => database.query({ text: 'delete from migration where number >= 7' })
-  const signature = await withGivenUp()
-  assert.ok(signature)
-  await back()
+  return database
+}
+
+async function flushFunctions(database: Database): Promise<Array<{ id: number; parameters: string[] }>> {
+  return database.query({
+    text: `select p.oid::int as id, p.proargnames[1:p.pronargs] as parameters from pg_proc p where p.proname = 'ledger_flush'`,
+  })
+}
+
+test('several processes that start at once on an empty database make its tables and functions once', async (t) => {
+  const database = await open(t, emptyDatabase())
+  await Promise.all([migrate(database), migrate(database), migrate(database)])
+  assert.equal((await flushFunctions(database)).length, 1)
+})
+
+test('functions are made anew when their text or the columns of usage have changed, and only then', async (t) => {
+  const database = await open(t)
+  const [before] = await flushFunctions(database)
   await migrate(database)
-  assert.equal(await withGivenUp(), signature)
-  await back()
-  await database.query({ text: `drop function ${signature}` })
+  assert.deepEqual(await flushFunctions(database), [before])
+  await database.query({ text: 'alter table usage add column region text' })
   await migrate(database)
-  assert.equal(await withGivenUp(), signature)
+  const [after, ...others] = await flushFunctions(database)
+  assert.deepEqual(others, [], 'the one before is gone')
+  assert.deepEqual(
+    after!.parameters.filter((name) => !before!.parameters.includes(name)),
+    ['s_region'],
+  )
+})
+
+test('the ledger sends every column that a flush takes', async (t) => {
+  const database = await open(t)
+  const [flush] = await flushFunctions(database)
+  assert.deepEqual([...flush!.parameters].sort(), [...FLUSH_PARAMETERS].sort())
 })

@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from './database.ts'
+import { applyFunctions } from './functions.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
 /** Any number that only we use: the lock is held for the length of the transaction. */
@@ -39,6 +40,7 @@ export async function migrate(database: Database): Promise<Migrations> {
       }
       await tx.query({ text: 'insert into migration (number, name) values ($1, $2)' }, [number, name])
     }
+    await applyFunctions(tx)
     return { applied: latest, latest }
   })
 }

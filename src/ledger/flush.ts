@@ -21,15 +21,75 @@ interface FlushRow {
   readonly details: Readonly<Record<number, object>> | null
 }
 
-/** Columns of nothing are left out: an empty array would be read as well. */
-const NO_RESOLUTIONS = Array<null>(19).fill(null)
-const NO_RESERVATIONS = Array<null>(11).fill(null)
-/** The process and the accounts, then the columns. */
-const FLUSH_COLUMNS = 2 + NO_RESOLUTIONS.length + NO_RESERVATIONS.length
+type Column<T> = (all: readonly T[], placeOf: (account: string) => number) => string | null
+
+/** What is not money in a usage row: a line for each column of the table, named by it. */
+const FACTS: Record<string, Column<Resolution>> = {
+  key_id: (all) => quoted(all.map((one) => one.key)),
+  product: (all) => quoted(all.map((one) => one.product)),
+  door: (all) => quoted(all.map((one) => one.door)),
+  status: (all) => plain(all.map((one) => one.status)),
+  catalog_version: (all) => plain(all.map((one) => one.catalogVersion)),
+  lines: (all) => JSON.stringify(all.map((one) => one.lines)),
+  estimated: (all) => plain(all.map((one) => one.estimated)),
+  stream: (all) => plain(all.map((one) => one.stream)),
+  route: (all) => plain(all.map((one) => one.route)),
+  duration_ms: (all) => plain(all.map((one) => Math.round(one.durationMs))),
+  first_byte_ms: (all) => plain(all.map((one) => Math.round(one.firstByteMs))),
+}
+
+/** By the names of the function's parameters. */
+const RESOLUTION: Record<string, Column<Resolution>> = {
+  s_id: (all) => plain(all.map((one) => one.id)),
+  s_account: (all, placeOf) => plain(all.map((one) => placeOf(one.account))),
+  s_kind: (all) => plain(all.map((one) => one.kind)),
+  s_charge: (all) => plain(all.map((one) => one.charge)),
+  s_in: (all) => plain(all.map((one) => one.inputTokens)),
+  s_out: (all) => plain(all.map((one) => one.outputTokens)),
+  ...Object.fromEntries(Object.entries(FACTS).map(([name, column]) => [`s_${name}`, column])),
+  s_kept(all) {
+    const kept = all.filter((one) => one.idempotent).map(({ id, keep }) => ({ id, keep: keep && keepRecord(keep) }))
+    return kept.length === 0 ? null : JSON.stringify(kept)
+  },
+  s_given_up(all) {
+    const givenUp = all.filter((one) => one.givenUp).map((one) => one.id)
+    return givenUp.length === 0 ? null : plain(givenUp)
+  },
+}
+
+const RESERVATION: Record<string, Column<Reservation>> = {
+  r_id: (all) => plain(all.map((one) => one.id)),
+  r_account: (all, placeOf) => plain(all.map((one) => placeOf(one.account))),
+  r_key: (all) => quoted(all.map((one) => one.key)),
+  r_want: (all) => plain(all.map((one) => one.want)),
+  r_floor: (all) => plain(all.map((one) => one.floor)),
+  r_product: (all) => quoted(all.map((one) => one.product)),
+  r_version: (all) => plain(all.map((one) => one.catalogVersion)),
+  r_tokens: (all) => plain(all.map((one) => one.tokens)),
+  r_idem: (all) => quoted(all.map((one) => one.idempotency?.key)),
+  r_hash: (all) => quoted(all.map((one) => one.idempotency?.requestHash)),
+  r_job(all) {
+    const jobs = all.flatMap(({ job }, at) => (job ? [{ i: at + 1, ...job }] : []))
+    return jobs.length === 0 ? null : JSON.stringify(jobs)
+  },
+}
+
+/** In the order of the statement's values. */
+export const FLUSH_PARAMETERS = ['process', 'accounts', ...Object.keys(RESOLUTION), ...Object.keys(RESERVATION)]
 const FLUSH = statement(
   'ledger_flush',
-  `select * from ledger_flush(${Array.from({ length: FLUSH_COLUMNS }, (_, i) => `$${i + 1}`).join(', ')})`,
+  `select * from ledger_flush(${FLUSH_PARAMETERS.map((name, at) => `${name} => $${at + 1}`).join(', ')})`,
 )
+
+/** Columns of nothing are left out: an empty array would be read as well. */
+function columnsOf<T>(
+  columns: Record<string, Column<T>>,
+  all: readonly T[],
+  placeOf: (account: string) => number,
+): Array<string | null> {
+  return Object.values(columns).map((column) => (all.length === 0 ? null : column(all, placeOf)))
+}
+
 /** An operation that the database refuses must not take its neighbours with it: the group is then run one by one. */
 export async function flushOrSplit(
   database: Database,
@@ -68,7 +128,7 @@ async function flush(
     if (op.kind === 'resolve') resolutions.push(op.value)
     else reservations.push(op.value)
   }
-  const columns = [...resolutionColumns(resolutions, placeOf), ...reservationColumns(reservations, placeOf)]
+  const columns = [...columnsOf(RESOLUTION, resolutions, placeOf), ...columnsOf(RESERVATION, reservations, placeOf)]
   const [row] = await database.query<FlushRow>(FLUSH, [processId, quoted([...accounts.keys()]), ...columns])
   const resolved = readResolved(row?.resolved ?? '')
   const reserved = readReserved(row?.reserved ?? '', row?.details ?? {})
@@ -90,57 +150,12 @@ function quote(value: string | undefined): string {
   return /["\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `"${value}"`
 }
 
-function resolutionColumns(all: readonly Resolution[], placeOf: (account: string) => number): Array<string | null> {
-  if (all.length === 0) return NO_RESOLUTIONS
-  const givenUp = all.filter((one) => one.givenUp).map((one) => one.id)
-  const kept = all.filter((one) => one.idempotent).map(({ id, keep }) => ({ id, keep: keep && keepRecord(keep) }))
-  return [
-    plain(all.map((one) => one.id)),
-    plain(all.map((one) => placeOf(one.account))),
-    plain(all.map((one) => one.kind)),
-    plain(all.map((one) => one.charge)),
-    quoted(all.map((one) => one.key)),
-    quoted(all.map((one) => one.product)),
-    quoted(all.map((one) => one.door)),
-    plain(all.map((one) => one.status)),
-    JSON.stringify(all.map((one) => one.lines)),
-    plain(all.map((one) => one.estimated)),
-    plain(all.map((one) => one.stream)),
-    plain(all.map((one) => one.route)),
-    plain(all.map((one) => Math.round(one.durationMs))),
-    plain(all.map((one) => Math.round(one.firstByteMs))),
-    plain(all.map((one) => one.catalogVersion)),
-    plain(all.map((one) => one.inputTokens)),
-    plain(all.map((one) => one.outputTokens)),
-    kept.length === 0 ? null : JSON.stringify(kept),
-    givenUp.length === 0 ? null : plain(givenUp),
-  ]
-}
-
 function keepRecord({ status, contentType, body }: NonNullable<Resolution['keep']>): object {
   return { status, type: contentType, body: body.toString('base64') }
 }
 
-function reservationColumns(all: readonly Reservation[], placeOf: (account: string) => number): Array<string | null> {
-  if (all.length === 0) return NO_RESERVATIONS
-  const jobs = all.flatMap(({ job }, at) => (job ? [{ i: at + 1, ...job }] : []))
-  return [
-    plain(all.map((one) => one.id)),
-    plain(all.map((one) => placeOf(one.account))),
-    quoted(all.map((one) => one.key)),
-    plain(all.map((one) => one.want)),
-    plain(all.map((one) => one.floor)),
-    quoted(all.map((one) => one.product)),
-    plain(all.map((one) => one.catalogVersion)),
-    plain(all.map((one) => one.tokens)),
-    quoted(all.map((one) => one.idempotency?.key)),
-    quoted(all.map((one) => one.idempotency?.requestHash)),
-    jobs.length === 0 ? null : JSON.stringify(jobs),
-  ]
-}
-
 function readResolved(answer: string): Resolved[] {
-  const [outcomes = [], paid, loss, posted, held] = columnsOf(answer)
+  const [outcomes = [], paid, loss, posted, held] = splitColumns(answer)
   return outcomes.map((outcome, i) => ({
     outcome: outcome as Resolved['outcome'],
     paid: BigInt(paid![i]!),
@@ -151,7 +166,7 @@ function readResolved(answer: string): Resolved[] {
 }
 
 function readReserved(answer: string, details: NonNullable<FlushRow['details']>): Array<Reserved | Error> {
-  const [outcomes = [], amounts, posted, held] = columnsOf(answer)
+  const [outcomes = [], amounts, posted, held] = splitColumns(answer)
   return outcomes.map((outcome, i) => {
     const detail = details[i + 1]
     switch (outcome) {
@@ -175,6 +190,6 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
   })
 }
 
-function columnsOf(answer: string): string[][] {
+function splitColumns(answer: string): string[][] {
   return answer === '' ? [] : answer.split(';').map((column) => column.split(','))
 }

@@ -1,10 +1,19 @@
 // Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
 // them pass proves nothing.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
+import { FLUSH_PARAMETERS } from '../../src/ledger/flush.ts'
 import type { Sabotage } from './faulty-database.ts'
 
 /** Where the columns of a flush stand among its values. */
-const AT = { id: 2, kind: 4, charge: 5, lines: 10, last: 18, want: 24 }
+const at = (name: string) => FLUSH_PARAMETERS.indexOf(name)
+const AT = {
+  id: at('s_id'),
+  kind: at('s_kind'),
+  charge: at('s_charge'),
+  lines: at('s_lines'),
+  last: at('s_kept') - 1,
+  want: at('r_want'),
+}
 
 interface Settle {
   readonly id: string

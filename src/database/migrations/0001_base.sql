@@ -7,6 +7,8 @@ create table account (
   held bigint not null default 0,
   limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
+  -- Searched for in lower case; kept, because lowering 100,000 names takes longer than searching them.
+  search text generated always as (lower(name)) stored,
   check (posted >= 0 and held >= 0 and held <= posted)
 ) with (fillfactor = 50);
 
@@ -192,6 +194,8 @@ create table change (
   version bigint not null default 1
 );
 
+-- What the job engine keeps of a job besides what its creation fixed. The row is the truth; the queue only says when to look
+-- at it next. Every time here is the database's, so that no machine's clock can end a job or steal one.
 create table job (
   id text collate "C" primary key,
   account_id text collate "C" not null,
@@ -207,6 +211,113 @@ create table job (
   callback_url text,
   created_at timestamptz not null default now(),
   started_at timestamptz,
-  completed_at timestamptz
+  completed_at timestamptz,
+  -- The fence: whoever works on a job has raised this, and writes only while it still has that value.
+  version integer not null default 0,
+  -- Until when the process that raised it is believed to be working.
+  lease_until timestamptz,
+  -- When a step is due. A row whose time has passed without a step is queued anew. A new row's first step is queued by its
+  -- creator; should that one have died, or never have learned that the row was made, others take over after this while.
+  step_at timestamptz not null default now() + interval '15 seconds',
+  -- Something is still to be done: to move it, to settle it, to tell about it, or to look whether the vendor changed its mind.
+  open boolean not null default true,
+  -- Steps in a row that failed for no reason of the vendor's.
+  attempts smallint not null default 0,
+  -- Looks in a row that found no such task.
+  misses smallint not null default 0,
+  deadline_at timestamptz not null default now() + interval '26 hours',
+  -- Set before a submission leaves and cleared when it was certainly refused. Set and without a task: nobody knows.
+  submit_started_at timestamptz,
+  submissions smallint not null default 0,
+  vendor text,
+  route smallint not null default 0,
+  task_id text,
+  -- How it ends. Written before the money moves, which moves before `status` says it; so each step can be repeated.
+  verdict text check (verdict in ('COMPLETED', 'FAILED', 'CANCELLED')),
+  delivered jsonb,
+  error jsonb,
+  -- Ids of stored files; addresses are made when somebody asks.
+  files jsonb,
+  -- When the caller's own address was told, or given up.
+  called_back_at timestamptz,
+  -- After an ending that was ours to declare: until when the task is still looked at.
+  watch_until timestamptz,
+  -- What an operator should know, such as a success that came after the refund.
+  anomaly text
+) with (fillfactor = 70); -- A step changes none of the indexed columns, and needs no index entry when its page has room.
+-- A hold's id sorts by time; a job's own id must not tell any.
+create index job_listed on job (account_id, hold_id);
+create index job_open on job (id) where open;
+
+-- Requests too large to travel with the reservation: pictures that were sent inline. Gone when the vendor has them.
+create table job_body (
+  job_id text collate "C" primary key,
+  body text not null,
+  at timestamptz not null default now()
 );
-create index job_account on job (account_id, id);
+
+-- Who may use the console: people, the accounts they belong to, their sessions, and what keeps guessing slow.
+
+create table person (
+  id text collate "C" primary key,
+  -- Lower case, as it is looked up.
+  email text not null unique,
+  operator boolean not null default false,
+  -- `$argon2id$v=19$m=…,t=…,p=…$salt$hash`
+  password text not null,
+  created_at timestamptz not null default now()
+);
+
+create table membership (
+  account_id text collate "C" not null references account,
+  person_id text collate "C" not null references person on delete cascade,
+  role text not null check (role in ('owner', 'member')),
+  created_at timestamptz not null default now(),
+  primary key (person_id, account_id)
+);
+create index membership_account on membership (account_id);
+
+-- A link that somebody was given: to join an account, or to choose a new password. Kept as a digest, used once.
+create table invite (
+  digest bytea primary key,
+  kind text not null check (kind in ('member', 'password')),
+  account_id text collate "C" references account,
+  email text not null,
+  role text check (role in ('owner', 'member')),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  check ((kind = 'member') = (account_id is not null and role is not null))
+);
+create index invite_age on invite (expires_at);
+
+-- The cookie holds 32 random bytes; the row holds their SHA-256.
+create table session (
+  id text collate "C" primary key,
+  digest bytea not null unique,
+  person_id text collate "C" not null references person on delete cascade,
+  ip text not null,
+  user_agent text not null,
+  created_at timestamptz not null default now(),
+  seen_at timestamptz not null default now()
+);
+create index session_person on session (person_id);
+
+-- Tries to log in, by e-mail address (as a digest, whether anyone has it or not) and by network address.
+create table login_attempt (
+  subject text collate "C" primary key,
+  tries integer not null,
+  since timestamptz not null default now(),
+  blocked_until timestamptz not null default now()
+);
+create index login_attempt_age on login_attempt (blocked_until);
+
+-- The Idempotency-Keys with which credits were given or taken back, and what was answered. Kept for ever, as the money is: who
+-- repeats a payment's message days later must not pay twice.
+create table grant_key (
+  account_id text collate "C" not null references account,
+  key text collate "C" not null,
+  request_hash text not null,
+  answer jsonb not null,
+  at timestamptz not null default now(),
+  primary key (account_id, key)
+);

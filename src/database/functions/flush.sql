@@ -1,21 +1,35 @@
--- The ledger's one statement, with its records given column by column: taking JSON apart was most of what a flush cost.
--- It means the same as the function of migration 2, which stays for the processes of the version before, while an upgrade
--- goes through the fleet.
+-- The ledger's one statement. A flush resolves holds and makes holds for many calls at once, in arrival order within an
+-- account, exactly as if they had come one by one. All rows that it will change are locked first, in one order.
 --
 -- `accounts` are the accounts of the flush, each once; `s_account` and `r_account` are places in it. Every s_ array has an
 -- element for each resolution, every r_ array for each reservation, in the order of their arrival.
+-- {{facts}}: an array for each column of `usage` that is not money, named s_ and the column; see database/functions.ts.
 -- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
+-- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job
+-- goes with its hold; if it has, it goes on, and its hold stays.
 -- r_job: null, or [{i, id, input, request, callback}], `i` the place of the reservation, from 1.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
 -- posted and held; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
 -- refused, or what the tightest one leaves.
+
+-- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
+do $$
+declare
+  f regprocedure;
+begin
+  for f in select p.oid::regprocedure from pg_proc p where p.proname = 'ledger_flush' and p.pronamespace = current_schema()::regnamespace loop
+    execute 'drop function ' || f;
+  end loop;
+end $$;
+
 create function ledger_flush(
   process text, accounts text[],
-  s_id text[], s_account int[], s_kind text[], s_charge bigint[], s_key text[], s_product text[], s_door text[], s_status int[],
-  s_lines jsonb, s_estimated boolean[], s_stream boolean[], s_route smallint[], s_ms int[], s_first int[], s_version int[],
-  s_in bigint[], s_out bigint[], s_kept jsonb,
-  r_id text[], r_account int[], r_key text[], r_want bigint[], r_floor bigint[], r_product text[], r_version int[],
-  r_tokens bigint[], r_idem text[], r_hash text[], r_job jsonb
+  s_id text[] default null, s_account int[] default null, s_kind text[] default null, s_charge bigint[] default null,
+  s_in bigint[] default null, s_out bigint[] default null, s_kept jsonb default null, s_given_up text[] default null,
+  {{facts as parameters}},
+  r_id text[] default null, r_account int[] default null, r_key text[] default null, r_want bigint[] default null,
+  r_floor bigint[] default null, r_product text[] default null, r_version int[] default null, r_tokens bigint[] default null,
+  r_idem text[] default null, r_hash text[] default null, r_job jsonb default null
 ) returns table (resolved text, reserved text, details jsonb)
 language plpgsql
 -- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
@@ -47,6 +61,7 @@ declare
   refusal jsonb;
   tightest jsonb;
   limits_exist boolean;
+  begun text[] := '{}';
   hold_amount bigint[];
   hold_scopes text[];
   hold_tokens bigint[];
@@ -70,7 +85,17 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     hold_scopes := array_fill(null::text, array[s_count]);
     done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
-    for r in delete from hold h where h.id = any(s_id) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
+    if s_given_up is not null then
+      with gone as (
+        delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
+        returning j.id, j.hold_id
+      ), bodies as (
+        delete from job_body b using gone where b.job_id = gone.id
+      )
+      delete from idempotency d using gone where d.hold_id = gone.hold_id;
+      begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
+    end if;
+    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
       at := array_position(s_id, r.id);
       hold_amount[at] := r.amount;
       if r.scopes is not null then
@@ -89,8 +114,8 @@ begin
       end if;
       if amount is null then
         kind := null;
-        if s_id[i] = any(s_id[:i - 1]) then
-          -- The same resolution twice in one flush.
+        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
+          -- The same resolution twice in one flush, or one that comes too late to give up the job.
           kind := 'already'; paid := 0; lost := 0;
         else
           -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.
@@ -148,16 +173,14 @@ begin
         case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i]
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     ), used as (
-      insert into usage (id, account_id, key_id, product, door, outcome, status, charged, loss, held, catalog_version, lines, estimated,
-        stream, route, duration_ms, first_byte_ms)
-      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]], s_key[i], s_product[i], s_door[i],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, s_status[i], done_paid[i], done_lost[i], hold_amount[i], s_version[i],
-        s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_ms[i], s_first[i]
+      insert into usage (id, account_id, outcome, charged, loss, held, {{facts as columns}})
+      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
+        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}}
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select accounts[s_account[i]], date_trunc('hour', now(), 'UTC'), s_product[i], s_key[i], count(*),
-      count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_ms[i])
+    select accounts[s_account[i]], date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
+      count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
     from generate_series(1, s_count) i where done_as[i] <> 'already'
     group by 1, 3, 4 order by 1, 3, 4
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,

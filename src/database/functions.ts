@@ -1,0 +1,72 @@
+// The functions and triggers in the database, in files of their own: applied anew whenever their text has changed.
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Queryable } from './database.ts'
+
+const FOLDER = join(import.meta.dirname, 'functions')
+const SETTING = 'functions'
+
+/** The columns of `usage` that the ledger works out itself. All others are facts that a call brings along. */
+const MONEY_COLUMNS = ['id', 'account_id', 'outcome', 'charged', 'loss', 'held', 'at']
+
+/** Inside the transaction of the migrations, after them. */
+export async function applyFunctions(tx: Queryable): Promise<void> {
+  const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort()
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(FOLDER, name), 'utf8') })),
+  )
+  const facts = await readFacts(tx)
+  const texts = files.map(({ name, text }) => ({ name, text: withFacts(text, facts) }))
+  const digest = createHash('sha256').update(JSON.stringify(texts)).digest('hex')
+  const [row] = await tx.query<{ value: string }>({ text: 'select value from setting where name = $1' }, [SETTING])
+  if (row?.value === digest) return
+  for (const { name, text } of texts) {
+    try {
+      await tx.query({ text })
+    } catch (cause) {
+      throw new Error(
+        `The functions of ${name} could not be made, and nothing was changed: ${(cause as Error).message}`,
+        {
+          cause,
+        },
+      )
+    }
+  }
+  await tx.query(
+    {
+      text: 'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
+    },
+    [SETTING, digest],
+  )
+}
+
+interface Fact {
+  readonly name: string
+  readonly type: string
+}
+
+async function readFacts(tx: Queryable): Promise<Fact[]> {
+  return tx.query<Fact>(
+    {
+      text: `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
+        where attrelid = 'usage'::regclass and attnum > 0 and not attisdropped and attname <> all($1) order by attnum`,
+    },
+    [MONEY_COLUMNS],
+  )
+}
+
+/**
+ * A column of `usage` is named by its migration and nowhere else in SQL. Each is a parameter with a default, so that the
+ * processes of the version before, which do not send it, go on while an upgrade goes through the fleet. Documents come as one
+ * array of them: quoting each inside an array of arrays costs more.
+ */
+function withFacts(text: string, facts: readonly Fact[]): string {
+  const isDocument = ({ type }: Fact) => type === 'jsonb'
+  const parameter = (fact: Fact) => `s_${fact.name} ${fact.type}${isDocument(fact) ? '' : '[]'} default null`
+  const value = (fact: Fact) => (isDocument(fact) ? `s_${fact.name} -> (i - 1)` : `s_${fact.name}[i]`)
+  return text
+    .replace('{{facts as parameters}}', facts.map(parameter).join(', '))
+    .replace('{{facts as columns}}', facts.map(({ name }) => name).join(', '))
+    .replace('{{facts as values}}', facts.map(value).join(', '))
+}
