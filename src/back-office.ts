@@ -1,5 +1,4 @@
 // The second half of composition: what operators and people use. The operator API, the console and the documentation.
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from './admission/api-key.ts'
@@ -16,11 +15,10 @@ import { createMembers } from './identity/members.ts'
 import { createPasswords } from './identity/password.ts'
 import { createPeople, type People } from './identity/people.ts'
 import { createSessions } from './identity/sessions.ts'
+import { VERSION } from './kernel/version.ts'
 import type { World } from './kernel/world.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-
-export const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
 
 export interface BackOffice {
   readonly people: People

@@ -5,6 +5,7 @@ import type { Settings } from './cli/command.ts'
 import { runCli } from './cli/run.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { readServerFile } from './data-directory.ts'
+import { VERSION } from './kernel/version.ts'
 import { realWorld } from './kernel/world.ts'
 
 const OTHER_VERBS = [
@@ -26,7 +27,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
   if ((verb === 'backup' || verb === 'restore') && !asksForHelp(args)) return archive(verb, args[1])
   if (verb === 'version' || verb === '--version') {
-    process.stdout.write(`${await readVersion()}\n`)
+    process.stdout.write(`${VERSION}\n`)
     return 0
   }
   const other = OTHER_VERBS.find(([name]) => name === verb)
@@ -103,13 +104,8 @@ async function settingsOf(config: Config): Promise<Settings> {
     host: config.HOST,
     server,
     credential: config.credential,
-    version: await readVersion(),
+    version: VERSION,
   }
-}
-
-async function readVersion(): Promise<string> {
-  const text = await readFile(join(import.meta.dirname, '..', 'package.json'), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 async function readInput(): Promise<string> {

@@ -1,7 +1,9 @@
-// The functions and triggers in the database, in files of their own: applied anew whenever their text has changed.
+// The functions and triggers in the database, in files of their own: applied anew whenever their text has changed, but never
+// by an older version over a newer one's, as when an old process restarts while an upgrade goes through the fleet.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
 
 const FOLDER = join(import.meta.dirname, 'functions')
@@ -11,7 +13,7 @@ const SETTING = 'functions'
 const MONEY_COLUMNS = ['id', 'account_id', 'outcome', 'charged', 'loss', 'held', 'at']
 
 /** Inside the transaction of the migrations, after them. */
-export async function applyFunctions(tx: Queryable): Promise<void> {
+export async function applyFunctions(tx: Queryable, version = VERSION): Promise<void> {
   const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort()
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(FOLDER, name), 'utf8') })),
@@ -20,7 +22,8 @@ export async function applyFunctions(tx: Queryable): Promise<void> {
   const texts = files.map(({ name, text }) => ({ name, text: withFacts(text, facts) }))
   const digest = createHash('sha256').update(JSON.stringify(texts)).digest('hex')
   const [row] = await tx.query<{ value: string }>({ text: 'select value from setting where name = $1' }, [SETTING])
-  if (row?.value === digest) return
+  const [made = '0', of] = row?.value.split(' ') ?? []
+  if (of === digest || isNewer(made, version)) return
   for (const { name, text } of texts) {
     try {
       await tx.query({ text })
@@ -37,7 +40,7 @@ export async function applyFunctions(tx: Queryable): Promise<void> {
     {
       text: 'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
     },
-    [SETTING, digest],
+    [SETTING, `${version} ${digest}`],
   )
 }
 

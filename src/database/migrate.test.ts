@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
 import { FLUSH_PARAMETERS } from '../ledger/flush.ts'
 import { type Database, openDatabase } from './database.ts'
+import { applyFunctions } from './functions.ts'
 import { migrate } from './migrate.ts'
 
 async function open(t: { after(run: () => Promise<void>): void }, fresh = freshDatabase()): Promise<Database> {
@@ -46,4 +47,20 @@ test('the ledger sends every column that a flush takes', async (t) => {
   const database = await open(t)
   const [flush] = await flushFunctions(database)
   assert.deepEqual([...flush!.parameters].sort(), [...FLUSH_PARAMETERS].sort())
+})
+
+test('an older version that starts again leaves the functions of a newer one alone', async (t) => {
+  const database = await open(t)
+  const broken = `create or replace function job_rank(status text) returns integer language sql immutable as 'select 7'`
+  const rank = async () => {
+    const [row] = await database.query<{ rank: number }>({ text: `select job_rank('PENDING') as rank` })
+    return row!.rank
+  }
+  await database.transaction((tx) => applyFunctions(tx, '0.10.0'))
+  await database.query({ text: broken })
+  await database.query({ text: `update setting set value = '0.10.0 other' where name = 'functions'` })
+  await database.transaction((tx) => applyFunctions(tx, '0.9.9'))
+  assert.equal(await rank(), 7)
+  await database.transaction((tx) => applyFunctions(tx, '0.10.0'))
+  assert.equal(await rank(), 0)
 })
