@@ -16,8 +16,11 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
   switch (surface) {
     case 'native':
       return JSON.stringify({ success: false, error: { code, message }, requestId })
-    case 'messages':
-      return JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId, code, message })
+    case 'messages': {
+      const { errorDetails: details } = fault.details
+      const error = { type, message, ...(details ? { details } : {}) }
+      return JSON.stringify({ type: 'error', error, request_id: requestId, code, message })
+    }
     case 'responses':
       return JSON.stringify({ code, message, type: 'api_error', requestId, error: nested })
     case 'chat':
@@ -25,6 +28,11 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
     case 'images':
       return JSON.stringify({ code, message, type: 'api_error', ...(sdk ? { requestId, error: nested } : {}) })
   }
+}
+
+/** Below /beta everything is read by the Messages SDKs, also what is no endpoint. */
+export function surfaceOf(path: string, surface: Surface = 'native'): Surface {
+  return surface === 'native' && /^\/+beta(?:\/|\?|$)/.test(path) ? 'messages' : surface
 }
 
 export function faultHeaders(fault: Fault): Record<string, string> {

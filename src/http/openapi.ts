@@ -39,7 +39,7 @@ const ERROR_SCHEMAS: Record<Surface, JsonSchema> = {
   messages: object(
     {
       type: { const: 'error' },
-      error: object({ type: string, message: string }),
+      error: object({ type: string, message: string, details: object({ error_code: string }) }, ['type', 'message']),
       request_id: string,
       code: integer,
       message: string,

@@ -31,7 +31,7 @@ export interface RoutesOptions {
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-route, idempotent-replayed, x-cache',
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
 } as const
 
 /** Calls that another door of this server (the console's playground) has already vouched for. */

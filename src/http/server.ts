@@ -7,7 +7,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Surface } from '../protocols/protocol.ts'
-import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
+import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -87,7 +87,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   })
 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
-    const surface = request.routeOptions?.config?.surface ?? 'native'
+    const surface = surfaceOf(request.url, request.routeOptions?.config?.surface)
     const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
     if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
       log.error({ requestId: request.id, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')

@@ -92,6 +92,8 @@ export interface FaultDetails {
   message?: string
   /** The request field at fault, for the bodies that have a place for it. */
   param?: string
+  /** What Messages bodies say in `error.details`: SDKs act on the code, such as by sending a thread's conversation whole. */
+  errorDetails?: { readonly error_code: string; readonly unsupported?: readonly string[] }
   /** When trying again makes sense, in seconds. */
   retryAfterSeconds?: number
   /** Extra response headers, such as the limit that was reached. */

@@ -56,5 +56,6 @@ export const GONE = new Fault('request_invalid', { message: 'The caller closed t
 /** What every answer of the path tells besides its body. */
 export function answerHeaders(answered: Answered): Record<string, string> {
   const headers: Record<string, string> = { 'x-tollgate-route': String(answered.attempted.candidate.number) }
+  if (answered.ask.leftOut) headers['x-tollgate-left-out'] = answered.ask.leftOut
   return answered.admitted.rate ? Object.assign(headers, rateHeaders(answered.admitted.rate)) : headers
 }

@@ -1,7 +1,7 @@
 // The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
-import type { Fault } from '../kernel/fault.ts'
+import type { Fault, FaultDetails } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { HttpCall } from '../upstream/call.ts'
 
@@ -58,6 +58,8 @@ export interface Ask {
   readonly choices?: number
   /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
   readonly needs?: readonly string[]
+  /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
+  readonly leftOut?: string
   /** Why a route of this format cannot carry the ask; undefined when it can. */
   refusal?(protocol: ProtocolName): Fault | undefined
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
@@ -87,6 +89,8 @@ export interface Exchange {
   pass?(headers: Readonly<Record<string, string>>): Passed
   /** The vendor's own words in a non-2xx body, if any, for the callers' message; undefined when there are none. */
   errorText?(body: Buffer): string | undefined
+  /** The code that SDKs act on in a non-2xx body, beside the words. */
+  errorDetails?(body: Buffer): FaultDetails['errorDetails']
   /** Undoes what the exchange left behind (a stored file) when the call fails after all. */
   discard?(): Promise<void>
   /** When a 429 may be tried again, where the vendor says it in headers of its own. */

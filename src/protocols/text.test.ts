@@ -220,7 +220,7 @@ test('tools go to the routes that serve them, where the family says so', () => {
 
 test('tools that the vendor runs are refused unless the catalogue lets them through, and kept answers where it says so', () => {
   const cases: Array<[TextProtocolName, object, string]> = [
-    ['openai-responses', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    ['openai-responses', { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tools[0].type'],
     [
       'openai-responses',
       {
@@ -231,7 +231,12 @@ test('tools that the vendor runs are refused unless the catalogue lets them thro
       },
       'tools[1].type',
     ],
-    ['anthropic-messages', { tools: [{ type: 'web_search_20260318', name: 'web_search' }] }, 'tools[0].type'],
+    [
+      'anthropic-messages',
+      { tools: [{ type: 'web_search_20260318', name: 'web_search' }], tool_choice: { type: 'any' } },
+      'tools[0].type',
+    ],
+    ['anthropic-messages', { thread: { type: 'create' } }, 'thread'],
     ['openai-chat', { web_search_options: {} }, 'web_search_options'],
     ['openai-responses', { previous_response_id: 'resp_of_somebody' }, 'previous_response_id'],
     ['openai-responses', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0]'],

@@ -15,8 +15,8 @@ import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
 import { toUsage } from './tokens.ts'
 import { readTraits, type TextTraits } from './traits.ts'
-import { checkVendorSide } from './vendor-side.ts'
-import { readErrorText } from './vendor-words.ts'
+import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
+import { readErrorDetails, readErrorText } from './vendor-words.ts'
 import { readWhole } from './whole.ts'
 
 const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
@@ -54,9 +54,10 @@ export function readModelName(json: JsonText): string {
 }
 
 /** Checks a request at one of the three doors. Nothing is sent and nothing is held for what this refuses. */
-export function readTextAsk(door: TextProtocolName, json: JsonText, model: ModelFacts): TextAsk {
+export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
   const traits = readTraits(model.traits)
   const format = FORMATS[door]
+  const { json, leftOut } = leaveOutSearch(sent, traits)
   const checked = format.check(new Fields(json), traits)
   checkVendorSide(json.value, traits)
   const needs =
@@ -77,6 +78,7 @@ export function readTextAsk(door: TextProtocolName, json: JsonText, model: Model
     choices: checked.n,
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
     ...(needs ? { needs } : {}),
+    ...(leftOut ? { leftOut } : {}),
     refusal: (protocol) => opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
@@ -222,6 +224,7 @@ class Opening {
       answer: way.answer,
       ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
       errorText: (body) => readErrorText(body, { vendorName: target.model, uid: this.uid }),
+      errorDetails: readErrorDetails,
     }
   }
 }

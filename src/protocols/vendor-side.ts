@@ -1,12 +1,43 @@
 // What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
 // refused unless the catalogue lets them through; answers that the vendor keeps are refused where the catalogue says so.
-import { invalid } from '../kernel/fault.ts'
-import { isObject, type Json, objects } from './check.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { isObject, type Json, objects, text } from './check.ts'
 import type { TextTraits } from './traits.ts'
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation'] as const
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
+
+/**
+ * Clients offer web search in every request, whether or not it is wanted: while the choice of tools is the model's, the
+ * request is answered without it, and the caller is told. A request that demands it is refused by the check below.
+ */
+export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
+  const { tools, tool_choice: choice } = json.value
+  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true
+  const found = objects(tools).filter(isSearch)
+  if (found.length === 0 || traits.hostedTools.includes('web_search')) return { json }
+  const kept = (tools as unknown[]).filter((tool) => !isObject(tool) || !isSearch(tool))
+  const mode = isObject(choice) ? choice.type : choice
+  const named = isObject(choice) ? [choice, ...objects(choice.tools)] : []
+  const demanded =
+    named.some((one) => isSearch(one) || found.some(({ name }) => name !== undefined && name === one.name)) ||
+    ((mode === 'required' || mode === 'any') && kept.length === 0)
+  if (demanded) return { json }
+  const edits =
+    kept.length > 0 ? { replace: { tools: JSON.stringify(kept) } } : { remove: ['tools', 'tool_choice'] as const }
+  return { json: readJson(Buffer.from(splice(json, edits))), leftOut: 'web_search' }
+}
+
+/** SDKs know the code, and send the conversation whole. */
+export function threadUnsupported(why: string): Fault {
+  return new Fault('request_invalid', {
+    message: `"thread": ${why}; send the whole conversation, without "thread".`,
+    param: 'thread',
+    errorDetails: { error_code: 'thread_unsupported_request' },
+  })
+}
 
 export function checkVendorSide(body: Json, traits: TextTraits): void {
   objects(body.tools).forEach((tool, i) => {
@@ -23,6 +54,7 @@ export function checkVendorSide(body: Json, traits: TextTraits): void {
       'web_search_options',
     )
   if (traits.vendorState) return
+  if (isObject(body.thread)) throw threadUnsupported('nothing is kept at the provider')
   for (const name of KEPT)
     if (body[name] !== undefined && body[name] !== null)
       throw invalid(

@@ -1,6 +1,6 @@
 // What a vendor says about a failure: read into a fault, and cleaned of everything that would tell a caller whose
 // account, key or address is behind the gateway.
-import { Fault, type FaultName } from '../kernel/fault.ts'
+import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { isObject, type Json, text } from './check.ts'
 
 /** Names by which vendors call themselves, their products and their model families in messages. */
@@ -58,6 +58,23 @@ export function readErrorText(body: Buffer, model?: { vendorName: string; uid: s
     return clean === '' ? undefined : clean
   } catch {
     return undefined // An HTML page or a cut body says nothing that a caller should read.
+  }
+}
+
+const DETAIL = /^[a-z][a-z0-9_]{0,60}$/
+const DETAILS_MAX = 20
+
+/** `error.details` of a Messages vendor: only single words, so that nothing else of it can get out. */
+export function readErrorDetails(body: Buffer): FaultDetails['errorDetails'] {
+  try {
+    const said = JSON.parse(body.subarray(0, 65_536).toString('utf8')) as { error?: { details?: Json } } | null
+    const { error_code: code, unsupported } = said?.error?.details ?? {}
+    if (typeof code !== 'string' || !DETAIL.test(code)) return undefined
+    const words = Array.isArray(unsupported) ? unsupported.slice(0, DETAILS_MAX) : []
+    const known = words.filter((word): word is string => typeof word === 'string' && DETAIL.test(word))
+    return known.length > 0 ? { error_code: code, unsupported: known } : { error_code: code }
+  } catch {
+    return undefined // A body that is not JSON has no details.
   }
 }
 

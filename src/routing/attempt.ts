@@ -1,5 +1,5 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
-import { Fault } from '../kernel/fault.ts'
+import { Fault, type FaultDetails } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
@@ -135,12 +135,14 @@ const isOurAccount = (status: number) => status === 401 || status === 402 || sta
 async function judge(reply: UpstreamReply, exchange: Exchange, vendor: string): Promise<Verdict> {
   const { status, headers } = reply
   let text: string | undefined
+  let errorDetails: FaultDetails['errorDetails']
   if (status >= 400) {
     const body = await reply.read(ERROR_BODY_BYTES_MAX).catch(() => Buffer.alloc(0))
     text = exchange.errorText?.(body)
+    errorDetails = exchange.errorDetails?.(body)
   } else reply.abort()
   const internal = { vendor, status, text }
-  const said = text === undefined ? {} : { message: text }
+  const said = { ...(text === undefined ? {} : { message: text }), ...(errorDetails ? { errorDetails } : {}) }
   const wait = retryAfterSeconds(headers) ?? exchange.retryAfterSeconds?.(headers)
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
   switch (true) {

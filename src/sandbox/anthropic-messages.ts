@@ -6,6 +6,7 @@ import type { Memory } from './memory.ts'
 import { checkMessages, sign, thinks } from './messages-rules.ts'
 import { longLived, messageHead, STOP_REASONS, toolUseId } from './messages-shape.ts'
 import { streamMessages } from './messages-stream.ts'
+import { Threads } from './messages-threads.ts'
 import { misbehave } from './misbehave.ts'
 import { messagesError, Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
@@ -16,15 +17,27 @@ import { countTokens } from './tokens.ts'
 import { readTriggers } from './trigger.ts'
 import { messagesUsage } from './usage.ts'
 
-export const messagesRoom = textRoom({
-  name: 'anthropic-messages',
-  path: /^\/anthropic(\/v1)?\/messages$/,
-  error: messagesError,
-  read: (body, ctx) => ({ ...readMessages(body), cache: readCache(body, ctx.memory) }),
-  check: (body, _ask, ctx) => checkMessages(body, ctx.call.headers, false),
-  whole: wholeMessage,
-  stream: streamMessages,
-})
+/** A room of its own for each sandbox, because it remembers threads. */
+export function openMessagesRoom(): Room {
+  const threads = new Threads()
+  return textRoom({
+    name: 'anthropic-messages',
+    path: /^\/anthropic(\/v1)?\/messages$/,
+    error: messagesError,
+    resume: (body, ctx) => threads.resume(body, ctx.call.headers),
+    read: (body, ctx) => ({ ...readMessages(body), cache: readCache(body, ctx.memory) }),
+    check: (body, _ask, ctx) => checkMessages(body, ctx.call.headers, false),
+    whole(answer) {
+      const message = wholeMessage(answer)
+      threads.keep(answer.body, message)
+      return message
+    },
+    stream(res, ctx, answer) {
+      threads.keep(answer.body, wholeMessage(answer))
+      return streamMessages(res, ctx, answer)
+    },
+  })
+}
 
 export const countTokensRoom: Room = {
   name: 'anthropic-count-tokens',

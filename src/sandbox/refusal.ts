@@ -47,8 +47,14 @@ const MESSAGES_TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-/** The error body of the Messages API. */
-export function messagesError(status: number, message: string) {
+/** The error body of the Messages API, which puts codes into details. */
+export function messagesError(
+  status: number,
+  message: string,
+  _param: string | null = null,
+  code: string | null = null,
+) {
   const type = MESSAGES_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
-  return { type: 'error', error: { type, message }, request_id: 'req_simulated' }
+  const details = code === null ? {} : { details: { error_code: code } }
+  return { type: 'error', error: { type, message, ...details }, request_id: 'req_simulated' }
 }

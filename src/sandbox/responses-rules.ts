@@ -8,7 +8,7 @@ const KNOWN = new Set(
     'model input instructions tools tool_choice parallel_tool_calls max_tool_calls text reasoning max_output_tokens',
     'previous_response_id conversation store background include prompt truncation stream stream_options temperature top_p',
     'top_logprobs metadata user safety_identifier prompt_cache_key prompt_cache_options prompt_cache_retention',
-    'service_tier context_management moderation',
+    'service_tier context_management moderation client_metadata image access_programs',
   ]
     .join(' ')
     .split(' '),

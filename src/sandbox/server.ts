@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { World } from '../kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
-import { countTokensRoom, messagesRoom } from './anthropic-messages.ts'
+import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
 import { ExchangeContext } from './context.ts'
 import { openImagesRoom } from './images.ts'
 import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
@@ -33,7 +33,7 @@ function openRooms(): Room[] {
   return [
     chatRoom,
     openResponsesRoom(),
-    messagesRoom,
+    openMessagesRoom(),
     countTokensRoom,
     openImagesRoom(),
     openVideoRoom(),

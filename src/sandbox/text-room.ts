@@ -14,6 +14,8 @@ export interface TextFormat {
   readonly name: string
   readonly path: RegExp
   error(status: number, message: string, param?: string | null, code?: string | null): unknown
+  /** The body with what the vendor keeps of the conversation; throws its refusal. Absent: it keeps nothing. */
+  resume?(body: Json, ctx: RoomContext): Json
   /** Never throws: whatever it is, a question is found in it. */
   read(body: Json, ctx: RoomContext): TextAsk
   /** Throws the refusal of the vendor. */
@@ -41,8 +43,18 @@ export function textRoom(format: TextFormat): Room {
 }
 
 async function serve(format: TextFormat, res: ServerResponse, ctx: RoomContext): Promise<void> {
-  const body = parseJson((await ctx.body()).toString('utf8'))
-  if (!isRecord(body)) return ctx.json(400, format.error(400, 'We could not parse the JSON body of your request.'))
+  const sent = parseJson((await ctx.body()).toString('utf8'))
+  if (!isRecord(sent)) return ctx.json(400, format.error(400, 'We could not parse the JSON body of your request.'))
+  const refuse = (error: unknown) => {
+    if (!(error instanceof Refusal)) throw error
+    ctx.json(error.status, format.error(error.status, error.message, error.param, error.code))
+  }
+  let body = sent
+  try {
+    body = format.resume?.(sent, ctx) ?? sent
+  } catch (error) {
+    return refuse(error)
+  }
   const ask = format.read(body, ctx)
   ctx.call.model = ask.model
   ctx.call.stream = body.stream === true
@@ -52,8 +64,7 @@ async function serve(format: TextFormat, res: ServerResponse, ctx: RoomContext):
   try {
     format.check(body, ask, ctx)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return ctx.json(error.status, format.error(error.status, error.message, error.param, error.code))
+    return refuse(error)
   }
   const answer: TextAnswer = {
     id: dice(hash(`${ask.model} ${ctx.call.number} ${ctx.world.nowMs()}`)).hex(24),

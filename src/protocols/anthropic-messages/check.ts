@@ -13,7 +13,7 @@ export function checkMessages(fields: Fields): CheckedAsk {
   for (const name of ['temperature', 'top_p']) fields.number(name)
   fields.integer('top_k', 0)
   fields.strings('stop_sequences')
-  for (const name of ['metadata', 'output_config', 'context_management', 'cache_control']) fields.object(name)
+  for (const name of ['metadata', 'output_config', 'context_management', 'cache_control', 'thread']) fields.object(name)
   fields.string('service_tier')
   checkBudget(fields.object('thinking')?.budget_tokens)
   return {

@@ -16,8 +16,10 @@ import {
   type Turn,
 } from '../dialogue.ts'
 import { fromBase64, readMedia } from '../media.ts'
+import { threadUnsupported } from '../vendor-side.ts'
 
 export function readMessagesDialogue(value: Json): Dialogue {
+  if (isObject(value.thread)) throw threadUnsupported('this model keeps no threads')
   if (objects(value.mcp_servers).length > 0) throw cannotConvert('mcp_servers', 'a remote tool server')
   const choice = isObject(value.tool_choice) ? value.tool_choice : {}
   const config = isObject(value.output_config) ? value.output_config : {}
