@@ -171,6 +171,43 @@ test('markup in names, prompts and answers stays text on every page that shows i
   assert.equal(await page.locator('img[src="x"]').count(), 0)
 })
 
+test('Markdown in an answer is shown, and one hundred kilobytes of hostile Markdown do not hang the page', async (t) => {
+  const { page } = operator
+  const account = await home.gateway.accounts.create({ name: 'Marks Ltd', credits: 100_000_000_000n }, BY)
+  await operator.go(`/a/${account}/playground/chat`)
+  const answered = async (words: string) => {
+    await page.getByLabel('Message', { exact: true }).fill(`Repeat exactly: ${words}`)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+    return page.locator('.markdown').last()
+  }
+  const list = '- one\n  - two\n- [x] three'
+  const shown = await answered(
+    `# Title\n\n**bold** ~~gone~~ <b>tag</b> ![view](https://p.example/x.png)\n\n${list}\n\n|a|\n|-|\n|b|`,
+  )
+  const seen = await shown.innerHTML()
+  for (const part of [
+    '<h3>Title</h3>',
+    '<strong>bold</strong> <del>gone</del> &lt;b&gt;tag&lt;/b&gt; <a href="https://p.example/x.png"',
+    '<ul><li>one<ul><li>two</li></ul></li><li>☑ three</li></ul>',
+    '<th>a</th>',
+    '<td>b</td>',
+  ])
+    assert.ok(seen.includes(part), `${part} is not in ${seen}`)
+
+  await page.evaluate(`window.longest = 0; new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+  }).observe({ entryTypes: ['longtask'] })`)
+  for (const mark of ['> *a_', '>', '- > ', '- [ ] )===|a|\n', '**a* ']) {
+    await page.getByRole('button', { name: 'Clear' }).click()
+    const answer = await answered(`${mark.repeat(390 / mark.length)} [[tokens=25000]] [[chunks=20]]`)
+    assert.ok(((await answer.textContent()) ?? '').length > 20_000)
+  }
+  const longest = Number(await page.evaluate('window.longest'))
+  t.diagnostic(`busy for ${longest} ms at a stretch`)
+  assert.ok(longest < 5000, `the page was busy for ${longest} ms at a stretch`)
+})
+
 test('credits whose answer was lost are given once when the form is sent again', async () => {
   const { page } = operator
   const account = await home.gateway.accounts.create({ name: 'Lost Answer Ltd', credits: 100_000_000n }, BY)
