@@ -217,10 +217,7 @@ export async function createGateway(options: GatewayOptions) {
   mountApi(app, {
     keys: apiKeys,
     handlers: {
-      ...publicHandlers({
-        ...{ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels },
-        webhookSecret: (account) => webhookSecret(secrets, account),
-      }),
+      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels }),
       ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors, defaultModel: defaultModels?.images }),
       ...videoHandlers({ catalog, path, engine: jobs, guard, strictErrors }),
     },

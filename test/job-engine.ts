@@ -215,6 +215,14 @@ export async function startReceiver(answer: (count: number) => number = () => 20
     url: `http://127.0.0.1:${port}/hook`,
     host: `127.0.0.1:${port}`,
     got,
+    /** The first message about a job, when it comes. */
+    async about(jobId: string) {
+      for (;;) {
+        const found = got.find(({ headers }) => headers['webhook-id'] === `msg_${jobId}`)
+        if (found) return found
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
     async until(count: number) {
       while (got.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
     },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 
 let on: TestGateway
@@ -256,13 +256,33 @@ test('the same Idempotency-Key makes one job, and answers the same to all', asyn
   assert.deepEqual(await on.balance(account), { posted: GRANTED - PRICE, held: 0n })
 })
 
+/** As an owner or an operator sees it. */
+async function webhookSecret(account: string): Promise<string> {
+  const path = `/admin/v1/accounts/${account}/webhook-secret`
+  return (await read<{ secret: string }>(await on.call(path, OPERATOR_TOKEN))).data.secret
+}
+
+test('no key can read the secret with which the account’s webhooks are signed', async () => {
+  const { id, key } = await on.account()
+  const { key: restricted } = await on.key(id, { models: ['alpha-5.4'] })
+  const secret = await webhookSecret(id)
+  assert.match(secret, /^whsec_/)
+  const job = await create(key, { prompt: 'a seal', callback_url: receiver.url })
+  for (const who of [key, restricted])
+    for (const path of ['/v1/account', '/v1/models', '/v1/jobs', `/v1/jobs/${job}`]) {
+      const answer = await on.call(path, who)
+      assert.equal(answer.status, 200)
+      assert.ok(!(await answer.text()).includes('whsec_'), path)
+    }
+  assert.equal((await on.call(`/admin/v1/accounts/${id}/webhook-secret`, key)).status, 401)
+  await follow(key, job)
+})
+
 test('a callback is signed with the account’s secret, and never goes to a private address', async () => {
-  const { key } = await on.account()
-  const account = await read<{ webhookSecret: string }>(await on.call('/v1/account', key))
+  const { id: account, key } = await on.account()
   const id = await create(key, { prompt: 'a bell', callback_url: receiver.url })
-  await receiver.until(1)
-  const { headers, body } = receiver.got[0]!
-  const secret = Buffer.from(account.data.webhookSecret.slice('whsec_'.length), 'base64')
+  const { headers, body } = await receiver.about(id)
+  const secret = Buffer.from((await webhookSecret(account)).slice('whsec_'.length), 'base64')
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`)
   const message = JSON.parse(body) as { type: string; data: Job }

@@ -132,6 +132,8 @@ export const api = {
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
     post<{ link: string }>(account(id, '/invites'), input),
+  webhookSecret: (id: string, signal?: AbortSignal) =>
+    get<{ secret: string }>(account(id, '/webhook-secret'), undefined, signal),
   passwordLink: (email: string) => post<{ link: string }>('/password-link', { email }),
   removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${at(userId)}`)),
 

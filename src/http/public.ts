@@ -33,8 +33,6 @@ export interface PublicDeps {
   readonly cache: DataCache
   /** Filled in for requests without a model, where the operator wants it so. */
   readonly defaultModels: { readonly chat: string } | undefined
-  /** With which an account's webhooks are signed. */
-  readonly webhookSecret: (account: string) => string
 }
 
 export function publicHandlers(deps: PublicDeps): Handlers {
@@ -113,7 +111,6 @@ export function publicHandlers(deps: PublicDeps): Handlers {
             held: formatCredits(row.held),
             available: formatCredits(row.posted - row.held),
             limits: showLimits(row.limits),
-            webhookSecret: deps.webhookSecret(row.id),
             key: {
               id: request.principal!.keyId,
               models: models && [...models],

@@ -77,6 +77,7 @@ test('a member invited by link sees the account, and no other by any address', a
     [`/accounts/${other}/jobs`],
     [`/accounts/${other}/members`],
     [`/accounts/${own}/members`],
+    [`/accounts/${own}/webhook-secret`],
     [`/accounts/${other}/play/v1/models`],
     [`/accounts/${other}/keys`, { method: 'POST', body: '{"name":"mine now"}' }],
     [`/accounts/${own}/credits`, { method: 'POST', body: '{"amount":"1000000","note":"thanks"}' }],
@@ -95,11 +96,24 @@ test('a member invited by link sees the account, and no other by any address', a
     assert.equal(answer.status, 403, `${path} answered ${answer.status}`)
     assert.ok(!/quarry/i.test(answer.body))
   }
+  // Nor by the way of the playground, or with a key that a member may make.
+  const played = await fetchIn(member, `/console/api/accounts/${own}/play/v1/account`)
+  assert.equal(played.status, 200)
+  assert.ok(!played.body.includes('whsec_'))
   const list = await fetchIn(member, '/console/api/accounts')
   assert.deepEqual(
     (JSON.parse(list.body) as { data: { items: { id: string }[] } }).data.items.map(({ id }) => id),
     [own],
   )
+})
+
+test('an owner finds the webhook secret among the members', async () => {
+  await operator.go(`/a/${own}/members`)
+  await operator.page.getByRole('button', { name: 'Webhook secret' }).click()
+  const shown = operator.page.getByRole('dialog').locator('pre')
+  await shown.waitFor()
+  assert.match((await shown.textContent()) ?? '', /^whsec_[\w+/]{43}=$/)
+  await operator.page.getByRole('button', { name: 'Done' }).click()
 })
 
 test('the API reads no cookie, and the console no key', async () => {

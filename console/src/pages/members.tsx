@@ -15,17 +15,24 @@ import type { Member, Role } from '../wire.ts'
 
 export function MembersPage({ account }: { account: string }) {
   const [inviting, setInviting] = useState(false)
+  const [secret, setSecret] = useState(false)
   return (
     <Page
       title="Members"
-      lead="Members use the account: keys, playground, usage. Owners also manage members."
+      lead="Members use the account: keys, playground, usage. Owners also manage members and webhooks."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
-          Invite
-        </Button>
+        <>
+          <Button icon="key" onClick={() => setSecret(true)}>
+            Webhook secret
+          </Button>
+          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        </>
       }
     >
       <MembersPanel account={account} inviting={inviting} onInviting={setInviting} />
+      {secret ? <WebhookSecret account={account} onClose={() => setSecret(false)} /> : null}
     </Page>
   )
 }
@@ -132,6 +139,26 @@ export function MembersPanel({
         </Confirm>
       ) : null}
     </>
+  )
+}
+
+/** For whoever receives the account's webhooks; only owners are told. */
+function WebhookSecret({ account, onClose }: { account: string; onClose: () => void }) {
+  const query = useQuery(`webhook-secret/${account}`, (signal) => api.webhookSecret(account, signal))
+  return (
+    <Dialog title="Webhook secret" onClose={onClose}>
+      <DialogBody>
+        <Note tone="warn">
+          Whoever knows it can send webhooks that look like ours. All webhooks are signed with it.
+        </Note>
+        <Loaded query={query}>{({ secret }) => <Code label="Webhook secret" text={secret} wrap />}</Loaded>
+      </DialogBody>
+      <DialogFoot>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogFoot>
+    </Dialog>
   )
 }
 
