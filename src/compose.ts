@@ -51,6 +51,7 @@ import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createGuardedFetch } from './upstream/guard.ts'
+import { createMinuteBudget } from './upstream/minute-budget.ts'
 
 export interface GatewayOptions {
   readonly config: Config
@@ -201,7 +202,15 @@ export async function createGateway(options: GatewayOptions) {
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
   const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * 86_400_000 })
-  const guard = createGuardedFetch({ world, allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean) })
+  const guard = createGuardedFetch({
+    world,
+    allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean),
+    budgets: {
+      fetches: createMinuteBudget(world, config.TOLLGATE_FETCHES_PER_MINUTE),
+      fetchedBytes: createMinuteBudget(world, config.TOLLGATE_FETCH_BYTES_PER_MINUTE),
+      posts: createMinuteBudget(world, config.TOLLGATE_WEBHOOKS_PER_MINUTE),
+    },
+  })
   const budget = createByteBudget({
     world,
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
@@ -275,6 +284,7 @@ export async function createGateway(options: GatewayOptions) {
     accounts,
     keys,
     jobs,
+    guard,
     office,
     monitor,
     vendors,

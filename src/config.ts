@@ -134,6 +134,28 @@ const schema = z
       .describe(
         "Pairs of host:port, separated by commas, that callers' URLs may point to although they are not public.",
       ),
+    TOLLGATE_FETCHES_PER_MINUTE: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(300)
+      .describe(
+        'Pictures that one process fetches for one account in a minute, from addresses that callers give; more are refused with 429.',
+      ),
+    TOLLGATE_FETCH_BYTES_PER_MINUTE: z.coerce
+      .number()
+      .int()
+      .min(20_971_520, 'must be at least 20971520, the largest picture')
+      .default(536_870_912)
+      .describe('Their bytes. The largest image request has 268435456.'),
+    TOLLGATE_WEBHOOKS_PER_MINUTE: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(60)
+      .describe(
+        'Webhooks that one process sends for one account in a minute, repetitions included; more are sent later.',
+      ),
     TOLLGATE_BYTES_IN_FLIGHT_MAX: z.coerce
       .number()
       .int()

@@ -6,7 +6,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { serve } from '../pipeline/serve.ts'
-import { readImageAsk } from '../protocols/openai-images/ask.ts'
+import { type ImageAskDeps, readImageAsk } from '../protocols/openai-images/ask.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/openai-images/body.ts'
 import { readModelName } from '../protocols/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
@@ -50,7 +50,9 @@ export function imageHandlers(deps: ImageDeps): Handlers {
         const now = catalog.current
         const uid = readModelName(body.json)
         // Whatever is wrong with the body is said first, even when the model is wrong too.
-        const ask = readImageAsk(body, { uid }, { fetchImage: guard.fetchImage, keep: assets.keep, lease })
+        const account = request.principal!.accountId
+        const fetchImage: ImageAskDeps['fetchImage'] = (url, about) => guard.fetchImage(url, { account, ...about })
+        const ask = readImageAsk(body, { uid }, { fetchImage, keep: assets.keep, lease })
         const model = modelAt(now, uid)
         const { models } = request.principal!
         if (!model?.enabled || model.type !== 'image' || (models !== null && !models.has(uid)))

@@ -65,7 +65,7 @@ export async function sendWebhook(
   )
   let why: unknown
   try {
-    const { status } = await deps.guard.post(job.callback_url, body, headers, { signal })
+    const { status } = await deps.guard.post(job.callback_url, body, headers, { account: job.account_id, signal })
     if (status >= 200 && status < 300) {
       await jobs.calledBack(job.id)
       return true

@@ -69,7 +69,7 @@ test('a picture comes back with its bytes and its true type, with and without an
         }
       },
       async (url, guard) => {
-        const image = await guard.fetchImage(url, { bytesMax: 300_000, signal })
+        const image = await guard.fetchImage(url, { account: 'a', bytesMax: 300_000, signal })
         assert.equal(image.type, 'png')
         assert.ok(image.bytes.equals(png(300_000)))
       },
@@ -88,7 +88,7 @@ test('20 MB pass and one byte more does not, announced or not', async () => {
           response.end(file.subarray(100))
         },
         async (url, guard) => {
-          const fetching = guard.fetchImage(url, { bytesMax: 20 * MB, signal })
+          const fetching = guard.fetchImage(url, { account: 'a', bytesMax: 20 * MB, signal })
           if (bytes === 20 * MB) assert.equal((await fetching).bytes.length, bytes)
           else await refused(fetching, /too large/)
         },
@@ -111,7 +111,7 @@ test('an endless body is cut at the cap, without gathering more than that', asyn
     },
     async (url, guard) => {
       const rss = process.memoryUsage().rss
-      await refused(guard.fetchImage(url, { bytesMax: 20 * MB, signal }), /too large/)
+      await refused(guard.fetchImage(url, { account: 'a', bytesMax: 20 * MB, signal }), /too large/)
       assert.ok(process.memoryUsage().rss - rss < 64 * MB)
     },
   )
@@ -135,7 +135,7 @@ test('what is encoded, cut short, no picture, an SVG, too many pixels or an erro
   for (const [why, answer] of answers)
     await serving(
       (_request, response) => answer(response),
-      (url, guard) => refused(guard.fetchImage(url, { bytesMax: MB, signal }), why),
+      (url, guard) => refused(guard.fetchImage(url, { account: 'a', bytesMax: MB, signal }), why),
     )
 })
 
@@ -150,17 +150,17 @@ test('silence is cut after 5 s, a trickle by its rate after 3 s, anything after 
   const limits = { world: quick(20) }
   await serving(
     () => {},
-    (url, guard) => refused(guard.fetchImage(url, { bytesMax: MB, signal }), /timeout/),
+    (url, guard) => refused(guard.fetchImage(url, { account: 'a', bytesMax: MB, signal }), /timeout/),
     limits,
   )
   await serving(
     (_request, response) => trickle(response, 1),
-    (url, guard) => refused(guard.fetchImage(url, { bytesMax: 20 * MB, signal }), /too slow/),
+    (url, guard) => refused(guard.fetchImage(url, { account: 'a', bytesMax: 20 * MB, signal }), /too slow/),
     limits,
   )
   await serving(
     (_request, response) => trickle(response, 10_000),
-    (url, guard) => refused(guard.fetchImage(url, { bytesMax: 20 * MB, signal }), /timeout/),
+    (url, guard) => refused(guard.fetchImage(url, { account: 'a', bytesMax: 20 * MB, signal }), /timeout/),
     limits,
   )
   for (const stop of started) stop()
@@ -174,8 +174,8 @@ test('three redirects are followed and the fourth is not', async () => {
       else response.end(png(100))
     },
     async (url, guard) => {
-      assert.equal((await guard.fetchImage(`${url}3`, { bytesMax: MB, signal })).type, 'png')
-      await refused(guard.fetchImage(`${url}4`, { bytesMax: MB, signal }), /redirects/)
+      assert.equal((await guard.fetchImage(`${url}3`, { account: 'a', bytesMax: MB, signal })).type, 'png')
+      await refused(guard.fetchImage(`${url}4`, { account: 'a', bytesMax: MB, signal }), /redirects/)
     },
   )
 })
@@ -191,7 +191,7 @@ test('a caller who leaves stops the fetch, with the reason of the signal', async
     async (url, guard) => {
       const controller = new AbortController()
       const fetching = assert.rejects(
-        guard.fetchImage(url, { bytesMax: MB, signal: controller.signal }),
+        guard.fetchImage(url, { account: 'a', bytesMax: MB, signal: controller.signal }),
         (error) => error === 'left',
       )
       await asked.promise
@@ -210,10 +210,10 @@ test('a post sends its body, does not follow redirects, and is guarded like the 
       response.writeHead(302, { location: '/elsewhere' }).end()
     },
     async (url, guard) => {
-      assert.deepEqual(await guard.post(url, '{"a":1}', { 'x-sig': 's' }, { signal }), { status: 302 })
+      assert.deepEqual(await guard.post(url, '{"a":1}', { 'x-sig': 's' }, { account: 'a', signal }), { status: 302 })
       assert.deepEqual(seen, ['s {"a":1}'])
       const strict = createGuardedFetch({ world: realWorld })
-      await assert.rejects(strict.post(url, '', {}, { signal }), { kind: 'upstream_failed' })
+      await assert.rejects(strict.post(url, '', {}, { account: 'a', signal }), { kind: 'upstream_failed' })
     },
   )
 })

@@ -130,7 +130,7 @@ async function refusalOf(way: Way, url: string, address: string): Promise<Fault>
     rebinding: `http://pictures.example.com:${canaryPort}/`,
   }[way]
   try {
-    await guard.fetchImage(from, { bytesMax: 20 * MB, signal })
+    await guard.fetchImage(from, { account: 'a', bytesMax: 20 * MB, signal })
   } catch (error) {
     assert.ok(error instanceof Fault)
     if (way === 'rebinding') assert.equal(asked, 1, 'a name is asked for once, and the answer is what is connected to')
@@ -162,7 +162,7 @@ test('the canary is reachable at all: an operator who allows it gets through', a
     const before = accepted
     const guard = createGuardedFetch({ world: realWorld, allow: [`${host}:${canaryPort}`] })
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${canaryPort}/`
-    await assert.rejects(guard.fetchImage(url, { bytesMax: 100, signal }))
+    await assert.rejects(guard.fetchImage(url, { account: 'a', bytesMax: 100, signal }))
     assert.equal(accepted, before + 1)
   }
 })
@@ -197,7 +197,11 @@ test('odd ports, blanks, control characters, bare names and other schemes are re
     '',
   ]
   for (const url of urls) {
-    await assert.rejects(guard.fetchImage(url, { bytesMax: 100, signal }), { message: IMAGE_REFUSED }, url)
+    await assert.rejects(
+      guard.fetchImage(url, { account: 'a', bytesMax: 100, signal }),
+      { message: IMAGE_REFUSED },
+      url,
+    )
     await assert.rejects(guard.check(url, { signal }), { message: ADDRESS_REFUSED }, url)
   }
   assert.equal(asked, 0)

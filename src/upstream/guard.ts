@@ -11,11 +11,14 @@ import type { HttpCall, UpstreamReply } from './call.ts'
 import { createDeadlineWatch } from './deadline.ts'
 import { type Destination, type DestinationRules, judge, Refusal, resolvePublicName } from './destination.ts'
 import { exchange } from './exchange.ts'
+import type { MinuteBudget } from './minute-budget.ts'
 
 /** The same words for every reason, so that nobody can map our network by asking. */
 export const IMAGE_REFUSED =
   'The image could not be fetched. It must be a PNG, JPEG, WebP or GIF of at most 20 MB and 50 megapixels at a public http or https address that answers quickly.'
 export const ADDRESS_REFUSED = 'This address cannot be used. It must be a public http or https address.'
+
+const FETCHED = 'pictures fetched (data URIs do not count)'
 
 interface Limits {
   readonly connectMs: number
@@ -35,17 +38,17 @@ const USER_AGENT = 'tollgate'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 export interface GuardedFetch {
-  /** A picture that a caller points at. Rejects with request_invalid and always the same message. */
+  /** A picture that a caller points at. Rejects with request_invalid and always the same message, or with rate_limited. */
   fetchImage(
     url: string,
-    options: { bytesMax: number; signal: AbortSignal },
+    options: { account: string; bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
-  /** Sends to an address that a caller gave; redirects are not followed. Rejects with upstream_failed. */
+  /** Sends to an address that a caller gave; redirects are not followed. Rejects with upstream_failed or rate_limited. */
   post(
     url: string,
     body: string,
     headers: Readonly<Record<string, string>>,
-    options: { signal: AbortSignal },
+    options: { account: string; signal: AbortSignal },
   ): Promise<{ status: number }>
   /** Copies a vendor's result, piece by piece. Rejects with upstream_failed, or with what `write` throws. */
   download(
@@ -57,8 +60,17 @@ export interface GuardedFetch {
   check(url: string, options: { signal: AbortSignal }): Promise<void>
 }
 
+/** What each account may have done in its name, by the minute. */
+export interface GuardBudgets {
+  readonly fetches: MinuteBudget
+  readonly fetchedBytes: MinuteBudget
+  readonly posts: MinuteBudget
+}
+
 export interface GuardOptions {
   readonly world: World
+  /** Without them there is no bound. */
+  readonly budgets?: GuardBudgets
   /** Replaces the DNS, for tests. */
   readonly resolve?: DestinationRules['resolve']
   /** `host:port` pairs that may be reached although they are not public: for operators and tests. */
@@ -69,7 +81,7 @@ export interface GuardOptions {
 }
 
 export function createGuardedFetch(options: GuardOptions): GuardedFetch {
-  const { world } = options
+  const { world, budgets } = options
   const watch = createDeadlineWatch(world)
   const rules: DestinationRules = {
     ports: new Set(options.ports ?? [80, 443]),
@@ -155,9 +167,13 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
     return bytes
   }
 
-  async function image(reply: UpstreamReply, bytesMax: number): Promise<{ bytes: Buffer; type: ImageType }> {
+  async function image(
+    reply: UpstreamReply,
+    { account, bytesMax }: { account: string; bytesMax: number },
+  ): Promise<{ bytes: Buffer; type: ImageType }> {
     const file = new Gathering(Number(reply.headers['content-length'] ?? 0), bytesMax)
     await receive(reply, bytesMax, (chunk) => {
+      spend(budgets?.fetchedBytes, account, chunk.length, (max) => `${Math.floor(max / 1_000_000)} MB of ${FETCHED}`)
       const had = file.length
       file.add(chunk)
       // Whoever does not start like a picture is not read any further.
@@ -172,18 +188,21 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
   }
 
   return {
-    async fetchImage(url, { bytesMax, signal }) {
+    async fetchImage(url, { signal, ...about }) {
       const call = { method: 'GET', url, headers: { accept: 'image/*', 'user-agent': USER_AGENT } } as const
       try {
-        return await walk(call, imageLimits, signal, (reply) => image(reply, bytesMax))
+        spend(budgets?.fetches, about.account, 1, (max) => `${max} ${FETCHED}`)
+        return await walk(call, imageLimits, signal, (reply) => image(reply, about))
       } catch (error) {
         if (signal.aborted) throw signal.reason
+        if (error instanceof Fault && error.kind === 'rate_limited') throw error
         throw new Fault('request_invalid', { message: IMAGE_REFUSED, internal: whyOf(error), cause: error })
       }
     },
 
-    async post(url, body, headers, { signal }) {
+    async post(url, body, headers, { account, signal }) {
       const call = { method: 'POST', url, headers: { ...headers, 'user-agent': USER_AGENT }, body } as const
+      spend(budgets?.posts, account, 1, (max) => `${max} webhooks sent`)
       try {
         // Whatever the receiver answers beyond its status is of no interest and is not read.
         return await walk(call, POST_LIMITS, signal, async (reply) => ({ status: reply.status }))
@@ -232,6 +251,22 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
   }
+}
+
+/** Throws what a caller may read when its account has nothing left. */
+function spend(
+  budget: MinuteBudget | undefined,
+  account: string,
+  amount: number,
+  words: (max: number) => string,
+): void {
+  const waitSeconds = budget?.spend(account, amount)
+  if (!budget || waitSeconds === undefined) return
+  throw new Fault('rate_limited', {
+    message: `Rate limit exceeded: an account may have ${words(budget.perMinute)} per minute. Try again in ${waitSeconds} s.`,
+    retryAfterSeconds: waitSeconds,
+    headers: { 'x-tollgate-limit': 'outbound' },
+  })
 }
 
 function originOf({ protocol, host, port }: Destination): string {
