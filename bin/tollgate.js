@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript for any Node from 18 on: it hands over to the runtime that `npm ci` installed, which runs TypeScript.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -16,6 +16,8 @@ const PACKAGES = {
 }
 /** What the system's loader, or a shell, ends with when a program cannot be started. */
 const NOT_STARTED = [126, 127]
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+const LOOK_MS = 500
 const MAIN = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
 
 function findPinned() {
@@ -34,13 +36,25 @@ function findOwn() {
   return Number(process.versions.node.split('.')[0]) >= 26 ? process.execPath : undefined
 }
 
-/** Ends this process as the other one ends, unless that one could not be started: then `otherwise` is told why. */
+/**
+ * Ends this process as the other one ends, unless that one could not be started: then `otherwise` is told why.
+ * The channel carries nothing; the other one learns by its closing that this process was killed.
+ */
 function run(runtime, otherwise) {
-  const child = spawn(runtime, [...process.execArgv, MAIN, ...process.argv.slice(2)], { stdio: 'inherit' })
-  const pass = (signal) => child.kill(signal)
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, pass)
+  let child
+  const pass = (signal) => {
+    // A console of Windows tells all its processes itself, and `kill` would end the other one on the spot.
+    if (process.platform !== 'win32') child.kill(signal)
+  }
+  // Before the other one is there: a signal in between would end this process alone.
+  for (const signal of SIGNALS) process.on(signal, pass)
+  child = spawn(runtime, [...process.execArgv, MAIN, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  })
+  const watch = watchNpm(() => pass('SIGTERM'))
   const giveUp = (reason) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, pass)
+    for (const signal of SIGNALS) process.off(signal, pass)
+    clearInterval(watch)
     otherwise(reason)
   }
   child.once('error', (error) => giveUp(error.code === 'ENOENT' ? 'its loader is missing' : error.message))
@@ -48,6 +62,45 @@ function run(runtime, otherwise) {
     if (NOT_STARTED.includes(code)) giveUp(`it ended with ${code}; the system's reason stands above`)
     else process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1))
   })
+}
+
+/**
+ * Whoever ends `npm start` by its pid means the gateway, but npm does not pass on every signal, and a shell between them passes
+ * on none (`npm start` has it replaced by `exec`, which Windows does not know). Only when npm runs this very command: one that
+ * is left running with `&`, or that a script of other things started, is meant to stay.
+ */
+function watchNpm(onGone) {
+  const script = process.env.npm_lifecycle_script ?? ''
+  if (!/tollgate(\.js)? serve/.test(script) || script.includes('&')) return undefined
+  const parent = process.ppid
+  const throughShell = readProc(parent, 'cmdline').split('\0')[1] === '-c'
+  const look = () => {
+    if (process.ppid !== parent || isAdopted(process.pid) || (throughShell && isAdopted(parent))) onGone()
+  }
+  look()
+  return setInterval(look, LOOK_MS)
+}
+
+/** Whether the parent of a process has gone: another one of another session stands in for it. Only Linux tells. */
+function isAdopted(pid) {
+  const [parent, session] = parentAndSession(pid)
+  const [, itsSession] = parentAndSession(parent)
+  return itsSession !== undefined && itsSession !== session && session !== String(pid)
+}
+
+function parentAndSession(pid) {
+  const text = readProc(pid, 'stat')
+  // The program's name, in parentheses, may hold anything.
+  const [, parent, , session] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return [parent, session]
+}
+
+function readProc(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch {
+    return ''
+  }
 }
 
 function fail(text) {

@@ -16,11 +16,11 @@ import { verifyLedger } from './ledger/verify.ts'
 
 type Say = (line: string) => void
 
-export async function backup(config: Config, file: string, say: Say): Promise<void> {
-  await withStore(config, async (database) => {
+export async function backup(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
+  await withStore(config, stop, async (database) => {
     const unfinished = `${file}.part`
     try {
-      const facts = await writeBackup(database, createWriteStream(unfinished, { mode: 0o600 }))
+      const facts = await writeBackup(database, createWriteStream(unfinished, { mode: 0o600, signal: stop }))
       const handle = await open(unfinished, 'r+')
       await handle.sync()
       await handle.close()
@@ -39,26 +39,30 @@ export async function backup(config: Config, file: string, say: Say): Promise<vo
   })
 }
 
-export async function restore(config: Config, file: string, say: Say): Promise<void> {
-  await withStore(config, async (database) => {
-    const facts = await readBackup(database, createReadStream(file))
+export async function restore(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
+  await withStore(config, stop, async (database) => {
+    const facts = await readBackup(database, createReadStream(file, { signal: stop }))
     const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
     say(`Restored ${rows} rows, as of ${facts.at}. Verifying the ledger …`)
     const changes = createChanges(database, world)
     const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog() })
-    const verified = await verifyLedger(database, catalog)
+    stop.throwIfAborted()
+    const stopped = new Promise<never>((_, reject) =>
+      stop.addEventListener('abort', () => reject(stop.reason as Error)),
+    )
+    const verified = await Promise.race([verifyLedger(database, catalog), stopped])
     if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
     say('The ledger adds up.')
   })
 }
 
 /** The configured server, the store of a gateway that runs, or our own store, started for the occasion. */
-async function withStore(config: Config, run: (database: Database) => Promise<void>): Promise<void> {
+async function withStore(config: Config, stop: AbortSignal, run: (database: Database) => Promise<void>): Promise<void> {
   const running = config.DATABASE_URL ? undefined : await runningStore(config.dataDirectory)
   const own =
     config.DATABASE_URL || running
       ? undefined
-      : await startEmbedded({ dataDirectory: config.dataDirectory, log: () => undefined })
+      : await startEmbedded({ dataDirectory: config.dataDirectory, log: () => undefined, stop })
   const connection: pg.PoolConfig = config.DATABASE_URL
     ? { connectionString: config.DATABASE_URL }
     : { ...(running ?? own!.connection) }

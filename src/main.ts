@@ -7,6 +7,7 @@ import { type Config, ConfigError, readConfig } from './config.ts'
 import { readServerFile } from './data-directory.ts'
 import { VERSION } from './kernel/version.ts'
 import { realWorld } from './kernel/world.ts'
+import { watchForStop } from './stop.ts'
 
 const OTHER_VERBS = [
   ['serve', 'Starts the gateway. This is what npm start does.'],
@@ -58,7 +59,7 @@ async function archive(verb: 'backup' | 'restore', file: string | undefined): Pr
     return 2
   }
   const run = (await import('./archive.ts'))[verb]
-  await run(readConfig(), file, (line) => process.stdout.write(`${line}\n`))
+  await run(readConfig(), file, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0
 }
 
@@ -72,9 +73,7 @@ async function sandbox(args: readonly string[]): Promise<number> {
   const { startSandbox } = await import('./sandbox/server.ts')
   const running = await startSandbox({ world: realWorld, port, speed: config.TOLLGATE_SANDBOX_SPEED })
   process.stdout.write(`The simulated vendors listen at ${running.url}. Ctrl-C ends them.\n`)
-  await new Promise<void>((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve())
-  })
+  await watchForStop().asked
   await running.close()
   return 0
 }
@@ -114,10 +113,10 @@ async function readInput(): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-// Whoever reads us through a pipe may have seen enough.
+// Whoever reads us through a pipe may have seen enough, or has closed the terminal; a gateway has work to do all the same.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0)
-  throw error
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
+  if (process.argv[2] !== 'serve') process.exit(0)
 })
 
 try {

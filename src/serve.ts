@@ -15,7 +15,8 @@ import { faultBody, faultHeaders } from './http/envelope.ts'
 import { Fault } from './kernel/fault.ts'
 import { createLog, type Log } from './kernel/log.ts'
 import { newId, realWorld } from './kernel/world.ts'
-import { type Sandbox, startSandbox } from './sandbox/server.ts'
+import { startSandbox } from './sandbox/server.ts'
+import { type Stop, watchForStop } from './stop.ts'
 import { joinParent } from './worker.ts'
 import { createWorkers, type Shared } from './workers.ts'
 
@@ -23,80 +24,100 @@ const RETRY_MS = 1_000
 /** Beyond the time for its calls: for settlements that a database which is away makes wait, and a busy machine. */
 const LEAVE_MS = 60_000
 
+/** How long a start that is to stop may take to come to a point where it can. */
+const CUT_SHORT_MS = 10_000
+
 export async function serve(config: Config): Promise<void> {
   if (cluster.isWorker) return serveAsWorker(config)
+  const stop = watchForStop({ keepsHangup: config.TOLLGATE_WORKERS > 1 })
+  const opened = new AsyncDisposableStack()
+  try {
+    await Promise.race([start(config, stop, opened), cutShort(stop)])
+    say(`\n${await stop.asked}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
+  } catch (error) {
+    // A start that is to stop may fail in whatever it was about.
+    if (!stop.signal.aborted) throw error
+  } finally {
+    await opened.disposeAsync()
+  }
+  say('Stopped.')
+  process.exit() // What a start that was cut short left waiting holds nobody up.
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+async function cutShort({ asked }: Stop): Promise<never> {
+  await asked
+  await new Promise<void>((resolve) => realWorld.after(CUT_SHORT_MS, resolve))
+  throw new Error('The start did not end.')
+}
+
+/** Opens one thing after the other; what is open is closed in the opposite order, also when the next one fails. */
+async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): Promise<void> {
   const world = realWorld
   const startedMs = world.elapsedMs()
   const log = createLog({
     level: config.TOLLGATE_LOG_LEVEL,
     format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
   })
-  const say = (line: string) => process.stdout.write(`${line}\n`)
-  const stop = untilSignal()
   const kept = await openDataDirectory(config, world)
   const embedded = config.DATABASE_URL
     ? undefined
-    : await startEmbedded({ dataDirectory: config.dataDirectory, log: (line) => say(`  ${line}`) })
-  let sandbox: Sandbox | undefined
-  let opened: Gateway | undefined
-  let stopping = false
-  void stop.then(() => {
-    stopping = true
+    : await startEmbedded({
+        dataDirectory: config.dataDirectory,
+        log: (line) => say(`  ${line}`),
+        stop: stop.signal,
+      })
+  opened.defer(() => embedded?.stop())
+  const sandbox = opened.adopt(await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED }), (it) => it.close())
+  const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
+  const waiting = opened.adopt(createWaitingRoom(config), (it) => it.close())
+  const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
+    ...{ log, stop: stop.signal, onWait: waiting.open },
   })
-
-  try {
-    sandbox = await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED })
-    const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
-    const waiting = createWaitingRoom(config)
-    const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
-      log,
-      onWait: waiting.open,
-      stopped: () => stopping,
-    })
-    opened = gateway
-    await applyGivenCatalog(config, gateway, say)
-    await waiting.close()
-    const workers =
-      config.TOLLGATE_WORKERS > 1
-        ? createWorkers({
-            count: config.TOLLGATE_WORKERS,
-            leaveMs: config.TOLLGATE_DRAIN_SECONDS * 1000 + LEAVE_MS,
-            figures: gateway.figures,
-            ...{ shared, log, world },
-          })
-        : undefined
-    const address = workers ? await workers.start() : await gateway.app.listen({ port: config.PORT, host: config.HOST })
-    const forget = await writeServerFile(config.dataDirectory, { url: address, pid: process.pid })
-    await firstMinute({
-      gateway,
-      config,
-      kept,
-      url: config.PUBLIC_URL?.replace(/\/+$/, '') ?? address,
-      say,
-      seconds: (world.elapsedMs() - startedMs) / 1000,
-      store: embedded
-        ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}`
-        : 'Postgres at DATABASE_URL',
-    })
-
-    buildConsole(gateway, log)
-    const signal = await stop
-    say(`\n${signal}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
-    await workers?.stop()
-    opened = undefined
-    await gateway.close()
-    await forget()
-  } finally {
-    // A start that failed, most often because the port is taken: it lets go of the store before the store is stopped.
-    await opened?.close()
-    await sandbox?.close()
-    await embedded?.stop()
-  }
-  say('Stopped.')
+  opened.defer(() => gateway.close())
+  stop.signal.throwIfAborted()
+  await applyGivenCatalog(config, gateway)
+  await waiting.close()
+  const address = await listen(config, { gateway, shared, log }, opened)
+  opened.defer(await writeServerFile(config.dataDirectory, { url: address, pid: process.pid }))
+  await firstMinute({
+    gateway,
+    config,
+    kept,
+    url: config.PUBLIC_URL?.replace(/\/+$/, '') ?? address,
+    say,
+    seconds: (world.elapsedMs() - startedMs) / 1000,
+    store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
+  })
+  opened.defer(buildConsole(gateway, log))
 }
 
-/** The console is built when its sources changed; the API does not wait for it. */
-function buildConsole(gateway: Gateway, log: Log): void {
+interface Listening {
+  readonly gateway: Gateway
+  readonly shared: Shared
+  readonly log: Log
+}
+
+/** This process alone, or several. */
+async function listen(
+  config: Config,
+  { gateway, shared, log }: Listening,
+  opened: AsyncDisposableStack,
+): Promise<string> {
+  if (config.TOLLGATE_WORKERS === 1) return gateway.app.listen({ port: config.PORT, host: config.HOST })
+  const workers = createWorkers({
+    count: config.TOLLGATE_WORKERS,
+    leaveMs: config.TOLLGATE_DRAIN_SECONDS * 1000 + LEAVE_MS,
+    figures: gateway.figures,
+    ...{ shared, log, world: realWorld },
+  })
+  opened.defer(() => workers.stop())
+  return workers.start()
+}
+
+/** The console is built when its sources changed; the API does not wait for it. Returns what gives it up. */
+function buildConsole(gateway: Gateway, log: Log): () => void {
   const build = spawn(process.execPath, [join(import.meta.dirname, '..', 'console', 'build.ts'), '--if-stale'], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
@@ -104,7 +125,9 @@ function buildConsole(gateway: Gateway, log: Log): void {
   build.stderr.on('data', (bytes: Buffer) => {
     problem += bytes.toString()
   })
+  let givenUp = false
   build.once('close', (code) => {
+    if (givenUp) return
     if (code !== 0)
       log.warn(
         { problem: problem.slice(-500) },
@@ -112,6 +135,10 @@ function buildConsole(gateway: Gateway, log: Log): void {
       )
     void gateway.office.consoleFiles.load()
   })
+  return () => {
+    givenUp = true
+    build.kill()
+  }
 }
 
 function openGateway(
@@ -155,13 +182,14 @@ export function connectionOf(config: Config, embedded: Embedded | undefined): pg
 /** A store that is not there yet is waited for; one that is wrong is an error. */
 async function untilStoreAnswers<T>(
   make: () => Promise<T>,
-  options: { log: Log; onWait: () => Promise<void>; stopped: () => boolean },
+  options: { log: Log; onWait: () => Promise<void>; stop: AbortSignal },
 ): Promise<T> {
   for (;;) {
+    options.stop.throwIfAborted()
     try {
       return await make()
     } catch (error) {
-      if (!(error instanceof Fault) || error.kind !== 'unavailable' || options.stopped()) throw error
+      if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
       options.log.warn(
         { cause: (error.cause as Error | undefined)?.message },
         'the database does not answer; trying again every second',
@@ -199,7 +227,7 @@ function createWaitingRoom(config: Config) {
   }
 }
 
-async function applyGivenCatalog(config: Config, gateway: Gateway, say: (line: string) => void): Promise<void> {
+async function applyGivenCatalog(config: Config, gateway: Gateway): Promise<void> {
   if (!config.TOLLGATE_CATALOG) return
   const given: unknown = JSON.parse(await readFile(config.TOLLGATE_CATALOG, 'utf8'))
   if (JSON.stringify(given) === JSON.stringify(gateway.catalog.current.input)) return
@@ -208,10 +236,4 @@ async function applyGivenCatalog(config: Config, gateway: Gateway, say: (line: s
     note: `from ${config.TOLLGATE_CATALOG} at start`,
   })
   say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
-}
-
-function untilSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
-  })
 }

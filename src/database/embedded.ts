@@ -17,7 +17,6 @@ import {
   reload,
   type Server,
   type ServerOptions,
-  signal,
   stopServer,
   untilReady,
   withClient,
@@ -52,6 +51,8 @@ export interface EmbeddedOptions {
   readonly loopback?: boolean
   /** Where a private copy of the programs may go, if they do not run from where npm put them. */
   readonly copyPlaces?: readonly string[]
+  /** Whoever is told to stop during the start ends it with this; it then rejects, and no server is left. */
+  readonly stop?: AbortSignal
 }
 
 const DATABASE = 'tollgate'
@@ -70,7 +71,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const binaries = await findBinaries(user, options.copyPlaces ?? usualCopyPlaces(dataDirectory, user))
     const cluster = await openCluster({ dataDirectory, binaries, user, loopback, world, log })
     const serving = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world, log }
-    const { server, version } = await takeOverOrStart(serving)
+    const { server, version } = await takeOverOrStart(serving, options.stop)
     await makeDatabase(cluster).catch(async (error: unknown) => {
       await stopServer(server, serving)
       throw error
@@ -99,24 +100,30 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
-async function takeOverOrStart(serving: ServerOptions): Promise<{ server: Server; version: string }> {
-  const never = () => false
+async function takeOverOrStart(
+  serving: ServerOptions,
+  stop: AbortSignal | undefined,
+): Promise<{ server: Server; version: string }> {
+  const cancelled = () => stop?.aborted ?? false
   const delay = backoff()
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    stop?.throwIfAborted()
     const running = await findRunning(serving)
     if (running) {
-      const version = await untilReady(running, serving, never)
+      const version = await untilReady(running, serving, cancelled)
       if (version === serving.binaries.version) {
         reload(running)
         serving.log(`Took over the Postgres ${version} (pid ${running.pid}) that an earlier gateway left running.`)
         return { server: running, version }
       }
-      await stopServer(running, serving) // Of another version, or on its way down.
+      await stopServer(running, serving) // Of another version, on its way down, or no longer wanted.
+      stop?.throwIfAborted()
     }
     const server = await launch(serving)
-    const version = await untilReady(server, serving, never)
+    const version = await untilReady(server, serving, cancelled)
     if (version !== undefined) return { server, version }
-    if (!(await findRunning(serving))) await endOrphans(serving.cluster)
+    if (cancelled()) await stopServer(server, serving)
+    else if (!(await findRunning(serving))) await endOrphans(serving.cluster)
     await pause(serving.world, delay())
   }
   throw new Error(`Postgres did not start. Its log ends with:\n${logTail(serving.logFile)}`)
@@ -135,9 +142,6 @@ function keepRunning(first: Server, serving: ServerOptions) {
   let server = first
   let stopping = false
   let cancelPause = () => {}
-  // The last chance of a process that exits without stopping us: the server shuts down in order, after we are gone.
-  const onExit = () => signal(server.pid, 'SIGINT')
-  process.on('exit', onExit)
 
   const tryToRevive = async (): Promise<boolean> => {
     try {
@@ -178,7 +182,6 @@ function keepRunning(first: Server, serving: ServerOptions) {
     async stop() {
       stopping = true
       cancelPause()
-      process.off('exit', onExit)
       await stopServer(server, serving)
       await kept
       await stopServer(server, serving) // One that was being started at that moment.

@@ -60,6 +60,7 @@ export async function launch({ cluster, binaries, user, logFile, world }: Server
       detached: true,
       stdio: ['ignore', output, output],
     })
+    const { pid } = child
     let ended = false
     const gone = new Promise<void>((resume) => {
       child.once('exit', () => {
@@ -67,9 +68,10 @@ export async function launch({ cluster, binaries, user, logFile, world }: Server
         resume()
       })
     })
+    if (pid !== undefined) endWithUs(pid, gone)
     await new Promise<void>((resume, fail) => child.once('spawn', resume).once('error', fail))
-    if (child.pid === undefined) throw new Error('Postgres has no pid.')
-    return { pid: child.pid, gone, isGone: () => ended }
+    if (pid === undefined) throw new Error('Postgres has no pid.')
+    return { pid, gone, isGone: () => ended }
   } finally {
     closeSync(output)
   }
@@ -153,7 +155,7 @@ export function reload(server: Server): void {
   if (process.platform !== 'win32') signal(server.pid, 'SIGHUP') // There, any signal would end it.
 }
 
-export function signal(pid: number, name: NodeJS.Signals): void {
+function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
@@ -190,7 +192,15 @@ function watch(pid: number, world: World): Server {
     }
     look()
   })
+  endWithUs(pid, gone)
   return { pid, gone, isGone: () => ended }
+}
+
+/** The last chance of a process that exits without stopping its server: that shuts down in order, after we are gone. */
+function endWithUs(pid: number, gone: Promise<void>): void {
+  const onExit = () => signal(pid, 'SIGINT')
+  process.on('exit', onExit)
+  void gone.then(() => process.off('exit', onExit))
 }
 
 /** Whether a process may be the server of these files; where the system does not tell, its socket will. */

@@ -24,6 +24,7 @@ const imageBody = 'src/protocols/openai-images/body.test.ts'
 const guardLimits = 'src/upstream/guard-limits.test.ts'
 const textStreams = 'test/text-streams.test.ts'
 const imageRelay = 'src/protocols/openai-images/relay.test.ts'
+const signals = 'test/signals.test.ts'
 const model = 'test/ledger-model.test.ts'
 
 export const FAULTS: readonly FaultRow[] = [
@@ -335,5 +336,11 @@ export const FAULTS: readonly FaultRow[] = [
       [textStreams, '10,000 random cuts'],
       [imageRelay, '10,000 random cuts'],
     ],
+  },
+  {
+    id: 'F57',
+    fault: 'Ctrl-C and its kin',
+    done: 'SIGINT, SIGTERM and SIGHUP, to npm, the launcher and their groups, once and twice, 52 moments of the start each',
+    shown: [[signals]],
   },
 ]
