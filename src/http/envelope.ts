@@ -1,7 +1,7 @@
 // A fault as the body that its surface promises, to the letter of the contract.
 import type { Fault } from '../kernel/fault.ts'
 import type { Surface } from '../protocols/protocol.ts'
-import { errorWords } from '../protocols/vendor-words.ts'
+import { messagesError, openaiError } from '../protocols/vendor-fault.ts'
 
 export interface BodyOptions {
   readonly requestId: string
@@ -11,16 +11,12 @@ export interface BodyOptions {
 
 export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: BodyOptions): string {
   const { code, message } = fault
-  const { type, code: word } = errorWords(fault)
-  const nested = { message, type, param: fault.details.param ?? null, code: word }
+  const nested = openaiError(fault)
   switch (surface) {
     case 'native':
       return JSON.stringify({ success: false, error: { code, message }, requestId })
-    case 'messages': {
-      const { errorDetails: details } = fault.details
-      const error = { type, message, ...(details ? { details } : {}) }
-      return JSON.stringify({ type: 'error', error, request_id: requestId, code, message })
-    }
+    case 'messages':
+      return JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId, code, message })
     case 'responses':
       return JSON.stringify({ code, message, type: 'api_error', requestId, error: nested })
     case 'chat':

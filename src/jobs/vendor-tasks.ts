@@ -1,11 +1,12 @@
 // Talks to the vendors' task APIs. Looks at many tasks are gathered into one question, so that ten thousand open jobs cost
 // a vendor some dozen requests a second and not a thousand.
 import type { Vendor } from '../catalog/document.ts'
-import { Fault } from '../kernel/fault.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
 import type { Target } from '../protocols/protocol.ts'
-import { readErrorText } from '../protocols/vendor-words.ts'
+import { refusal, tell } from '../protocols/vendor-fault.ts'
+import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { VideoOrder } from '../protocols/video-task/request.ts'
 import {
   cancelCall,
@@ -35,9 +36,15 @@ export interface TaskPlace {
 export type Submission =
   | { readonly outcome: 'accepted'; readonly taskId: string }
   /** The vendor has certainly not taken it. `fault` is set when it never will. */
-  | { readonly outcome: 'refused'; readonly fault?: Fault; readonly waitMs?: number }
+  | {
+      readonly outcome: 'refused'
+      readonly fault?: Fault
+      readonly waitMs?: number
+      /** What the operator must mend. */
+      readonly ours?: string
+    }
   /** Nobody knows. */
-  | { readonly outcome: 'unknown'; readonly why: unknown }
+  | { readonly outcome: 'unknown'; readonly why: Readonly<Record<string, unknown>> }
   /** It was not to be begun after all. */
   | { readonly outcome: 'stopped' }
 
@@ -117,7 +124,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   async function lookAtOne(taskId: string, place: TaskPlace): Promise<Task | undefined> {
     const reply = await ask(showCall(taskId, place.target), place)
     if (reply.status === 404) return undefined
-    return readTask(okBody(reply, place))
+    return readTask(okBody(reply, place), place.target)
   }
 
   async function lookAtMany(ids: readonly string[], place: TaskPlace): Promise<Array<Task | undefined | Error>> {
@@ -128,7 +135,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       oneByOne.add(place.vendorName)
       return Promise.all(ids.map(one))
     }
-    const found = new Map(readTasks(okBody(reply, place)).map((task) => [task.id, task]))
+    const found = new Map(readTasks(okBody(reply, place), place.target).map((task) => [task.id, task]))
     // Whether one that the list leaves out is really gone, only a question about itself can tell.
     return Promise.all(ids.map((id) => found.get(id) ?? one(id)))
   }
@@ -150,32 +157,28 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         if (!(error instanceof Fault)) throw error
         // Refused by our own side, or never sent: the vendor has not heard of it.
         const unheard = error.details.internal?.sent === false || error.kind === 'upstream_unavailable'
-        return unheard ? { outcome: 'refused' } : { outcome: 'unknown', why: error }
+        return unheard ? { outcome: 'refused' } : { outcome: 'unknown', why: kindOf(error) }
       }
       const { status, headers, body } = reply
       if (status >= 200 && status < 300) {
         try {
           return { outcome: 'accepted', taskId: readCreated(body) }
-        } catch (why) {
-          return { outcome: 'unknown', why }
+        } catch (error) {
+          return { outcome: 'unknown', why: kindOf(asFault(error)) }
         }
       }
       const waitSeconds = Number(headers['retry-after'])
       const wait = Number.isFinite(waitSeconds) && waitSeconds > 0 ? { waitMs: Math.min(waitSeconds, 600) * 1000 } : {}
-      switch (true) {
-        // Our credential, our account, its load: another time it may well take it.
-        case status === 401 || status === 402 || status === 403 || status === 429 || status === 503 || status === 529:
-          return { outcome: 'refused', ...wait }
-        case status >= 400 && status < 500 && status !== 408 && status !== 409: {
-          const said = readErrorText(body, { vendorName: place.target.model, uid: 'the model' })
-          return {
-            outcome: 'refused',
-            fault: new Fault('upstream_invalid', said === undefined ? {} : { message: said }),
-          }
+      const { fault, ours } = refusal(status, readErrorBody(body), place.target.model, {})
+      // Our credential, our account, its load: another time it may well take it.
+      if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
+      if (status === 429 || status === 503 || status === 529) return { outcome: 'refused', ...wait }
+      if (status >= 400 && status < 500 && status !== 408 && status !== 409)
+        return {
+          outcome: 'refused',
+          fault: asFault(tell(fault, { ask: { product: 'the model' }, target: place.target })),
         }
-        default:
-          return { outcome: 'unknown', why: { status } }
-      }
+      return { outcome: 'unknown', why: { status } }
     },
 
     look(taskId, place) {
@@ -197,7 +200,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         const reply = await ask(listCall(place.target, page), place)
         // A vendor without a list cannot be searched.
         if (reply.status === 404 || reply.status === 405 || reply.status === 501) return undefined
-        const { task, more } = findMarked(okBody(reply, place), mark)
+        const { task, more } = findMarked(okBody(reply, place), mark, place.target)
         if (task || !more) return task
       }
       return undefined
@@ -213,6 +216,11 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       return status < 300
     },
   }
+}
+
+/** What the log may say of it. */
+function kindOf({ kind, details }: Fault): Readonly<Record<string, unknown>> {
+  return { fault: kind, ...details.internal }
 }
 
 function okBody({ status, body }: Reply, { vendorName }: TaskPlace): Buffer {

@@ -82,14 +82,17 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
     case 'accepted':
       return accepted(job, submission.taskId, candidate, deps)
     case 'refused':
-      deps.log.warn({ ...about, fault: submission.fault?.message }, 'video submission refused')
+      deps.log.warn(
+        { ...about, fault: submission.fault?.kind, why: submission.ours, alert: submission.ours ? true : undefined },
+        'video submission refused',
+      )
       await jobs.refusedSubmission(job)
       if (submission.fault) return fail(job, errorOf(submission.fault), deps)
       return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
     case 'stopped':
       return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
     case 'unknown':
-      deps.log.warn({ ...about, why: submission.why }, 'video submission without a clear answer')
+      deps.log.warn({ ...about, ...submission.why }, 'video submission without a clear answer')
       return again(timing.retryMs, 'CONNECT')
   }
 }

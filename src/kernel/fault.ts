@@ -94,6 +94,8 @@ export interface FaultDetails {
   param?: string
   /** What Messages bodies say in `error.details`: SDKs act on the code, such as by sending a thread's conversation whole. */
   errorDetails?: { readonly error_code: string; readonly unsupported?: readonly string[] }
+  /** A vendor's code that SDKs and frameworks know, for the bodies that have a place for it. */
+  vendorCode?: string
   /** When trying again makes sense, in seconds. */
   retryAfterSeconds?: number
   /** Extra response headers, such as the limit that was reached. */

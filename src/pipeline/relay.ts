@@ -2,6 +2,7 @@
 import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
+import { tell } from '../protocols/vendor-fault.ts'
 import { type Answered, answerHeaders, GONE, type PathDeps } from './call.ts'
 import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
 
@@ -57,7 +58,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
     if (answered.out.signal.aborted && !settling)
       return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: LEFT_STATUS }, deps)
-    throw error
+    throw heard(error, answered)
   } finally {
     drained()
   }
@@ -166,7 +167,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         )
       throw GONE
     }
-    const fault = asFault(error)
+    const fault = asFault(heard(error, answered))
     // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
     const settled =
       usage && !settling ? await settle(answered, { usage, estimated: false, status: fault.status }, deps) : undefined
@@ -182,6 +183,11 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     unwatch()
     drained()
   }
+}
+
+/** What a vendor said, as far as this caller may hear it. */
+function heard(error: unknown, { ask, attempted }: Answered): unknown {
+  return tell(error, { ask, target: attempted.candidate.target })
 }
 
 /** Reads to the vendor's terminal event: some never close their connection after it. */

@@ -1,11 +1,11 @@
-// What a data vendor says about a request that it refused, as far as a caller may read it.
-import { scrub } from './vendor-words.ts'
+// What a data vendor says about a request that it refused.
+import type { VendorSaid } from './vendor-words.ts'
 
 /** Undefined when there is nothing to say, or when it is a page for people. */
 export function dataWords(
   body: Buffer,
   pick: (value: Readonly<Record<string, unknown>>) => unknown,
-): string | undefined {
+): VendorSaid | undefined {
   const text = body.subarray(0, 65_536).toString('utf8')
   let said: unknown
   try {
@@ -15,6 +15,6 @@ export function dataWords(
     said = text
   }
   if (typeof said !== 'string' || said.includes('<')) return undefined
-  const clean = scrub(said.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ' '))
-  return clean === '' ? undefined : clean
+  const message = said.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ' ').trim()
+  return message === '' ? undefined : { message, words: [] }
 }

@@ -1,9 +1,10 @@
 // The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
-import type { Fault, FaultDetails } from '../kernel/fault.ts'
+import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { HttpCall } from '../upstream/call.ts'
+import type { VendorSaid } from './vendor-words.ts'
 
 export const TEXT_PROTOCOLS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
 export type TextProtocolName = (typeof TEXT_PROTOCOLS)[number]
@@ -39,6 +40,8 @@ export interface Ask {
   readonly product: string
   /** The format that the caller speaks: a route in the same format is taken before its equals. */
   readonly door?: ProtocolName
+  /** What the caller sent, as JSON: its own names and ids are not taken for a vendor's. */
+  readonly sent?: string
   readonly stream: boolean
   readonly price: PriceAttributes
   /** The most that this call can consume, as far as anyone can know beforehand: what the hold covers. */
@@ -87,10 +90,8 @@ export interface Exchange {
    * at the headers only, and throws upstream_garbled when they promise something else.
    */
   pass?(headers: Readonly<Record<string, string>>): Passed
-  /** The vendor's own words in a non-2xx body, if any, for the callers' message; undefined when there are none. */
-  errorText?(body: Buffer): string | undefined
-  /** The code that SDKs act on in a non-2xx body, beside the words. */
-  errorDetails?(body: Buffer): FaultDetails['errorDetails']
+  /** What the vendor says in a non-2xx body, as it says it; undefined when that is nothing. */
+  said?(body: Buffer): VendorSaid | undefined
   /** Undoes what the exchange left behind (a stored file) when the call fails after all. */
   discard?(): Promise<void>
   /** When a 429 may be tried again, where the vendor says it in headers of its own. */

@@ -128,7 +128,7 @@ export function readData(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch (cause) {
-    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON', data: data.slice(0, 200) }, cause })
+    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON' }, cause })
   }
 }
 

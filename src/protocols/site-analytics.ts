@@ -25,6 +25,7 @@ export function readAnalyticsAsk(
     price: {},
     worst: perRow ? { call: 1, row: rowsMax(spec, query) } : { call: 1 },
     query,
+    sent: JSON.stringify(query),
     open: (target) => openAnalytics(spec, query, target, perRow),
   }
 }
@@ -50,7 +51,7 @@ function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: T
       return { body, contentType, usage: perRow ? { call: 1, row: countRows(body) } : called }
     },
     ...(perRow ? {} : { pass: (headers) => ({ contentType: jsonType(headers), usage: called }) }),
-    errorText: (body) => dataWords(body, saidIn),
+    said: (body) => dataWords(body, saidIn),
   }
 }
 
@@ -64,13 +65,16 @@ export function dataHeaders(target: Target): Record<string, string> {
   }
 }
 
+const USUAL_TYPE = /^(?:application|text)\/json(?:; ?charset=(?:utf-?(?:8|16)|us-ascii|iso-8859-1|windows-1252|gbk))?$/i
+
 /** The content type of a JSON answer; anything else is a page of some proxy, and no answer. */
 export function jsonType(headers: Readonly<Record<string, string>>): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^(application|text)\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType) || encoding !== 'identity')
-    throw new Fault('upstream_garbled', { internal: { contentType, encoding } })
-  return contentType
+    throw new Fault('upstream_garbled', { internal: { why: 'the answer is encoded, or not JSON by its type' } })
+  // Whatever else a vendor puts there is for nobody.
+  return USUAL_TYPE.test(contentType) ? contentType : 'application/json'
 }
 
 /** Rows stand in an array: the answer itself, `Records`, `Data`, or `Data.Records`. Anything else counts as one. */

@@ -287,7 +287,10 @@ test('a token of ours that was cut, changed, or made for someone else is refused
   const exchange = await open('users/{id}/tweets', 'pagination_token=bogus', id)
   const response = await fetch(exchange.call.url)
   assert.equal(response.status, 400)
-  assert.match(exchange.errorText?.(Buffer.from(await response.arrayBuffer())) ?? '', /pagination_token.*is not valid/)
+  assert.match(
+    exchange.said?.(Buffer.from(await response.arrayBuffer()))?.message ?? '',
+    /pagination_token.*is not valid/,
+  )
 })
 
 test('includes come only when asked for, and user.fields shape the authors', async () => {

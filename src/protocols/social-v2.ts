@@ -30,6 +30,7 @@ export function readSocialAsk(
     price: {},
     worst: { call: 1 },
     query,
+    sent: JSON.stringify(query),
     open: (target, options) => openSocial(spec, asked, since, target, options),
   }
 }
@@ -53,7 +54,7 @@ function openSocial(
       const written = asked.has('max_results') ? timeline(got, asked, since) : user(got, asked)
       return { body: JSON.stringify(written), contentType: 'application/json; charset=utf-8', usage: { call: 1 } }
     },
-    errorText: (body) => dataWords(body, saidIn),
+    said: (body) => dataWords(body, saidIn),
     retryAfterSeconds(headers) {
       const reset = Number(headers['x-rate-limit-reset'])
       return Number.isFinite(reset) && reset > createdSeconds ? Math.min(reset - createdSeconds, 3600) : undefined
@@ -127,7 +128,7 @@ function carriedFault(got: Json, asked: Asked): Fault | undefined {
   const error: unknown = Array.isArray(got.errors) ? got.errors[0] : undefined
   if (!isRecord(error)) return undefined
   const problem = String(error.type ?? '').replace(/^.*\//, '')
-  const internal = { problem, title: error.title, detail: error.detail }
+  const internal = { why: 'errors in place of data' }
   const name = asked.get('username')
   const who = name === undefined ? `the id ${asked.get('id')}` : `the name ${name.replace(/^@/, '')}`
   // A suspended user is "not found" by its type, and told apart only by the title.

@@ -16,7 +16,7 @@ import { PassRelay } from './relay.ts'
 import { toUsage } from './tokens.ts'
 import { readTraits, type TextTraits } from './traits.ts'
 import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
-import { readErrorDetails, readErrorText } from './vendor-words.ts'
+import { readErrorBody } from './vendor-words.ts'
 import { readWhole } from './whole.ts'
 
 const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
@@ -70,6 +70,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   )
   return {
     door,
+    sent: json.text,
     product: model.uid,
     stream: checked.stream,
     price: {},
@@ -223,8 +224,7 @@ class Opening {
       },
       answer: way.answer,
       ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
-      errorText: (body) => readErrorText(body, { vendorName: target.model, uid: this.uid }),
-      errorDetails: readErrorDetails,
+      said: readErrorBody,
     }
   }
 }

@@ -1,6 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readErrorText, scrub, vendorFault } from './vendor-words.ts'
+import { asFault, type Fault } from '../kernel/fault.ts'
+import { refusal, tell, vendorFault } from './vendor-fault.ts'
+import { type Hearing, readErrorBody, scrub } from './vendor-words.ts'
+
+const hearing: Hearing = {
+  ask: {
+    product: 'beta-5',
+    door: 'openai-chat',
+    sent: JSON.stringify({
+      model: 'beta-5',
+      tools: [{ name: 'gemini-lookup' }, { name: 'google' }, { name: 'azure' }],
+      file: 'user_file_12345678',
+      page: 'https://pages.example.com/cat.png',
+      say: 'anthropic and claude-7 and org-AbCdEf123456',
+    }),
+  },
+  target: {
+    protocol: 'anthropic-messages',
+    baseUrl: 'https://inner.example/v1',
+    secret: '9f8e7d6c5b4a39281706f5e4d3c2b1a098765432',
+    headers: {},
+    model: 'claude-5-x',
+    traits: {},
+  },
+}
 
 test('a caller reads what a vendor said, without its name, keys, addresses and accounts', () => {
   const cases: [string, string][] = [
@@ -18,6 +42,9 @@ test('a caller reads what a vendor said, without its name, keys, addresses and a
       'Gemini project my-project-12345 of account 123456789012 by ops@google.com',
       'the provider project [id] of account [id] by [address]',
     ],
+    ['key 9f8e7d6c5b4a39281706f5e4d3c2b1a098765432 at inner.example', 'key [key] at [address]'],
+    ['digest 00112233445566778899aabbccddeeff at fd12::17, 10:30:45', 'digest [id] at [address], 10:30:45'],
+    ['node-7.svc.internal:8443 and db.corp.local', '[address] and [address]'],
     ['`top_p` is deprecated for this model.', '`top_p` is deprecated for this model.'],
     ["Invalid value: 'x'. Supported values are: 'auto'.", "Invalid value: 'x'. Supported values are: 'auto'."],
     ['Unknown parameter: user_location, api_version.', 'Unknown parameter: user_location, api_version.'],
@@ -26,28 +53,38 @@ test('a caller reads what a vendor said, without its name, keys, addresses and a
       'max_tokens: 200000 > 128000, which is the maximum for the provider',
     ],
     ['messages.1.content.0: tool_use_id toolu_1 is unknown', 'messages.1.content.0: tool_use_id toolu_1 is unknown'],
+    ['the maximum of claude-5-x is 5', 'the maximum of beta-5 is 5'],
   ]
-  for (const [said, clean] of cases) assert.equal(scrub(said), clean)
-  assert.ok(scrub('x'.repeat(5000)).length < 600)
+  for (const [said, clean] of cases) assert.equal(scrub(said, hearing), clean)
+  assert.ok(scrub('x'.repeat(5000), hearing).length < 600)
+})
+
+test('the names, files and addresses that a caller sent are not taken for a vendor’s', () => {
+  const cases: [string, string][] = [
+    ["Tool 'gemini-lookup' has no schema.", "Tool 'gemini-lookup' has no schema."],
+    ["Tool 'google' has no schema.", "Tool 'google' has no schema."],
+    ['Azure said: no such file user_file_12345678.', 'the provider said: no such file user_file_12345678.'],
+    ['Could not load https://pages.example.com/cat.png.', 'Could not load https://pages.example.com/cat.png.'],
+    ['Anthropic: claude-7 is busy for org-AbCdEf123456', 'the provider: the provider is busy for [id]'],
+  ]
+  for (const [said, clean] of cases) assert.equal(scrub(said, hearing), clean)
 })
 
 test('error bodies of every shape in use are read, and others say nothing', () => {
   const read = (body: unknown) =>
-    readErrorText(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), {
-      vendorName: 'claude-5-x',
-      uid: 'beta-5',
-    })
+    readErrorBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))?.message || undefined
   assert.equal(read({ error: { message: 'bad field' } }), 'bad field')
   assert.equal(read({ type: 'error', error: { type: 'x', message: 'bad field' } }), 'bad field')
   assert.equal(read([{ error: { message: 'bad field' } }]), 'bad field')
   assert.equal(read({ error: 'bad field' }), 'bad field')
-  assert.equal(read({ error: 'the maximum of claude-5-x is 5' }), 'the maximum of beta-5 is 5')
   assert.equal(read({ message: 'bad field' }), 'bad field')
   assert.equal(read({ base_resp: { status_code: 1, status_msg: 'bad field' } }), 'bad field')
   assert.equal(read('<html>nginx</html>'), undefined)
   assert.equal(read(''), undefined)
   assert.equal(read({ error: {} }), undefined)
 })
+
+const told = (fault: Fault) => asFault(tell(fault, hearing))
 
 test('an error inside an answer becomes the fault that says who must do what', () => {
   const kind = (error: unknown) => vendorFault(error).kind
@@ -57,14 +94,57 @@ test('an error inside an answer becomes the fault that says who must do what', (
   assert.equal(kind({ code: 'insufficient_quota' }), 'upstream_unavailable')
   assert.equal(kind({ type: 'authentication_error' }), 'upstream_failed')
   assert.equal(kind({ type: 'invalid_request_error' }), 'upstream_invalid')
+  assert.equal(kind({ type: 'request_too_large' }), 'request_too_large')
+  assert.equal(kind({ code: 'context_length_exceeded' }), 'upstream_invalid')
+  assert.equal(kind({ code: 'model_not_found' }), 'upstream_failed')
   assert.equal(kind({ code: 429 }), 'upstream_rate_limited')
   assert.equal(kind({ code: 503 }), 'upstream_unavailable')
   assert.equal(kind({ type: 'timeout_error' }), 'upstream_timeout')
   assert.equal(kind({ type: 'server_error' }), 'upstream_failed')
   assert.equal(kind('something'), 'upstream_failed')
-  assert.match(
-    vendorFault({ type: 'invalid_request_error', message: 'prompt too long for claude-5' }).message,
-    /^prompt too long for the provider$/,
-  )
-  assert.ok(!vendorFault({ type: 'server_error', message: 'secret trouble' }).message.includes('secret'))
+  const long = vendorFault({ type: 'invalid_request_error', message: 'prompt too long for claude-5' })
+  assert.equal(told(long).message, 'prompt too long for the provider')
+  assert.ok(!long.message.includes('prompt'), 'nobody was told yet')
+  assert.ok(!told(vendorFault({ type: 'server_error', message: 'secret trouble' })).message.includes('secret'))
+})
+
+test('what is wrong with our account or our catalogue is never the caller’s doing', () => {
+  const judged = (status: number, error: object) =>
+    refusal(status, readErrorBody(Buffer.from(JSON.stringify({ error }))), 'claude-5-x', {})
+  const cases: [number, object, string, RegExp | undefined][] = [
+    [
+      429,
+      { code: 'insufficient_quota', message: 'You exceeded your current quota' },
+      'upstream_unavailable',
+      /account/,
+    ],
+    [
+      429,
+      { status: 'RESOURCE_EXHAUSTED', message: 'You exceeded your current quota' },
+      'upstream_rate_limited',
+      undefined,
+    ],
+    [
+      400,
+      { type: 'invalid_request_error', message: 'Your credit balance is too low' },
+      'upstream_unavailable',
+      /account/,
+    ],
+    [403, { code: 'billing_not_active', message: 'no' }, 'upstream_unavailable', /account/],
+    [401, { message: 'bad key' }, 'upstream_failed', /credential/],
+    [404, { type: 'not_found_error', message: 'model: claude-5-x' }, 'upstream_failed', /model/],
+    [404, { code: 'model_not_found', message: 'The model `x` does not exist' }, 'upstream_failed', /model/],
+    [400, { message: 'Model Not Exist' }, 'upstream_failed', /model/],
+    [404, { message: 'Not found the model claude-5-x or Permission denied' }, 'upstream_failed', /model/],
+    [404, { type: 'not_found_error', message: 'File not found: file_1' }, 'upstream_invalid', undefined],
+    [400, { message: 'max_tokens: 9 > 8, the maximum of the model claude-5-x' }, 'upstream_invalid', undefined],
+    [413, { type: 'request_too_large', message: 'Request exceeds the maximum size' }, 'request_too_large', undefined],
+  ]
+  for (const [status, error, kind, ours] of cases) {
+    const got = judged(status, error)
+    assert.equal(got.fault.kind, kind, JSON.stringify(error))
+    if (ours) assert.match(got.ours ?? '', ours)
+    else assert.equal(got.ours, undefined)
+  }
+  assert.equal(judged(404, { code: 'model_not_found' }).vendorsFault, false)
 })

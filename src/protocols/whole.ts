@@ -3,7 +3,7 @@
 import { Fault } from '../kernel/fault.ts'
 import { memberSpan } from '../kernel/json.ts'
 import { isObject, type Json } from './check.ts'
-import { vendorFault } from './vendor-words.ts'
+import { vendorFault } from './vendor-fault.ts'
 
 export interface Whole {
   /** One character per byte. */
@@ -30,7 +30,7 @@ function parse(bytes: string): unknown {
     return JSON.parse(bytes)
   } catch (cause) {
     throw new Fault('upstream_garbled', {
-      internal: { why: 'the answer is not JSON', starts: bytes.slice(0, 200) },
+      internal: { why: 'the answer is not JSON' },
       cause,
     })
   }

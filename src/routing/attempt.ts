@@ -1,8 +1,10 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
-import { Fault, type FaultDetails } from '../kernel/fault.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
+import { type Refusal, refusal, tell } from '../protocols/vendor-fault.ts'
+import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
@@ -29,11 +31,9 @@ const ATTEMPTS_MAX = 3
 const RETRY_SAME_MS = 150
 const ERROR_BODY_BYTES_MAX = 262_144
 
-interface Verdict {
-  readonly fault: Fault
+interface Verdict extends Refusal {
   /** Another vendor, or another try, may well succeed. */
   readonly curable: boolean
-  readonly vendorsFault: boolean
 }
 
 export async function attempt(
@@ -81,19 +81,14 @@ export async function attempt(
         vendors.succeeded(name, firstByteMs)
         return { candidate, exchange, reply, attempts, firstByteMs, leave }
       }
-      const verdict = await judge(reply, exchange, name)
+      const verdict = await judge(reply, exchange, { ask, target: candidate.target })
       if (verdict.vendorsFault) vendors.failed(name, `HTTP ${reply.status}`)
       else vendors.succeeded(name, world.elapsedMs() - startedMs)
-      log.warn(
-        {
-          requestId: open.requestId,
-          vendor: name,
-          status: reply.status,
-          attempt: attempts,
-          alert: isOurAccount(reply.status) || undefined,
-        },
-        'vendor refused',
-      )
+      const code = verdict.fault.details.vendorCode
+      const { ours } = verdict
+      const about = { requestId: open.requestId, vendor: name, status: reply.status, attempt: attempts, code }
+      if (ours) log.error({ ...about, model: candidate.target.model, why: ours, alert: true }, 'vendor refused')
+      else log.warn(about, 'vendor refused')
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
@@ -130,44 +125,19 @@ function followCaller(signal: AbortSignal, onlyUntilAnswer: boolean): { signal: 
   return { signal: own.signal, letGo: () => signal.removeEventListener('abort', follow) }
 }
 
-const isOurAccount = (status: number) => status === 401 || status === 402 || status === 403
-
-async function judge(reply: UpstreamReply, exchange: Exchange, vendor: string): Promise<Verdict> {
+async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing): Promise<Verdict> {
   const { status, headers } = reply
-  let text: string | undefined
-  let errorDetails: FaultDetails['errorDetails']
-  if (status >= 400) {
-    const body = await reply.read(ERROR_BODY_BYTES_MAX).catch(() => Buffer.alloc(0))
-    text = exchange.errorText?.(body)
-    errorDetails = exchange.errorDetails?.(body)
-  } else reply.abort()
-  const internal = { vendor, status, text }
-  const said = { ...(text === undefined ? {} : { message: text }), ...(errorDetails ? { errorDetails } : {}) }
+  if (status < 400) reply.abort()
+  const body = status < 400 ? undefined : await reply.read(ERROR_BODY_BYTES_MAX).catch(() => undefined)
   const wait = retryAfterSeconds(headers) ?? exchange.retryAfterSeconds?.(headers)
-  const later = wait === undefined ? {} : { retryAfterSeconds: wait }
-  switch (true) {
-    // Our credential or our account with the vendor: never the caller's doing.
-    case status === 401 || status === 403:
-      return { fault: new Fault('upstream_failed', { internal }), curable: true, vendorsFault: true }
-    case status === 402:
-      return { fault: new Fault('upstream_unavailable', { internal }), curable: true, vendorsFault: true }
-    case status === 400 || status === 404 || status === 413:
-      return { fault: new Fault('upstream_invalid', { ...said, internal }), curable: false, vendorsFault: false }
-    case status === 422:
-      return { fault: new Fault('schema_invalid', { ...said, internal }), curable: false, vendorsFault: false }
-    case status === 409:
-      return { fault: new Fault('conflict', { ...said, internal }), curable: false, vendorsFault: false }
-    case status === 429:
-      return { fault: new Fault('upstream_rate_limited', { ...later, internal }), curable: true, vendorsFault: false }
-    case status === 408 || status === 504:
-      return { fault: new Fault('upstream_timeout', { internal }), curable: true, vendorsFault: true }
-    case status === 503 || status === 529:
-      return { fault: new Fault('upstream_unavailable', { ...later, internal }), curable: true, vendorsFault: true }
-    case status >= 400 && status < 500:
-      return { fault: new Fault('upstream_invalid', { ...said, internal }), curable: false, vendorsFault: false }
-    default:
-      return { fault: new Fault('upstream_failed', { internal }), curable: true, vendorsFault: true }
-  }
+  const verdict = refusal(
+    status,
+    body && exchange.said?.(body),
+    hearing.target.model,
+    wait === undefined ? {} : { retryAfterSeconds: wait },
+  )
+  const fault = asFault(tell(verdict.fault, hearing))
+  return { ...verdict, fault, curable: fault.blame === 'upstream' }
 }
 
 function retryAfterSeconds(headers: Readonly<Record<string, string>>): number | undefined {

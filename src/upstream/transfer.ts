@@ -105,7 +105,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     const encoding = this.headers['content-encoding']
     if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
       // We asked for none; decoding would also open the door to bodies that unpack to gigabytes.
-      this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', encoding } }))
+      this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', why: 'the answer is encoded' } }))
       return
     }
     this.#answered = true

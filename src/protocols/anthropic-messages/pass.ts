@@ -10,7 +10,7 @@ import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { Answer } from '../protocol.ts'
 import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readMessagesUsage, toUsage } from '../tokens.ts'
-import { errorWords, vendorFault } from '../vendor-words.ts'
+import { messagesError, vendorFault } from '../vendor-fault.ts'
 import { readWhole, renamed } from '../whole.ts'
 
 export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits, outputTokensCap }: PassOptions): string {
@@ -52,8 +52,7 @@ export const MESSAGES_KEEP_ALIVE = 'event: ping\ndata: {"type": "ping"}\n\n'
 
 /** The frame that ends a broken stream; SDKs see it only under its event name, and nothing may follow it. */
 export function messagesFailure(fault: Fault, requestId: string): string {
-  const error = { type: errorWords(fault).type, message: fault.message }
-  return encodeEvent(JSON.stringify({ type: 'error', error, request_id: requestId }), 'error')
+  return encodeEvent(JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId }), 'error')
 }
 
 /** Counts in later events replace those in earlier ones: they are totals, not additions. */

@@ -5,7 +5,7 @@ import type { Proof, ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
 import { readMessagesUsage } from '../tokens.ts'
-import { vendorFault } from '../vendor-words.ts'
+import { vendorFault } from '../vendor-fault.ts'
 import { mergeUsage } from './pass.ts'
 import { readStopReason } from './reply.ts'
 

@@ -7,7 +7,7 @@ import { bytesToText, encodeComment, encodeEvent, textToBytes } from '../../upst
 import { isObject, type Json } from '../check.ts'
 import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
-import { errorWords, vendorFault } from '../vendor-words.ts'
+import { openaiError, vendorFault } from '../vendor-fault.ts'
 
 export interface ChatStreamFacts {
   /** The public id that replaces the vendor's name of the model. */
@@ -23,12 +23,8 @@ const DONE = 'data: [DONE]\n\n'
 
 /** The frames that end a broken chat stream. SDKs raise an error for an object with `error`; no choices beside it. */
 export function chatFailure(fault: Fault, requestId: string): string {
-  const { type, code } = errorWords(fault)
-  const error = { message: fault.message, type, param: fault.details.param ?? null, code }
-  return (
-    encodeEvent(JSON.stringify({ error, code: fault.code, message: fault.message, type: 'api_error', requestId })) +
-    DONE
-  )
+  const { code, message } = fault
+  return encodeEvent(JSON.stringify({ error: openaiError(fault), code, message, type: 'api_error', requestId })) + DONE
 }
 
 export function chatFinish(usageFrame: string, comment: string): string {

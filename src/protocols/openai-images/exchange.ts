@@ -3,7 +3,7 @@
 import { Fault } from '../../kernel/fault.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import type { Exchange, OpenOptions, Target } from '../protocol.ts'
-import { readErrorText } from '../vendor-words.ts'
+import { readErrorBody } from '../vendor-words.ts'
 import type { CheckedImages, ImageAskDeps, KeptFile } from './ask.ts'
 import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
@@ -49,7 +49,7 @@ export function openImages({ checked, images, input, target, options, keep }: Im
           },
         }
       : {}),
-    errorText: readErrorText,
+    said: readErrorBody,
     async discard() {
       const kept = await keeping?.catch(() => undefined)
       await kept?.remove()

@@ -4,7 +4,7 @@ import type { Usage } from '../../meter/usage.ts'
 import { encodeComment, encodeEvent } from '../../upstream/sse.ts'
 import { isObject } from '../check.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
-import { errorWords, vendorFault } from '../vendor-words.ts'
+import { openaiError, vendorFault } from '../vendor-fault.ts'
 import type { CheckedImages, KeptFile } from './ask.ts'
 import { type Drawn, DrawnReader, writeEvent } from './result.ts'
 
@@ -71,10 +71,9 @@ export class ImageRelay implements StreamRelay, StreamState {
   }
 
   fail(fault: Fault, requestId: string): string {
-    const { type, code } = errorWords(fault)
-    const { message } = fault
-    const error = { message, type, param: fault.details.param ?? null, code }
-    return encodeEvent(JSON.stringify({ error, code: fault.code, message, type: 'api_error', requestId }), 'error')
+    const { code, message } = fault
+    const data = { error: openaiError(fault), code, message, type: 'api_error', requestId }
+    return encodeEvent(JSON.stringify(data), 'error')
   }
 
   /** A part of a line, never with its end. */

@@ -9,7 +9,7 @@ import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { Answer } from '../protocol.ts'
 import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
-import { errorWords, vendorFault } from '../vendor-words.ts'
+import { openaiError, vendorFault } from '../vendor-fault.ts'
 import { readWhole, renamed } from '../whole.ts'
 
 export function passResponses(
@@ -62,10 +62,9 @@ export function responsesFinish(terminal: string, comment: string): string {
  * our number: one SDK refuses to read anything else.
  */
 export function responsesFailure(fault: Fault, response: Json | undefined, sequence: number): string {
-  const { code } = errorWords(fault)
-  const { message } = fault
+  const { code, message, param } = openaiError(fault)
   if (!response) {
-    const data = { type: 'error', code, message, param: fault.details.param ?? null, sequence_number: sequence }
+    const data = { type: 'error', code, message, param, sequence_number: sequence }
     return encodeEvent(JSON.stringify(data), 'error') + DONE
   }
   const failed = { ...response, status: 'failed', error: { code, message } }
@@ -115,7 +114,12 @@ export class ResponsesObserver implements Observer {
     }
     if (TERMINAL.has(name)) {
       const data = readData(dataOf(block))
-      this.reported = isObject(data) && isObject(data.response) ? data.response.usage : undefined
+      const response = isObject(data) && isObject(data.response) ? data.response : {}
+      if (response.error) {
+        this.reportFault(readData(bytesToText(dataOf(block))))
+        return ''
+      }
+      this.reported = response.usage
       this.held = this.renamed(block)
       this.terminal = true
       return ''

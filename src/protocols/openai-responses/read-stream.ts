@@ -5,7 +5,7 @@ import type { ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
 import { readResponsesUsage } from '../tokens.ts'
-import { vendorFault } from '../vendor-words.ts'
+import { vendorFault } from '../vendor-fault.ts'
 import { callId, readFinish, readItem } from './reply.ts'
 
 export class ResponsesReader extends StreamReader {

@@ -12,7 +12,7 @@ import {
   type ThoughtPart,
 } from '../dialogue.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
-import { vendorFault } from '../vendor-words.ts'
+import { vendorFault } from '../vendor-fault.ts'
 
 export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })

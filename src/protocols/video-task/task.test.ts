@@ -80,6 +80,7 @@ test('a finished task tells what was delivered', () => {
       resolution: '720P',
       duration: 5,
     }),
+    target,
   )
   assert.deepEqual(task, {
     id: 'cgt-1',
@@ -95,21 +96,21 @@ test('a finished task tells what was delivered', () => {
 
 test('nonsense in the figures is not believed', () => {
   for (const usage of [{ completion_tokens: -1 }, { completion_tokens: '5' }, { completion_tokens: 1e300 }, null, 7])
-    assert.equal(readTask(bytes({ id: 'a', status: 'succeeded', usage })).outputTokens, undefined)
+    assert.equal(readTask(bytes({ id: 'a', status: 'succeeded', usage }), target).outputTokens, undefined)
   for (const duration of [-1, 0, '5', Number.NaN])
-    assert.equal(readTask(bytes({ id: 'a', status: 'succeeded', duration })).seconds, undefined)
+    assert.equal(readTask(bytes({ id: 'a', status: 'succeeded', duration }), target).seconds, undefined)
 })
 
 test('a status that we do not know is no verdict', () => {
   for (const status of ['postprocessing', '', 7, null])
-    assert.equal(readTask(bytes({ id: 'a', status })).status, undefined)
+    assert.equal(readTask(bytes({ id: 'a', status }), target).status, undefined)
   for (const status of ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'])
-    assert.equal(readTask(bytes({ id: 'a', status })).status, status)
+    assert.equal(readTask(bytes({ id: 'a', status }), target).status, status)
 })
 
 test('a failure is the caller’s where the content is, and is told in clean words', () => {
   const failed = (code: string, message: string) =>
-    readTask(bytes({ id: 'a', status: 'failed', error: { code, message } })).failure
+    readTask(bytes({ id: 'a', status: 'failed', error: { code, message } }), target).failure
   const refused = failed(
     'OutputVideoSensitiveContentDetected',
     'The output may be sensitive, see https://vendor.example/x key sk-abcdef123456',
@@ -121,14 +122,14 @@ test('a failure is the caller’s where the content is, and is told in clean wor
     kind: 'upstream_failed',
     reason: 'InternalServiceError',
   })
-  assert.equal(readTask(bytes({ id: 'a', status: 'expired' })).failure!.kind, 'upstream_timeout')
+  assert.equal(readTask(bytes({ id: 'a', status: 'expired' }), target).failure!.kind, 'upstream_timeout')
 })
 
 const mark = { token: '1789', seed: 42, model: 'seed-2-0', sinceSeconds: 1_000_000 }
 
 test('a task without a known id is found by our mark, or by the seed that we drew', () => {
   const other = { id: 'b', status: 'queued', seed: 43, created_at: 1_000_001 }
-  const found = (items: object[]) => findMarked(bytes({ items, total: items.length }), mark).task?.id
+  const found = (items: object[]) => findMarked(bytes({ items, total: items.length }), mark, target).task?.id
   assert.equal(found([other, { id: 'a', status: 'queued', safety_identifier: '1789' }]), 'a')
   assert.equal(found([other, { id: 'a', status: 'queued', seed: 42, created_at: 1_000_002 }]), 'a')
   assert.equal(found([other]), undefined)
@@ -142,16 +143,16 @@ test('a task without a known id is found by our mark, or by the seed that we dre
 test('the search goes on while there may be more, and no further back than the submission', () => {
   const page = (created: number) =>
     bytes({ items: Array.from({ length: 100 }, (_, i) => ({ id: `${i}`, status: 'queued', created_at: created })) })
-  assert.equal(findMarked(page(1_000_100), mark).more, true)
-  assert.equal(findMarked(page(900_000), mark).more, false)
-  assert.equal(findMarked(bytes({ items: [] }), mark).more, false)
+  assert.equal(findMarked(page(1_000_100), mark, target).more, true)
+  assert.equal(findMarked(page(900_000), mark, target).more, false)
+  assert.equal(findMarked(bytes({ items: [] }), mark, target).more, false)
 })
 
 test('what is no task is told as what it is', () => {
   for (const body of ['', '<html>', '[]', '{}', '{"status":"queued"}'])
-    assert.throws(() => readTask(Buffer.from(body)), { kind: 'upstream_garbled' })
+    assert.throws(() => readTask(Buffer.from(body), target), { kind: 'upstream_garbled' })
   assert.throws(() => readCreated(Buffer.from('{"task":1}')), { kind: 'upstream_garbled' })
-  assert.throws(() => readTasks(Buffer.from('{"items":7}')), { kind: 'upstream_garbled' })
-  assert.deepEqual(readTasks(Buffer.from('{"total":0}')), [])
+  assert.throws(() => readTasks(Buffer.from('{"items":7}'), target), { kind: 'upstream_garbled' })
+  assert.deepEqual(readTasks(Buffer.from('{"total":0}'), target), [])
   assert.equal(readCreated(Buffer.from('{"id":"cgt-1"}')), 'cgt-1')
 })

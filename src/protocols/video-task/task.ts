@@ -4,7 +4,7 @@ import { readCount } from '../../meter/usage.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import type { Target } from '../protocol.ts'
-import { scrub } from '../vendor-words.ts'
+import { scrub, withoutSecrets } from '../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
 
 /** How long the vendor may take before it gives a task up by itself. The gateway's own deadline lies behind it. */
@@ -125,21 +125,21 @@ export function readCreated(body: Buffer): string {
   return id
 }
 
-export function readTask(body: Buffer): Task {
-  return taskOf(parse(body))
+export function readTask(body: Buffer, target: Target): Task {
+  return taskOf(parse(body), target)
 }
 
-export function readTasks(body: Buffer): Task[] {
-  return itemsOf(body).map(taskOf)
+export function readTasks(body: Buffer, target: Target): Task[] {
+  return itemsOf(body).map((item) => taskOf(item, target))
 }
 
 /** The task that bears the mark. `more`: it may be on a later page. */
-export function findMarked(body: Buffer, mark: TaskMark): { task: Task | undefined; more: boolean } {
+export function findMarked(body: Buffer, mark: TaskMark, target: Target): { task: Task | undefined; more: boolean } {
   const items = itemsOf(body)
   const found = items.find((item) => bears(item, mark))
   const oldest = items.at(-1)?.created_at
   const tooOld = typeof oldest === 'number' && oldest < mark.sinceSeconds - CLOCKS_APART_SECONDS
-  return { task: found && taskOf(found), more: !found && !tooOld && items.length >= LIST_PAGE_SIZE }
+  return { task: found && taskOf(found, target), more: !found && !tooOld && items.length >= LIST_PAGE_SIZE }
 }
 
 /** The vendor's clock may differ from ours. */
@@ -157,7 +157,7 @@ function bears(item: Json, mark: TaskMark): boolean {
   )
 }
 
-function taskOf(item: Json): Task {
+function taskOf(item: Json, target: Target): Task {
   const id = text(item.id)
   if (id === undefined) throw garbled('a task has no id')
   const word = text(item.status) ?? ''
@@ -168,13 +168,21 @@ function taskOf(item: Json): Task {
   return {
     id,
     status,
-    word: word.slice(0, 60),
+    word: /^[a-z_]{1,30}$/i.test(word) ? word : 'other',
     ...present('videoUrl', text(content.video_url)),
     ...present('lastFrameUrl', text(content.last_frame_url)),
     ...present('outputTokens', readCount(usage.completion_tokens)),
     ...present('seconds', readCount(seconds)),
-    ...present('resolution', text(item.resolution)?.toLowerCase()),
-    ...present('failure', status === 'failed' || status === 'expired' ? failureOf(item.error, status) : undefined),
+    ...present(
+      'resolution',
+      text(item.resolution)
+        ?.toLowerCase()
+        .match(/^\d{1,5}[pk]$/)?.[0],
+    ),
+    ...present(
+      'failure',
+      status === 'failed' || status === 'expired' ? failureOf(item.error, status, target) : undefined,
+    ),
   }
 }
 
@@ -184,18 +192,17 @@ const present = <K extends string, V>(name: K, value: V | undefined) =>
 /** Content and parameters are the caller's business; everything else is the vendor's. */
 const CALLERS = /sensitive|invalid|input|copyright|policy|moderation|unsupported|missing/i
 
-function failureOf(error: unknown, status: 'failed' | 'expired'): TaskFailure {
+function failureOf(error: unknown, status: 'failed' | 'expired', target: Target): TaskFailure {
   const given = isObject(error) ? error : {}
-  const reason = text(given.code)
-    ?.replaceAll(/[^\w.-]/g, '')
-    .slice(0, 100)
+  const code = text(given.code)?.slice(0, 200) ?? ''
+  // A name, and nothing that could be something else.
+  const reason = /^[a-z_.-]{1,100}$/i.test(code) && withoutSecrets(code, target) === code ? code : undefined
   const said = text(given.message)
-  const kind =
-    status === 'expired' ? 'upstream_timeout' : CALLERS.test(reason ?? '') ? 'upstream_invalid' : 'upstream_failed'
+  const kind = status === 'expired' ? 'upstream_timeout' : CALLERS.test(code) ? 'upstream_invalid' : 'upstream_failed'
   return {
     kind,
     ...(reason ? { reason } : {}),
-    ...(kind === 'upstream_invalid' && said ? { message: scrub(said) } : {}),
+    ...(kind === 'upstream_invalid' && said ? { message: scrub(said, { ask: { product: 'the model' }, target }) } : {}),
   }
 }
 

@@ -1,0 +1,165 @@
+// A vendor's failure as a fault: who must do what, in the words of our table. The vendor's own words stay inside until they
+// are told to the caller whose request it was, so that neither a log nor a forgotten door can repeat them.
+import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
+import { isOurAccount, isUnknownModel, knownCode } from './error-codes.ts'
+import { type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
+
+export class VendorFault extends Fault {
+  readonly #said: VendorSaid
+
+  constructor(kind: FaultName, said: VendorSaid, details: FaultDetails = {}) {
+    super(kind, details)
+    this.#said = said
+  }
+
+  /** With as much of the vendor's words as this caller may read. */
+  told(hearing: Hearing): Fault {
+    // Only a refusal of the request itself helps the caller; other words are about the vendor's own troubles.
+    if (this.blame !== 'caller') return this
+    const said = this.#said
+    const vendorCode = knownCode(said.words, said.message)
+    const message = worded(scrub(said.message, hearing), vendorCode, hearing)
+    const param = paramFor(said.param, hearing)
+    const errorDetails = detailsFor(said.details, hearing)
+    return new Fault(this.kind, {
+      ...this.details,
+      ...(message === '' ? {} : { message }),
+      ...(param === undefined ? {} : { param }),
+      ...(vendorCode === undefined ? {} : { vendorCode }),
+      ...(errorDetails === undefined ? {} : { errorDetails }),
+    })
+  }
+}
+
+/** Whatever was thrown, as the caller may hear it. */
+export function tell(error: unknown, hearing: Hearing): unknown {
+  return error instanceof VendorFault ? error.told(hearing) : error
+}
+
+/** Clients of the Messages format know a prompt that is too long by these words alone. */
+function worded(message: string, code: string | undefined, { ask }: Hearing): string {
+  const unheard = ask.door === 'anthropic-messages' && code === 'context_length_exceeded'
+  return unheard && !/prompt is too long/i.test(message) ? `prompt is too long: ${message}` : message
+}
+
+const DETAIL = /^[a-z]{1,30}(?:_[a-z]{1,30}){0,6}$/
+
+/** Only single words, so that nothing else of it can get out. */
+function detailsFor(details: VendorSaid['details'], hearing: Hearing): FaultDetails['errorDetails'] {
+  const isWord = (word: string) => DETAIL.test(word) && scrub(word, hearing) === word
+  if (!details || !isWord(details.error_code)) return undefined
+  const unsupported = details.unsupported?.filter(isWord) ?? []
+  return { error_code: details.error_code, ...(unsupported.length > 0 ? { unsupported } : {}) }
+}
+
+const PARAM = /^[a-z_][\w.[\]-]{0,99}$/i
+
+/** The field at fault. In another format it has another name, and is only told if the caller has sent one of that name. */
+function paramFor(param: string | undefined, hearing: Hearing): string | undefined {
+  if (param === undefined || !PARAM.test(param) || scrub(param, hearing) !== param) return undefined
+  const { door, sent } = hearing.ask
+  if (door === undefined || door === hearing.target.protocol) return param
+  return sent?.includes(`"${param.split(/[.[]/)[0]}"`) ? param : undefined
+}
+
+const BY_WORD: readonly (readonly [RegExp, FaultName])[] = [
+  // Our own account is empty or refused: never the caller's doing.
+  [/quota|billing|balance|credit/, 'upstream_unavailable'],
+  [/rate_?limit|too_many|throttl/, 'upstream_rate_limited'],
+  [/overload|unavailable|capacity|busy/, 'upstream_unavailable'],
+  [/time_?d?_?out|deadline/, 'upstream_timeout'],
+  [/auth|permission|forbidden|api_key|model_not_found|unknown_model/, 'upstream_failed'],
+  [/request_too_large/, 'request_too_large'],
+  [/invalid|bad_request|too_large/, 'upstream_invalid'],
+]
+
+const BY_STATUS: Readonly<Record<number, FaultName>> = {
+  400: 'upstream_invalid',
+  402: 'upstream_unavailable',
+  404: 'upstream_invalid',
+  408: 'upstream_timeout',
+  409: 'conflict',
+  413: 'request_too_large',
+  422: 'schema_invalid',
+  429: 'upstream_rate_limited',
+  503: 'upstream_unavailable',
+  504: 'upstream_timeout',
+  529: 'upstream_unavailable',
+}
+
+/** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
+export function vendorFault(error: unknown): Fault {
+  const said = readSaid(error)
+  const words = said.words.join(' ').toLowerCase()
+  const byStatus = said.words.map((word) => BY_STATUS[Number(word)]).find((kind) => kind !== undefined)
+  const kind = isOurAccount(said.words, said.message, true)
+    ? 'upstream_unavailable'
+    : (BY_WORD.find(([pattern]) => pattern.test(words))?.[1] ??
+      byStatus ??
+      (knownCode(said.words, '') === undefined ? 'upstream_failed' : 'upstream_invalid'))
+  return new VendorFault(kind, said, { internal: { why: 'the provider reported it inside its answer' } })
+}
+
+export interface Refusal {
+  readonly fault: Fault
+  /** What the operator must mend: the account, the credential or the catalogue's name of the model. */
+  readonly ours?: string
+  readonly vendorsFault: boolean
+}
+
+const CREDENTIAL = 'it does not accept the credential'
+const ACCOUNT = 'our account there is empty'
+const MODEL = "it does not know the model: see the route's `model` in the catalogue"
+
+/** The fault for a status that is no success. */
+export function refusal(status: number, said: VendorSaid | undefined, model: string, later: FaultDetails): Refusal {
+  const { words, message } = said ?? { words: [], message: '' }
+  const made = (kind: FaultName, more: FaultDetails = {}) =>
+    new VendorFault(kind, said ?? { words: [], message: '' }, { ...more, internal: { status } })
+  if (status === 401 || (status === 403 && !isOurAccount(words, message, true)))
+    return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true }
+  const refused = status >= 400 && status < 500
+  if (status === 402 || (refused && isOurAccount(words, message, status !== 429)))
+    return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true }
+  if ((status === 400 || status === 404) && isUnknownModel(words, message, model))
+    return { fault: made('upstream_failed'), ours: MODEL, vendorsFault: false }
+  const kind = BY_STATUS[status] ?? (refused ? 'upstream_invalid' : 'upstream_failed')
+  const fault = made(kind, status === 429 || status === 503 || status === 529 ? later : {})
+  return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429 }
+}
+
+/** How the OpenAI-shaped and the Messages-shaped bodies name a fault; SDKs look for these words. */
+interface ErrorWords {
+  readonly type: string
+  readonly code: string
+}
+
+const WORDS: Readonly<Record<number, ErrorWords>> = {
+  400: { type: 'invalid_request_error', code: 'invalid_request' },
+  401: { type: 'authentication_error', code: 'invalid_api_key' },
+  402: { type: 'billing_error', code: 'insufficient_quota' },
+  403: { type: 'permission_error', code: 'permission_denied' },
+  404: { type: 'not_found_error', code: 'not_found' },
+  409: { type: 'conflict_error', code: 'conflict' },
+  413: { type: 'request_too_large', code: 'request_too_large' },
+  422: { type: 'invalid_request_error', code: 'invalid_request' },
+  429: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  500: { type: 'api_error', code: 'server_error' },
+  502: { type: 'api_error', code: 'server_error' },
+  503: { type: 'overloaded_error', code: 'overloaded' },
+  504: { type: 'timeout_error', code: 'timeout' },
+}
+
+/** The member `error` as the SDKs of the OpenAI formats read it. */
+export function openaiError({ status, message, details }: Fault) {
+  const { type, code } = WORDS[status] ?? { type: 'api_error', code: 'server_error' }
+  return { message, type, param: details.param ?? null, code: details.vendorCode ?? code }
+}
+
+/** The member `error` as the SDKs of the Messages format read it. */
+export function messagesError(fault: Fault) {
+  const { type, message } = openaiError(fault)
+  const { vendorCode, errorDetails } = fault.details
+  const details = errorDetails ?? (vendorCode === undefined ? undefined : { error_code: vendorCode })
+  return { type, message, ...(details ? { details } : {}) }
+}

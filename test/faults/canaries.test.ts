@@ -1,0 +1,271 @@
+// F61: a vendor that repeats our credential, addresses of its house and the caller's prompt, in every spelling and at every
+// door. Nothing of it may reach a caller, a log line, a trace, a row or a webhook.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { CatalogInput } from '../../src/catalog/document.ts'
+import type { Log } from '../../src/kernel/log.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { startReceiver } from '../job-engine.ts'
+import { type ChatVendor, chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
+
+/** No shape that a pattern could know, and one whose every spelling differs. */
+const KEYS = ['9f8e7d6c5b4a39281706f5e4d3c2b1a098765432', 'Zq/7"Lm+2%vX=8.kT~5wR9']
+const HOUSE = ['node-7.svc.internal', 'db.corp.local:5432', 'fd12:3456:789a::17']
+const PROMPT = 'canary prompt 0815'
+const HEADER = 'tenant-42-of-the-house'
+
+function spellings(key: string): string[] {
+  const bytes = Buffer.from(key)
+  const basic = ['', 'u', 'us', 'user:'].map((before) => Buffer.from(`${before}${key}`).toString('base64'))
+  return [
+    key,
+    key.toUpperCase(),
+    `Bearer ${key}`,
+    JSON.stringify(key).slice(1, -1),
+    JSON.stringify(JSON.stringify(key)).replaceAll('/', '\\/'),
+    encodeURIComponent(key),
+    encodeURIComponent(key).toLowerCase(),
+    bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
+    bytes.toString('base64url'),
+    ...basic,
+    // Where the end of the message is cut.
+    `${'x '.repeat(980)}${key}`,
+  ]
+}
+
+const FORMS = KEYS.flatMap((key) => spellings(key).map((form) => ({ key, form })))
+
+let vendor: ChatVendor
+let collector: Awaited<ReturnType<typeof startReceiver>>
+let receiver: Awaited<ReturnType<typeof startReceiver>>
+let key: string
+const gateways: TestGateway[] = []
+const logged: string[] = []
+
+before(async () => {
+  vendor = await startVendor()
+  collector = await startReceiver(() => 200)
+  receiver = await startReceiver()
+  const write = (fields: object, message: string) =>
+    void logged.push(
+      message +
+        JSON.stringify(fields, (_, value) => (value instanceof Error ? { ...value, text: value.stack } : value)),
+    )
+  const log: Log = { debug: write, info: write, warn: write, error: write }
+  for (const credential of KEYS)
+    gateways.push(
+      await startGateway({
+        log,
+        env: {
+          CANARY_KEY: credential,
+          OTEL_EXPORTER_OTLP_ENDPOINT: `http://${collector.host}`,
+          TOLLGATE_OUTBOUND_ALLOW: receiver.host,
+        },
+        catalog(document: CatalogInput) {
+          for (const entry of Object.values(document.vendors))
+            Object.assign(entry, { baseUrl: vendor.url, credential: 'CANARY_KEY', headers: { 'x-tenant': HEADER } })
+        },
+      }),
+    )
+})
+after(async () => {
+  for (const gateway of gateways) await gateway.close()
+  await Promise.all([vendor.close(), collector.close(), receiver.close()])
+})
+
+// ---- The ways in which a vendor can say it.
+
+type Saying = (call: VendorCall, error: object) => unknown
+
+const json = (call: VendorCall, status: number, body: unknown, headers: object = {}) =>
+  call.response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+const named = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+const stream = (call: VendorCall, text: string) => call.response.writeHead(200, STREAM_HEADERS).end(text)
+const asked = { model: 'm', id: 'resp_1', object: 'response', status: 'in_progress', output: [] }
+const begun = named('message_start', { message: { id: 'msg_1', model: 'm', content: [], usage: { input_tokens: 1 } } })
+
+const refuses: Saying = (call, error) => json(call, 400, { error }, { 'x-request-id': KEYS[0], 'retry-after': '1' })
+const flat: Saying = (call, error) => json(call, 422, error)
+const wrapped: Saying = (call, error) => json(call, 200, { error })
+const breaks: Saying = (call, error) => stream(call, chunk('one ') + event({ error }))
+const complains: Saying = (call, error) => stream(call, begun + named('error', { error }))
+const fails: Saying = (call, error) =>
+  stream(
+    call,
+    named('response.created', { response: asked, sequence_number: 0 }) +
+      named('response.failed', { response: { ...asked, status: 'failed', error }, sequence_number: 1 }),
+  )
+const errs: Saying = (call, error) => stream(call, named('error', { ...error, sequence_number: 0 }))
+const completes: Saying = (call, error) =>
+  stream(
+    call,
+    named('response.created', { response: asked, sequence_number: 0 }) +
+      named('response.completed', { response: { ...asked, status: 'failed', error }, sequence_number: 1 }),
+  )
+const garbles: Saying = (call, error) => stream(call, `${chunk('one ')}data: {"not json ${JSON.stringify(error)}\n\n`)
+const mumbles: Saying = (call, error) => call.response.writeHead(200).end(`not json ${JSON.stringify(error)}`)
+const draws: Saying = (call, error) =>
+  stream(call, `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`)
+const problem: Saying = (call, error) =>
+  json(call, 200, { errors: [{ ...error, title: (error as { message: string }).message, detail: 'x' }] })
+const labels: Saying = (call, error) => {
+  // Header values are one line of ASCII.
+  const word = JSON.stringify((error as { message: string }).message).replaceAll(/[^\x20-\x7e]/g, '')
+  call.response.writeHead(200, { 'content-type': `application/json; charset=utf-8; note=${word}`, 'x-note': word })
+  call.response.end('{"Data":[]}')
+}
+
+const chat = { messages: [{ role: 'user', content: PROMPT }], max_tokens: 50 }
+const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
+
+interface Door {
+  readonly path: string
+  readonly body?: object
+  readonly says: readonly Saying[]
+  readonly streams?: readonly Saying[]
+}
+
+const DOORS: Record<string, Door> = {
+  chat: {
+    path: '/v1/chat-completions',
+    body: { model: 'alpha-5.4', ...chat },
+    says: [refuses, flat, wrapped, mumbles],
+    streams: [refuses, breaks, garbles],
+  },
+  'chat, by way of responses': {
+    path: '/v1/chat-completions',
+    body: { model: 'alpha-5.4', ...chat, tools },
+    says: [refuses, wrapped],
+    streams: [refuses, fails, errs],
+  },
+  'chat, by way of messages': {
+    path: '/v1/chat-completions',
+    body: { model: 'beta-opus-5', ...chat },
+    says: [refuses, wrapped],
+    streams: [refuses, complains],
+  },
+  responses: {
+    path: '/alpha/responses',
+    body: { model: 'alpha-5.4', input: PROMPT },
+    says: [refuses, wrapped, mumbles],
+    streams: [refuses, fails, errs, completes],
+  },
+  messages: {
+    path: '/beta/v1/messages',
+    body: { model: 'beta-opus-5', ...chat },
+    says: [refuses, wrapped],
+    streams: [refuses, complains],
+  },
+  images: {
+    path: '/alpha/v1/images/generations',
+    body: { model: 'alpha-image-2', prompt: PROMPT },
+    says: [refuses, wrapped, mumbles],
+    streams: [refuses, draws],
+  },
+  social: { path: '/v1/social/users?username=somebody', says: [refuses, flat, problem] },
+  analytics: { path: '/v1/siteanalytics/websites/visits?keys=example.com', says: [refuses, flat, labels, mumbles] },
+}
+
+/** Everything that was said outwards, with what was asked when it was. */
+function find(said: string, where: string, form: string): void {
+  const plain = said.toLowerCase()
+  const needles = [...KEYS.flatMap(spellings), HEADER, ...HOUSE].map((text) => text.replace(/^(x )+/, '').toLowerCase())
+  for (const needle of needles.filter(({ length }) => length >= 12))
+    assert.ok(!plain.includes(needle), `${where}, ${form}: ${needle} in ${said.slice(0, 600)}`)
+}
+
+function errorOf(form: string): object {
+  const message = `Refused ${HEADER} at ${HOUSE.join(' and ')}: ${form} while reading "${PROMPT}".`
+  return {
+    type: 'invalid_request_error',
+    code: form.slice(0, 200),
+    param: form.slice(0, 200),
+    message,
+    details: { error_code: form, unsupported: [form] },
+  }
+}
+
+for (const [name, door] of Object.entries(DOORS))
+  test(`no credential, address or prompt gets out at the door ${name}, however a vendor spells it`, async () => {
+    for (const [index, gateway] of gateways.entries()) {
+      key = (await gateway.account()).key
+      for (const { form } of FORMS.filter((entry) => entry.key === KEYS[index]))
+        for (const streamed of [false, true])
+          for (const say of (streamed ? door.streams : door.says) ?? []) {
+            vendor.answer = (call) => say(call, errorOf(form))
+            const body = door.body && { ...door.body, ...(streamed ? { stream: true } : {}) }
+            const answer = await gateway.call(door.path, key, body, { headers: { 'x-stainless-lang': 'js' } })
+            const said = `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
+            find(said, `${name} (${say === refuses ? 'refusal' : 'answer'})`, form)
+            if (say === refuses) assert.equal(answer.status, 400, said)
+          }
+    }
+  })
+
+test('no credential gets into a video job, its row or its webhook', async () => {
+  const endings: Saying[] = [
+    refuses,
+    (call, error) => (call.request.method === 'POST' ? json(call, 200, { id: 'cgt-1' }) : task(call, 'failed', error)),
+  ]
+  for (const [index, gateway] of gateways.entries()) {
+    const account = await gateway.account()
+    for (const { form } of FORMS.filter((entry) => entry.key === KEYS[index]).slice(0, 10))
+      for (const end of endings) {
+        const before = receiver.got.length
+        vendor.answer = (call) => end(call, { ...errorOf(form), code: `Invalid${form}` })
+        const answer = await gateway.call('/v1/video/seedance', account.key, {
+          model: 'videogen-2.0',
+          prompt: PROMPT,
+          callback_url: receiver.url,
+        })
+        const { data } = (await answer.json()) as { data: { jobId: string } }
+        await receiver.until(before + 1)
+        const job = await (await gateway.call(`/v1/jobs/${data.jobId}`, account.key)).text()
+        assert.match(job, /FAILED/)
+        find(job, 'the job', form)
+        find(receiver.got.at(-1)!.body, 'the webhook', form)
+      }
+    let looks = 0
+    const { form } = FORMS[0]!
+    vendor.answer = (call) => {
+      if (call.request.method === 'POST') return json(call, 200, { id: 'cgt-2' })
+      looks += 1
+      return task(call, looks === 1 ? form : 'cancelled', null)
+    }
+    const before = receiver.got.length
+    await gateway.call('/v1/video/seedance', account.key, {
+      model: 'videogen-2.0',
+      prompt: PROMPT,
+      callback_url: receiver.url,
+    })
+    await receiver.until(before + 1)
+  }
+})
+
+function task(call: VendorCall, status: string, error: unknown): void {
+  json(call, 200, { id: 'cgt-1', model: 'm', status, error, content: {}, items: undefined })
+}
+
+test('nothing of it was written to the log, a trace or the database', async () => {
+  for (const gateway of gateways) {
+    await gateway.settled()
+    const tables = await gateway.gateway.database.query<{ name: string }>({
+      text: `select format('%I.%I', schemaname, tablename) as name from pg_tables
+        where schemaname not in ('pg_catalog', 'information_schema') and tablename <> 'catalog_version'`,
+    })
+    for (const { name } of tables)
+      for (const { row } of await gateway.gateway.database.query<{ row: string }>({
+        text: `select t::text as row from ${name} t`,
+      }))
+        find(row, name, 'row')
+  }
+  assert.ok(logged.some((line) => line.startsWith('stream broke')))
+  assert.ok(logged.some((line) => line.startsWith('vendor refused')))
+  const spans = collector.got.map(({ body }) => body)
+  assert.ok(spans.length > 0)
+  for (const line of [...logged, ...spans]) {
+    find(line, 'the log', 'line')
+    assert.ok(!line.includes(PROMPT), line.slice(0, 500))
+  }
+})
