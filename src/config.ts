@@ -7,6 +7,17 @@ const flag = z
   .default('0')
   .transform((value) => value === '1' || value === 'true')
 
+/** What the examples say where a secret belongs, also as the password of an address; test/settings.test.ts compares them. */
+const SAMPLE = 'replace-me'
+/** Variables that the guides tell callers to export, and settings of our own tests: known, and not for the gateway. */
+const FOR_OTHERS = /^TOLLGATE_(KEY$|TEST_)/
+
+function isSample(value: unknown): boolean {
+  return (
+    typeof value === 'string' && (value.startsWith(SAMPLE) || URL.parse(value)?.password.startsWith(SAMPLE) === true)
+  )
+}
+
 /** Rules over several settings are checked even if one of them has a problem of its own. */
 const ALWAYS = () => true
 
@@ -198,6 +209,8 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
   /** Variables that the catalogue names for vendors' credentials are read by name, from here. */
   readonly credential: (name: string) => string | undefined
+  /** What was given and means nothing: most often a misspelt name. */
+  readonly warnings: readonly string[]
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -219,13 +232,42 @@ export function readConfig(environment: Environment = process.env): Config {
   )
   const result = schema.safeParse(given)
   const problems = result.success ? [] : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
-  for (const name of Object.keys(given))
-    if (name.startsWith('TOLLGATE_') && !(name in schema.shape) && !name.startsWith('TOLLGATE_TEST_'))
-      problems.push(`${name}: there is no such setting; see the README for the list`)
+  for (const [name, value] of Object.entries(given))
+    if (name in schema.shape && isSample(value))
+      problems.push(`${name}: is the sample of secret.example.yaml, which everybody knows; put your own there`)
   if (!result.success || problems.length > 0) throw new ConfigError(problems)
+  const strangers = Object.keys(given).filter(
+    (name) => name.startsWith('TOLLGATE_') && !(name in schema.shape) && !FOR_OTHERS.test(name),
+  )
   return Object.freeze({
     ...result.data,
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
-    credential: (name: string) => environment[name] || undefined,
+    credential: (name: string) => (isSample(environment[name]) ? undefined : environment[name] || undefined),
+    warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
   })
+}
+
+/** Names are the environment's, so of any length. */
+const NAME_CHARS_MAX = 60
+
+function hintAt(stranger: string): string {
+  const bare = (name: string) => name.replace('TOLLGATE_', '').slice(0, NAME_CHARS_MAX)
+  const [nearest] = Object.keys(schema.shape)
+    .map((name) => ({ name, edits: editsBetween(bare(stranger), bare(name)) }))
+    .sort((a, b) => a.edits - b.edits)
+  return nearest && nearest.edits <= Math.max(1, bare(stranger).length / 4)
+    ? `did you mean ${nearest.name}?`
+    : 'docs/reference/configuration.md lists the settings'
+}
+
+/** How many letters must be put in, left out or replaced to make one of the other. */
+function editsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    row = next
+  }
+  return row[b.length]!
 }

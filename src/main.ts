@@ -1,4 +1,5 @@
 // The command line: serve, sandbox, and the operator's verbs.
+import cluster from 'node:cluster'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settings } from './cli/command.ts'
@@ -22,7 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb === 'serve' && !asksForHelp(args)) {
     // Loaded only here: the other verbs are clients, and answer sooner without a server in memory.
     const { serve } = await import('./serve.ts')
-    await serve(readConfig())
+    await serve(readSettings())
     return 0
   }
   if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
@@ -40,13 +41,20 @@ async function main(args: readonly string[]): Promise<number> {
     args,
     world: realWorld,
     otherVerbs: OTHER_VERBS,
-    settings: () => settingsOf(readConfig()),
+    settings: () => settingsOf(readSettings()),
     terminal: {
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
       input: readInput,
     },
   })
+}
+
+function readSettings(): Config {
+  const config = readConfig()
+  // Once, and not by each of several processes.
+  if (cluster.isPrimary) for (const warning of config.warnings) process.stderr.write(`tollgate: ${warning}\n`)
+  return config
 }
 
 function asksForHelp(args: readonly string[]): boolean {
@@ -59,7 +67,7 @@ async function archive(verb: 'backup' | 'restore', file: string | undefined): Pr
     return 2
   }
   const run = (await import('./archive.ts'))[verb]
-  await run(readConfig(), file, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
+  await run(readSettings(), file, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0
 }
 
@@ -69,7 +77,7 @@ async function sandbox(args: readonly string[]): Promise<number> {
     process.stderr.write(`tollgate: the port must be a number from 0 to 65535, not "${args[0]}".\n`)
     return 2
   }
-  const config = readConfig()
+  const config = readSettings()
   const { startSandbox } = await import('./sandbox/server.ts')
   const running = await startSandbox({ world: realWorld, port, speed: config.TOLLGATE_SANDBOX_SPEED })
   process.stdout.write(`The simulated vendors listen at ${running.url}. Ctrl-C ends them.\n`)

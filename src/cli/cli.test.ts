@@ -285,7 +285,7 @@ test('the program finds address and token in the data directory', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program, 'accounts', 'list', '--json'], { env })
   assert.ok(Array.isArray(JSON.parse(stdout)))
   const bad = promisify(execFile)(process.execPath, [program, 'accounts', 'list'], {
-    env: { ...env, PORT: 'x', TOLLGATE_TYPO: '1' },
+    env: { ...env, PORT: 'x', TOLLGATE_WORKERS: 'many' },
   })
   await assert.rejects(bad, (error: { code: number; stderr: string }) => {
     assert.equal(error.code, 1)

@@ -1,0 +1,67 @@
+// Settings as people give them: by export, by copying an example, by a typo.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, readConfig } from '../src/config.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+function run(args: string[], env: Record<string, string>) {
+  return spawnSync(process.execPath, [join(ROOT, 'bin', 'tollgate.js'), ...args], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, TOLLGATE_DATA: join(ROOT, 'no-such-data'), ...env },
+  })
+}
+
+test('every variable that the guides tell callers to export leaves the commands as they are', () => {
+  const pages = ['README.md', ...globSync(['docs/guides/*.md', 'examples/**/*.*'], { cwd: ROOT })]
+  const names = new Set(
+    pages.flatMap((path) => [...textOf(path).matchAll(/\bTOLLGATE_[A-Z0-9_]*[A-Z0-9]\b/g)].map(([name]) => name)),
+  )
+  assert.ok(names.has('TOLLGATE_KEY'))
+  const { warnings } = readConfig({ TOLLGATE_KEY: 'tg_live_x' })
+  assert.deepEqual(warnings, [])
+  for (const name of names)
+    try {
+      assert.deepEqual(readConfig({ [name]: '1' }).warnings, [], name)
+    } catch (error) {
+      assert.ok(error instanceof ConfigError, name) // A setting, and 1 is no value for it.
+    }
+  const { status, stdout, stderr } = run(['doctor'], { TOLLGATE_KEY: 'tg_live_x' })
+  assert.deepEqual([status, stderr], [1, ''])
+  assert.match(stdout, /Tollgate does not answer/)
+})
+
+test('a variable that looks like a setting and is none gets a warning with the name that was meant, and the command runs', () => {
+  const { stdout, stderr } = run(['doctor'], { TOLLGATE_WORKER: '2', TOLLGATE_PORT: 'tcp://10.0.0.1:80' })
+  assert.match(stderr, /^tollgate: TOLLGATE_WORKER is no setting and is ignored; did you mean TOLLGATE_WORKERS\?$/m)
+  assert.match(stderr, /^tollgate: TOLLGATE_PORT is no setting and is ignored; did you mean PORT\?$/m)
+  assert.match(stdout, /Tollgate does not answer/)
+  const [far] = readConfig({ TOLLGATE_SOMETHING_ELSE_ENTIRELY: '1' }).warnings
+  assert.match(far!, /ignored; docs\/reference\/configuration\.md lists the settings/)
+})
+
+test('the sample values of secret.example.yaml are refused by name, and a sample credential is none', () => {
+  const samples = Object.fromEntries(
+    [...textOf('deploy/kubernetes/secret.example.yaml').matchAll(/^ {2}([A-Z0-9_]+): (\S+)$/gm)].map(
+      ([, name, value]) => [name!, value!],
+    ),
+  )
+  assert.deepEqual(Object.keys(samples).sort(), [
+    ...['DATABASE_URL', 'OPENAI_API_KEY', 'TOLLGATE_OPERATOR_TOKEN'],
+    ...['TOLLGATE_S3_ACCESS_KEY_ID', 'TOLLGATE_S3_SECRET_ACCESS_KEY', 'TOLLGATE_SECRET'],
+  ])
+  const { OPENAI_API_KEY: credential, ...settings } = samples
+  for (const [name, value] of Object.entries(settings))
+    assert.throws(
+      () => readConfig({ TOLLGATE_SECRET: 'x'.repeat(40), [name]: value }),
+      new RegExp(`${name}: is the sample of secret.example.yaml`),
+    )
+  assert.equal(readConfig({ OPENAI_API_KEY: credential }).credential('OPENAI_API_KEY'), undefined)
+  const { status, stderr } = run(['serve'], samples)
+  assert.equal(status, 1)
+  assert.match(stderr, /TOLLGATE_SECRET: is the sample/)
+})
