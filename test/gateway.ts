@@ -40,6 +40,8 @@ export async function startGateway(
     catalog?: (document: any) => void
     log?: Log
     world?: World
+    /** The simulated vendors' clock. */
+    vendorWorld?: World
     jobs?: Partial<JobTiming>
     /** Shared with another gateway; one of its own by default. */
     database?: FreshDatabase
@@ -49,7 +51,7 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const fresh = options.database ?? (await freshDatabase())
   const world = options.world ?? realWorld
-  const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
+  const sandbox = await startSandbox({ world: options.vendorWorld ?? realWorld, speed: 1000 })
   const data = await mkdtemp(join(tmpdir(), 'tollgate-'))
   const config = readConfig({
     PORT: '0',

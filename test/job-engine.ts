@@ -18,7 +18,7 @@ import type { StepDeps } from '../src/jobs/video.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
-import { newId, realWorld } from '../src/kernel/world.ts'
+import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
@@ -53,6 +53,8 @@ export async function startTestEngine(
   options: {
     timing?: Partial<JobTiming>
     speed?: number
+    /** The vendor's clock: tests that set it decide how long a task takes, however slow the machine is. */
+    vendorWorld?: World
     log?: Log
     /** Several engines on one database and one vendor. */
     beside?: TestEngine
@@ -64,7 +66,8 @@ export async function startTestEngine(
   const { beside, log = silentLog } = options
   const world = realWorld
   const fresh = beside?.fresh ?? (await freshDatabase())
-  const sandbox = beside?.sandbox ?? (await startSandbox({ world, speed: options.speed ?? 1000 }))
+  const sandbox =
+    beside?.sandbox ?? (await startSandbox({ world: options.vendorWorld ?? world, speed: options.speed ?? 1000 }))
   const database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
   const changes = createChanges(database, world)
   const initial = (await readDefaultCatalog()) as CatalogInput

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/ledger/verify.ts'
 import { testServer } from './database.ts'
 import { startTestEngine, type TestEngine } from './job-engine.ts'
@@ -15,12 +16,16 @@ import type { JobProcessOptions } from './job-process.ts'
 /** Its own worker sleeps: the processes do the work. */
 let on: TestEngine
 let data: string
+/** The vendor's clock goes forward by this: what takes it an hour takes as long as the test wants. */
+let skippedMs = 0
+const HOUR_MS = 3_600_000
 const processes: GatewayProcess[] = []
 
 before(async () => {
   data = await mkdtemp(join(tmpdir(), 'tollgate-jobs-'))
   on = await startTestEngine({
     timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000 },
+    vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 5_000, totalMs: 10_000 }
     },
@@ -34,6 +39,9 @@ after(async () => {
 
 interface GatewayProcess {
   readonly ended: Set<string>
+  /** It hangs, with all that it holds, until it is resumed or killed. */
+  pause(): void
+  resume(): void
   kill(): Promise<void>
 }
 
@@ -55,6 +63,8 @@ async function startProcess(): Promise<GatewayProcess> {
   await ready.promise
   const started: GatewayProcess = {
     ended,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     kill: () =>
       new Promise<void>((resolve) => {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()
@@ -83,7 +93,7 @@ async function statuses(ids: readonly string[]): Promise<Record<string, number>>
   return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
 }
 
-async function until(what: string, holds: () => Promise<boolean>, forMs = 60_000): Promise<void> {
+async function until(what: string, holds: () => Promise<boolean>, forMs = 240_000): Promise<void> {
   const startedMs = performance.now()
   while (!(await holds())) {
     if (performance.now() - startedMs > forMs) throw new Error(`waited too long until ${what}`)
@@ -119,15 +129,16 @@ test('killed with jobs in every status, a gateway ends them all after its restar
   const before = await rowsOf(done)
 
   const running = [
-    ...(await make(account, 10, 'a knot [[running-ms=2500]]')),
-    ...(await make(account, 40, '[[fail]] [[running-ms=2500]]')),
+    ...(await make(account, 10, `a knot [[running-ms=${HOUR_MS}]]`)),
+    ...(await make(account, 40, `[[fail]] [[running-ms=${HOUR_MS}]]`)),
   ]
   // Half of them wait in the vendor's queue, half have been taken by a vendor that never answers.
+  const queued = `[[queued-ms=${HOUR_MS}]]`
   const connected = [
-    ...(await make(account, 5, 'a sail [[queued-ms=2500]]')),
-    ...(await make(account, 20, '[[fail]] [[queued-ms=2500]]')),
-    ...(await make(account, 5, 'a mast [[submit-timeout]]')),
-    ...(await make(account, 20, '[[fail]] [[submit-timeout]]')),
+    ...(await make(account, 5, `a sail ${queued}`)),
+    ...(await make(account, 20, `[[fail]] ${queued}`)),
+    ...(await make(account, 5, `a mast [[submit-timeout]] ${queued}`)),
+    ...(await make(account, 20, `[[fail]] [[submit-timeout]] ${queued}`)),
   ]
   await until(
     'the vendor has them',
@@ -148,6 +159,7 @@ test('killed with jobs in every status, a gateway ends them all after its restar
   })
 
   const second = await startProcess()
+  skippedMs += 3 * HOUR_MS
   await until('all have ended', async () => isEmpty(await on.engine.facts()))
   assert.deepEqual(await rowsOf(done), before, 'what had ended is untouched')
   assert.deepEqual(await statuses(running), { COMPLETED: 10, FAILED: 40 })
@@ -162,11 +174,18 @@ test('killed with jobs in every status, a gateway ends them all after its restar
 test('two gateways share the jobs, and killing one loses none', async () => {
   const account = await on.account(10_000_000_000n)
   const [one, two] = await Promise.all([startProcess(), startProcess()])
-  const ids = [
-    ...(await make(account, 20, 'a fleet [[queued-ms=1500]]')),
-    ...(await make(account, 100, '[[fail]] [[queued-ms=1500]]')),
+  const both = async () => [
+    ...(await make(account, 10, 'a fleet [[queued-ms=1500]]')),
+    ...(await make(account, 50, '[[fail]] [[queued-ms=1500]]')),
   ]
-  await until('both have ended some', async () => one.ended.size > 5 && two.ended.size > 5)
+  // While one of them hangs the other has no rival: each must be seen to end jobs, and neither has to be the quicker.
+  two.pause()
+  const ids = await both()
+  await until('the first has ended some', async () => one.ended.size > 5)
+  two.resume()
+  one.pause()
+  ids.push(...(await both()))
+  await until('the second has ended some', async () => two.ended.size > 5)
   await one.kill()
   await until('all have ended', async () => isEmpty(await on.engine.facts()))
   assert.deepEqual(await statuses(ids), { COMPLETED: 20, FAILED: 100 })
@@ -181,11 +200,12 @@ test('with every connection to the database cut again and again, jobs end as if 
   try {
     const account = await alone.account(10_000_000_000n)
     for (let i = 0; i < 20; i++) await alone.create(account, { ...SMALL, prompt: 'a line [[queued-ms=500]]' })
+    const { database } = alone.fresh.connection
+    const connections = (what: string) =>
+      server.query(`select ${what} from pg_stat_activity where datname = $1`, [database])
     for (let i = 0; i < 6; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 200))
-      await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
-        alone.fresh.connection.database,
-      ])
+      await until('it is connected again', async () => (await connections('pid')).rows.length > 1)
+      await connections('pg_terminate_backend(pid)')
     }
     // The pool's own connections were cut as well: the first question may still meet one of them.
     await until('all have ended', async () =>

@@ -2,14 +2,21 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 
 let on: TestGateway
+/** The vendor's clock goes forward by this. */
+let skippedMs = 0
+const HOUR_MS = 3_600_000
 let receiver: Awaited<ReturnType<typeof startReceiver>>
 before(async () => {
   receiver = await startReceiver()
-  on = await startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: receiver.host } })
+  on = await startGateway({
+    env: { TOLLGATE_OUTBOUND_ALLOW: receiver.host },
+    vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
+  })
 })
 after(async () => {
   await on.close()
@@ -212,7 +219,7 @@ test('a waiting job can be cancelled for nothing, a running or finished one not'
   const until = async (id: string, status: string) => {
     while ((await get(key, id)).status !== status) await new Promise((resolve) => setImmediate(resolve))
   }
-  const waiting = await create(key, { prompt: 'slow [[queued-ms=60000]]' })
+  const waiting = await create(key, { prompt: `slow [[queued-ms=${HOUR_MS}]]` })
   await until(waiting, 'CONNECT')
   let cancelled = await remove(waiting)
   // The answer to its submission may still be on its way.
@@ -222,11 +229,12 @@ test('a waiting job can be cancelled for nothing, a running or finished one not'
   assert.deepEqual(await on.balance(account), { posted: GRANTED, held: 0n })
   assert.equal((await remove(waiting)).status, 200)
 
-  const running = await create(key, { prompt: 'slow [[queued-ms=0]] [[running-ms=1000]]' })
+  const running = await create(key, { prompt: `slow [[queued-ms=0]] [[running-ms=${HOUR_MS}]]` })
   await until(running, 'PROCESSING')
   const refused = await remove(running)
   assert.equal(refused.status, 409)
   assert.equal((await read(refused)).error!.code, 30001)
+  skippedMs += 2 * HOUR_MS
   assert.equal((await follow(key, running)).at(-1)!.status, 'COMPLETED')
   assert.equal((await remove(running)).status, 409)
   assert.deepEqual(await on.balance(account), { posted: GRANTED - PRICE, held: 0n })
