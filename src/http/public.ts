@@ -60,6 +60,8 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     const { models } = request.principal!
     if (models !== null && !models.has(spec.restriction))
       throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+    // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
+    if (request.method === 'HEAD') return void send(reply, '')
     const cached = 'cache' in product ? (product as DataEndpoint).cache : undefined
     onPath(request, reply, deps, (out) => {
       const arrived = arrive(request, out, ask, product, { door: spec.id, catalog: now }, path)

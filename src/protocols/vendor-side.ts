@@ -1,12 +1,20 @@
 // What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
-// refused unless the catalogue lets them through; answers that the vendor keeps are refused where the catalogue says so.
+// refused unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
+// that the vendor keeps are refused where the catalogue says so.
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
-import { isObject, type Json, objects, text } from './check.ts'
+import { isObject, type Json, objects, shown, text } from './check.ts'
 import type { TextTraits } from './traits.ts'
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
-const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation'] as const
+const HOSTED = [
+  'web_search',
+  'file_search',
+  'code_interpreter',
+  'code_execution',
+  'image_generation',
+  'advisor',
+] as const
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -39,7 +47,37 @@ export function threadUnsupported(why: string): Fault {
   })
 }
 
+/** Values that cost no more than the standard; a vendor's newest may cost anything. */
+const STANDARD: Readonly<Record<string, readonly unknown[]>> = {
+  service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
+  speed: ['standard'],
+  inference_geo: ['global'],
+}
+/** Other models that a vendor may turn to: neither the price nor the key's restriction would hold for them. */
+const OTHER_MODELS = ['fallbacks', 'models'] as const
+
+/** What vendors price higher than the catalogue does. */
+function checkExtras(body: Json): void {
+  for (const [name, standard] of Object.entries(STANDARD)) {
+    const value = body[name] ?? undefined
+    if (value !== undefined && !standard.includes(value))
+      throw invalid(
+        `"${name}": ${shown(value)} may cost more at the provider and has no price here; leave it out, or send one of ${standard.join(', ')}.`,
+        name,
+      )
+  }
+  for (const name of OTHER_MODELS) {
+    const value = body[name] ?? undefined
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
+      throw invalid(
+        `"${name}": only "model" is asked and priced here; leave it out, and try another model yourself.`,
+        name,
+      )
+  }
+}
+
 export function checkVendorSide(body: Json, traits: TextTraits): void {
+  checkExtras(body)
   objects(body.tools).forEach((tool, i) => {
     const hosted = HOSTED.find((name) => typeof tool.type === 'string' && tool.type.startsWith(name))
     if (hosted && !traits.hostedTools.includes(hosted))
