@@ -105,7 +105,7 @@ test('a quote refuses what every call would refuse, and names the field', async 
     [{ model: 'alpha-5.4', input: 5 }, 400, /input/],
     [{ model: 'beta-opus-5', messages, max_tokens: 0.5, system: 'x' }, 400, /max_tokens/],
     [{ model: 'alpha-5.4', messages, service_tier: 'priority' }, 400, /service_tier/],
-    [{ model: 'alpha-image-2', prompt: 'A boat', n: 2 }, 400, /"n"/],
+    [{ model: 'alpha-image-2', prompt: 'A boat', n: 2 }, 400, /n.{1,3} must be 1/],
     [{ model: 'none', messages }, 404, /model/],
     [{ messages }, 400, /model/],
   ]

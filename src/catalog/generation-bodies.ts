@@ -178,5 +178,5 @@ export const quoteBody: JsonSchema = {
   additionalProperties: true,
   required: ['model'],
   properties: { model: string('The model of the request to price.') },
-  description: 'The body of a chat, Responses, Messages or video request, exactly as it would be sent.',
+  description: 'The body of a chat, Responses, Messages, image or video request, exactly as it would be sent.',
 }

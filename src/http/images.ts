@@ -1,13 +1,21 @@
 // The image endpoint: a body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../admission/api-key.ts'
 import type { AssetHost } from '../assets/host.ts'
+import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
-import type { CatalogStore } from '../catalog/store.ts'
+import type { Catalog, CatalogStore } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { serve } from '../pipeline/serve.ts'
 import { type ImageAskDeps, readImageAsk } from '../protocols/openai-images/ask.ts'
-import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/openai-images/body.ts'
+import {
+  BODY_BYTES_MAX,
+  checkImageContentType,
+  type ImageRequestBody,
+  readImageBody,
+} from '../protocols/openai-images/body.ts'
+import type { Ask } from '../protocols/protocol.ts'
 import { readModelName } from '../protocols/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
@@ -48,15 +56,12 @@ export function imageHandlers(deps: ImageDeps): Handlers {
         lease.shrinkTo(read.inlineBytes + BESIDE_BYTES)
         const body = { ...read, json: withModel(read.json, deps.defaultModel) }
         const now = catalog.current
-        const uid = readModelName(body.json)
-        // Whatever is wrong with the body is said first, even when the model is wrong too.
         const account = request.principal!.accountId
-        const fetchImage: ImageAskDeps['fetchImage'] = (url, about) => guard.fetchImage(url, { account, ...about })
-        const ask = readImageAsk(body, { uid }, { fetchImage, keep: assets.keep, lease })
-        const model = modelAt(now, uid)
-        const { models } = request.principal!
-        if (!model?.enabled || model.type !== 'image' || (models !== null && !models.has(uid)))
-          throw new Fault('model_unknown')
+        const { ask, model } = imageAsk(body, now, request.principal!, {
+          fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
+          keep: assets.keep,
+          lease,
+        })
         const facts = {
           door: spec.id,
           traits: model.traits,
@@ -71,6 +76,21 @@ export function imageHandlers(deps: ImageDeps): Handlers {
   }
 
   return { images }
+}
+
+/** Whatever is wrong with the body is said first, even when the model is wrong too. */
+export function imageAsk(
+  body: ImageRequestBody,
+  catalog: Catalog,
+  { models }: Principal,
+  deps: ImageAskDeps,
+): { ask: Ask; model: Model } {
+  const uid = readModelName(body.json)
+  const ask = readImageAsk(body, { uid }, deps)
+  const model = modelAt(catalog, uid)
+  if (!model?.enabled || model.type !== 'image' || (models !== null && !models.has(uid)))
+    throw new Fault('model_unknown')
+  return { ask, model }
 }
 
 /** The contract has no edits route; whoever looks for it learns where editing is done. */

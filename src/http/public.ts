@@ -4,26 +4,24 @@ import { estimate } from '../admission/admit.ts'
 import type { DataEndpoint } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { cacheKey } from '../catalog/query.ts'
-import { type Catalog, type CatalogStore, findProduct, type Product } from '../catalog/store.ts'
+import { type CatalogStore, findProduct, type Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
+import { Fault } from '../kernel/fault.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { type DataCache, serveThroughCache } from '../pipeline/data-cache.ts'
 import { serve } from '../pipeline/serve.ts'
-import type { Ask } from '../protocols/protocol.ts'
 import { type DataAsk, readAnalyticsAsk } from '../protocols/site-analytics.ts'
 import { readSocialAsk } from '../protocols/social-v2.ts'
 import { countTokens } from '../protocols/text.ts'
 import { arrive } from './arrive.ts'
 import { createModelLists } from './models.ts'
+import { type DefaultModels, readQuoted } from './quote.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 import { readTextRequest, TEXT_DOORS, textAsk, withModel } from './text.ts'
-import { videoAsk } from './video.ts'
 
 export interface PublicDeps {
   readonly catalog: CatalogStore
@@ -32,7 +30,7 @@ export interface PublicDeps {
   readonly strictErrors: boolean
   readonly cache: DataCache
   /** Filled in for requests without a model, where the operator wants it so. */
-  readonly defaultModels: { readonly chat: string } | undefined
+  readonly defaultModels: DefaultModels | undefined
 }
 
 export function publicHandlers(deps: PublicDeps): Handlers {
@@ -126,7 +124,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     },
     async quote(request, reply) {
       const now = catalog.current
-      const { ask, product } = quoted(request, now)
+      const { ask, product } = await readQuoted(jsonBody(request), now, request.principal!, deps.defaultModels)
       const { want, floor } = estimate(ask, product)
       const [row] = await deps.database.query<AccountRow>(ACCOUNT, [
         request.principal!.accountId,
@@ -158,26 +156,6 @@ export function publicHandlers(deps: PublicDeps): Handlers {
         }),
       )
     },
-  }
-
-  /** A quote takes the body of the call that it is about; the endpoint follows from the body. */
-  function quoted(request: FastifyRequest, now: Catalog): { ask: Ask; product: Product } {
-    const json = readJson(jsonBody(request))
-    const has = (name: string) => Object.hasOwn(json.value, name)
-    const door = has('input')
-      ? 'openai-responses'
-      : has('messages') && has('max_tokens') && has('system')
-        ? 'anthropic-messages'
-        : 'openai-chat'
-    const model = typeof json.value.model === 'string' ? findProduct(now, json.value.model) : undefined
-    if (model && 'type' in model && model.type === 'video') {
-      const { ask, model: product } = videoAsk(json, now, request.principal!)
-      return { ask, product }
-    }
-    if (model && 'type' in model && model.type !== 'text')
-      throw invalid('Quotes are for text and video requests; other prices are fixed by GET /v1/models.', 'model')
-    const { ask, model: product } = textAsk(door, json, now, request.principal!)
-    return { ask, product }
   }
 }
 

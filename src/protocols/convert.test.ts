@@ -335,6 +335,32 @@ test('thinking is not switched on where the vendor would refuse it', () => {
   assert.deepEqual(sentTo(CHAT, MESSAGES, chat({ reasoning_effort: 'minimal' })).output_config, { effort: 'low' })
 })
 
+test('a tool by its name is said with a word where the vendor takes no names, whoever asks', () => {
+  const traits = { namedToolChoice: false }
+  const name = (tool: string) => ({ name: tool, input_schema: { type: 'object' } })
+  const sent = sentTo(
+    MESSAGES,
+    CHAT,
+    {
+      model: 'm',
+      max_tokens: 10,
+      messages: hi,
+      tools: [name('f'), name('g')],
+      tool_choice: { type: 'tool', name: 'g' },
+    },
+    traits,
+  )
+  assert.equal(sent.tool_choice, 'required')
+  assert.deepEqual(
+    (sent.tools as Array<{ function: { name: string } }>).map((tool) => tool.function.name),
+    ['g'],
+  )
+  const absent = { type: 'function', function: { name: 'none' } }
+  const tools = [{ type: 'function', function: { name: 'f' } }]
+  assert.deepEqual(sentTo(CHAT, CHAT, chat({ tools, tool_choice: absent }), traits).tool_choice, absent)
+  assert.equal(sentTo(CHAT, CHAT, chat({ tools, tool_choice: 'auto' }), traits).tool_choice, 'auto')
+})
+
 test('a chat request for a Responses vendor keeps top_p, drops stop, and is not stored unless asked', () => {
   const sent = sentTo(
     CHAT,

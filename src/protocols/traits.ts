@@ -20,6 +20,8 @@ export interface TextTraits {
   readonly nMax: number | undefined
   /** Chat: an ask with tools needs a route that serves this, e.g. `tools`. */
   readonly toolsNeed: string | undefined
+  /** Chat: false when `tool_choice` may not name tools; only those named are then sent, with `required`. */
+  readonly namedToolChoice: boolean
   /** Chat: false when the model knows no `developer` role; such turns are sent as `system`. */
   readonly developerRole: boolean
   /** Request members that the model refuses although the contract allows them: left out. */
@@ -62,6 +64,7 @@ const DEFAULTS: TextTraits = {
   tokensField: 'either',
   nMax: undefined,
   toolsNeed: undefined,
+  namedToolChoice: true,
   developerRole: true,
   dropParams: [],
   stripKeys: [],

@@ -126,13 +126,13 @@ const RULES: Partial<Record<FamilyName, Rule>> = {
     }
   },
 
-  epsilon(body, version) {
+  epsilon(body) {
     if (body.n !== undefined && body.n !== null && body.n !== 1)
       throw new Refusal(400, 'invalid n: only 1 is allowed for this model', 'n')
     if (isRecord(body.thinking) && body.reasoning_effort !== undefined) {
       throw new Refusal(400, 'thinking and reasoning_effort cannot be set at the same time')
     }
-    if (version < 3 && body.temperature !== undefined && body.temperature !== 1) {
+    if (body.temperature !== undefined && body.temperature !== null && body.temperature !== 1) {
       throw new Refusal(400, 'invalid temperature: only 1 is allowed for this model', 'temperature')
     }
     const stops = typeof body.stop === 'string' ? [body.stop] : list(body.stop)

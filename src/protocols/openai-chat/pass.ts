@@ -3,6 +3,7 @@ import { type JsonText, splice } from '../../kernel/json.ts'
 import { isObject, type Json, objects } from '../check.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import type { TextTraits } from '../traits.ts'
+import { chooseByWord } from './tool-choice.ts'
 
 export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions): string {
   const { traits } = options
@@ -19,6 +20,8 @@ export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions):
     put(entry.slice(0, equals), entry.slice(equals + 1))
   }
   limitOutput(json, ask, options, { put, remove })
+  const chosen = traits.namedToolChoice ? undefined : chooseByWord(json.value)
+  for (const [name, value] of Object.entries(chosen ?? {})) put(name, JSON.stringify(value))
   // For metering the vendor is always asked for usage; the caller sees it only when the caller asked.
   if (ask.stream && !ask.includeUsage) put('stream_options', withUsage(json.value.stream_options))
   const messages = editedMessages(json, traits)

@@ -14,6 +14,7 @@ import {
 } from '../dialogue.ts'
 import { toDataUri } from '../media.ts'
 import type { TextTraits } from '../traits.ts'
+import { chooseByWord } from './tool-choice.ts'
 
 export function writeChatRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
   const tokensField = traits.tokensField === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'
@@ -46,7 +47,7 @@ export function writeChatRequest(dialogue: Dialogue, model: string, traits: Text
     body[entry.slice(0, equals)] = JSON.parse(entry.slice(equals + 1))
   }
   for (const name of traits.dropParams) delete body[name]
-  return body
+  return traits.namedToolChoice ? body : { ...body, ...chooseByWord(body) }
 }
 
 function writeTurn(turn: Turn, traits: TextTraits): Json[] {
