@@ -36,8 +36,13 @@ export interface Arrived extends Application {
   readonly callerHeaders: Readonly<Record<string, string>>
   /** Sent with a whole answer. */
   readonly extraHeaders?: Readonly<Record<string, string>>
-  /** Sees a whole answer before it is sent. */
-  readonly onAnswer?: (answer: Answer) => void
+  /** For an answer that others may be given as well. */
+  readonly share?: {
+    /** What is larger is not kept, and goes out as it comes. */
+    readonly bytesMax: number
+    /** Sees a whole answer as soon as it is there; undefined for one that goes out as it comes. */
+    landed(answer: Answer | undefined): void
+  }
 }
 
 /** A call that holds its credits. */

@@ -24,6 +24,7 @@ export interface CacheRule {
 }
 
 const BYTES_MAX = 64 * 1024 * 1024
+const ANSWER_BYTES_MAX = BYTES_MAX / 8
 
 export function createDataCache(world: World): DataCache {
   /** In the order of use: the first is the one that was not asked for the longest. */
@@ -49,7 +50,7 @@ export function createDataCache(world: World): DataCache {
     keep(key, answer, ttlSeconds) {
       drop(key)
       const size = Buffer.byteLength(answer.body)
-      if (size > BYTES_MAX / 8) return
+      if (size > ANSWER_BYTES_MAX) return
       kept.set(key, { answer, untilMs: world.elapsedMs() + ttlSeconds * 1000, bytes: size })
       bytes += size
       for (const oldest of kept.keys()) {
@@ -78,18 +79,22 @@ export async function serveThroughCache(
   }
   const { promise, resolve } = Promise.withResolvers<void>()
   cache.flights.set(rule.key, promise)
+  // The others wait for the vendor, not for the first one's caller, who may read slowly.
+  const land = () => {
+    if (cache.flights.get(rule.key) === promise) cache.flights.delete(rule.key)
+    resolve()
+  }
+  const landed = (answer: Answer | undefined) => {
+    if (answer) cache.keep(rule.key, answer, rule.ttlSeconds)
+    land()
+  }
   try {
     await serve(
-      {
-        ...arrived,
-        extraHeaders: { 'x-cache': 'miss' },
-        onAnswer: (answer) => cache.keep(rule.key, answer, rule.ttlSeconds),
-      },
+      { ...arrived, extraHeaders: { 'x-cache': 'miss' }, share: { bytesMax: ANSWER_BYTES_MAX, landed } },
       deps,
     )
   } finally {
-    cache.flights.delete(rule.key)
-    resolve()
+    land()
   }
 }
 

@@ -3,7 +3,9 @@ import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { tell } from '../protocols/vendor-fault.ts'
+import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, answerHeaders, GONE, type PathDeps } from './call.ts'
+import type { Out } from './out.ts'
 import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
@@ -18,13 +20,14 @@ const LINGER_MS = 1_000
 
 export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { reply, exchange } = answered.attempted
-  if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= PASS_BYTES_MIN)
-    return relayUnread(answered, deps)
+  const passMin = Math.max(PASS_BYTES_MIN, answered.share?.bytesMax ?? 0)
+  if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= passMin) return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
     const answer = await exchange.answer(body, reply.headers)
+    answered.share?.landed(answer)
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     const status = answer.status ?? 200
     settling = true
@@ -39,7 +42,6 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       },
       deps,
     )
-    answered.onAnswer?.(answer)
     answered.out.send(
       status,
       {
@@ -68,25 +70,54 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
 async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
+  answered.share?.landed(undefined)
+  const caller = watchCaller(out, deps)
   const drained = boundDrain(answered, deps)
   let last: Buffer | undefined
   try {
     await attempted.reply.pipe((chunk) => {
       const piece = last
       last = chunk
-      if (!out.started) out.startStream({ 'content-type': contentType, ...answerHeaders(answered) })
-      return piece && out.write(piece)
+      if (!out.started)
+        out.startStream({ 'content-type': contentType, ...answered.extraHeaders, ...answerHeaders(answered) })
+      return piece && caller.write(piece)
     })
   } catch (error) {
     attempted.reply.abort()
-    if (out.signal.aborted) return settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
+    if (hasLeft(out, error)) return settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
     throw error
   } finally {
+    caller.unwatch()
     drained()
   }
   const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered) }, deps)
   out.end(last ?? '')
   return receipt
+}
+
+/** Writes to a caller, and cuts off one who stops reading. */
+function watchCaller(out: Out, { world, watch }: PathDeps, quiet: () => void = () => {}) {
+  const watched = { wroteMs: world.elapsedMs(), fullMs: 0, quiet, stuck: () => out.destroy() }
+  return {
+    unwatch: watch.add(watched),
+    write(piece: string | Buffer): Promise<void> | undefined {
+      watched.wroteMs = world.elapsedMs()
+      const full = out.write(piece)
+      if (!full) return undefined
+      watched.fullMs = watched.wroteMs
+      return full.then(() => {
+        watched.fullMs = 0
+      })
+    },
+  }
+}
+
+/** Whoever reads so slowly that the vendor's time passes, or its patience ends, has left the call as well: it is cut off. */
+function hasLeft(out: Out, error: unknown): boolean {
+  if (out.signal.aborted) return true
+  if (!isHeldBack(error)) return false
+  out.destroy()
+  return true
 }
 
 export async function relayStream(answered: Answered, deps: PathDeps): Promise<Settled> {
@@ -96,16 +127,10 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const kept = answered.idempotency && new Kept()
   let settling = false
 
-  const watched = {
-    wroteMs: deps.world.elapsedMs(),
-    fullMs: 0,
-    quiet() {
-      start()
-      void out.write(relay.keepAlive)
-    },
-    stuck: () => out.destroy(),
-  }
-  const unwatch = deps.watch.add(watched)
+  const caller = watchCaller(out, deps, () => {
+    start()
+    void out.write(relay.keepAlive)
+  })
   const drained = boundDrain(answered, deps)
 
   function start(): void {
@@ -123,13 +148,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     kept?.push(piece)
     if (out.signal.aborted) return undefined
     start()
-    watched.wroteMs = deps.world.elapsedMs()
-    const full = out.write(piece)
-    if (!full) return undefined
-    watched.fullMs = watched.wroteMs
-    return full.then(() => {
-      watched.fullMs = 0
-    })
+    return caller.write(piece)
   }
 
   try {
@@ -157,7 +176,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     reply.abort()
     await attempted.exchange.discard?.()
     const { usage, outputTokensSeen, promptUsage } = relay.state
-    if (out.signal.aborted && !settling) {
+    if (!settling && hasLeft(out, error)) {
       if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
       if (outputTokensSeen > 0)
         return await settle(
@@ -180,7 +199,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (settled) return settled
     throw fault
   } finally {
-    unwatch()
+    caller.unwatch()
     drained()
   }
 }

@@ -1,4 +1,5 @@
 // The vocabulary of the one HTTP client: what adapters ask for, and what comes back.
+import { Fault } from '../kernel/fault.ts'
 
 export interface HttpCall {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -14,6 +15,7 @@ export interface Deadlines {
   readonly firstByteMs: number
   /** Between two pieces of the answer. */
   readonly idleMs: number
+  /** From the start to the end of the answer, without the time in which this side keeps the vendor waiting. */
   readonly totalMs: number
 }
 
@@ -25,11 +27,18 @@ export interface UpstreamReply {
   read(bytesMax: number): Promise<Buffer>
   /**
    * Hands over each piece as it arrives, and resolves at the clean end of the answer. While the promise that
-   * `onData` returns is pending, nothing more is read from the vendor's socket.
+   * `onData` returns is pending, nothing more is read from the vendor's socket, and the vendor's time stands still. A
+   * consumer that keeps the vendor waiting for the whole of its time, or until it hangs up, gets a fault that says so
+   * (`isHeldBack`).
    */
   pipe(onData: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
   /** Cuts the connection now. A running read or pipe rejects. Safe to call at any time, any number of times. */
   abort(): void
+}
+
+/** Whether an answer broke off because whoever reads it was too slow. */
+export function isHeldBack(error: unknown): boolean {
+  return error instanceof Fault && error.details.internal?.heldBack === true
 }
 
 export interface Upstream {

@@ -9,6 +9,8 @@ import type { DeadlineWatch, Watched } from './deadline.ts'
 const UNCLAIMED_BYTES_MAX = 65_536
 /** Pieces that came with the same read of the socket are handed over as one, up to here. */
 const GATHERED_BYTES_MAX = 16_384
+/** A vendor that was kept waiting for so long in all may well be the one who hung up. */
+const PATIENCE_MS = 10_000
 
 type Phase = 'connect' | 'first-byte' | 'body' | 'done'
 type OnData = (chunk: Buffer) => Promise<void> | undefined
@@ -47,6 +49,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #waitingBytes = 0
   /** The consumer has not taken the last piece yet. */
   #busy = false
+  /** How long the consumer has kept the vendor waiting, up to the last time that it took something. */
+  #heldMs = 0
+  /** Since when it does so now. */
+  #heldFromMs: number | undefined
   /** What waits is handed over when the current read has been parsed. */
   #gathering = false
 
@@ -136,7 +142,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     if (this.#phase === 'done') return
     const phase = this.#phase
     const code = (error as { code?: unknown }).code
-    const fault = new Fault(faultOf(code), { internal: { phase, sent: this.#sent, code }, cause: error })
+    const held = this.#heldBackMs(this.#world.elapsedMs()) >= PATIENCE_MS ? { heldBack: true } : {}
+    const fault = new Fault(faultOf(code), { internal: { phase, sent: this.#sent, code, ...held }, cause: error })
     this.#leave()
     this.#broken = { reason: fault }
     if (phase === 'body') this.#settle()
@@ -172,10 +179,17 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   look(nowMs: number): void {
-    // While our own side holds the answer back, the vendor is not the slow one.
+    const heldMs = this.#heldBackMs(nowMs)
+    const { totalMs } = this.#deadlines
+    if (heldMs >= totalMs) {
+      this.#giveUp(new Fault('upstream_timeout', { internal: { phase: 'total', sent: this.#sent, heldBack: true } }))
+      return
+    }
+    // While our own side holds the answer back, the vendor is not the slow one; nor does that time count as the vendor's.
     const due = this.#controller?.paused && this.#phase === 'body' ? Number.POSITIVE_INFINITY : this.#phaseAtMs
-    if (nowMs < due && nowMs < this.#totalAtMs) return
-    const phase = nowMs >= this.#totalAtMs ? 'total' : this.#phase === 'body' ? 'idle' : this.#phase
+    const overall = nowMs - heldMs >= this.#totalAtMs
+    if (nowMs < due && !overall) return
+    const phase = overall ? 'total' : this.#phase === 'body' ? 'idle' : this.#phase
     this.#giveUp(new Fault('upstream_timeout', { internal: { phase, sent: this.#sent } }))
   }
 
@@ -197,8 +211,11 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       return
     }
     this.#controller?.pause()
+    this.#heldFromMs = this.#world.elapsedMs()
     taken.then(
       () => {
+        this.#heldMs = this.#heldBackMs(this.#world.elapsedMs())
+        this.#heldFromMs = undefined
         this.#busy = false
         this.#pump()
       },
@@ -268,6 +285,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#controller?.abort(asError(reason))
     if (answered) this.#settle()
     else this.#fail(reason)
+  }
+
+  #heldBackMs(nowMs: number): number {
+    return this.#heldFromMs === undefined ? this.#heldMs : this.#heldMs + nowMs - this.#heldFromMs
   }
 
   #unread(): boolean {

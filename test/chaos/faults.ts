@@ -343,4 +343,10 @@ export const FAULTS: readonly FaultRow[] = [
     done: 'SIGINT, SIGTERM and SIGHUP, to npm, the launcher and their groups, once and twice, 52 moments of the start each',
     shown: [[signals]],
   },
+  {
+    id: 'F62',
+    fault: 'caller reads slowly until a deadline passes',
+    done: 'streams and analytics, the vendor given 60 s',
+    shown: [['test/faults/slow-paid.test.ts']],
+  },
 ]

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import type { World } from '../../src/kernel/world.ts'
+import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 
 export const MODEL = 'fault-1'
@@ -14,6 +14,15 @@ export const FULL = process.env.TOLLGATE_TEST_FULL === '1'
 
 export function runs(short: number, full: number): number {
   return FULL ? full : short
+}
+
+const SPEED = 30
+
+/** Every duration is a thirtieth: the 30 seconds that a stuck caller is given pass in one. */
+export const fastWorld: World = {
+  ...realWorld,
+  elapsedMs: () => realWorld.elapsedMs() * SPEED,
+  after: (delayMs, run) => realWorld.after(delayMs / SPEED, run),
 }
 
 export interface VendorCall {

@@ -1,13 +1,13 @@
 // F12: callers who do not read. Their streams hold the vendor back instead of filling the memory, and end.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { realWorld, type World } from '../../src/kernel/world.ts'
 import type { TestGateway } from '../gateway.ts'
 import {
   type ChatVendor,
   chatBody,
   chunk,
   DONE,
+  fastWorld,
   runs,
   STREAM_HEADERS,
   startFaultGateway,
@@ -20,15 +20,6 @@ import { count, post, type RawCall, until } from './raw-client.ts'
 const STREAM_BYTES = 20_000_000
 /** What a socket's buffers on both sides of the gateway may hold; the kernel grows them to several megabytes. */
 const BUFFERED_BYTES_MAX = 14_000_000
-const SPEED = 30
-
-/** Every duration is a thirtieth: the 30 seconds that a stuck caller is given pass in one. */
-const fastWorld: World = {
-  ...realWorld,
-  elapsedMs: () => realWorld.elapsedMs() * SPEED,
-  after: (delayMs, run) => realWorld.after(delayMs / SPEED, run),
-}
-
 let vendor: ChatVendor
 let g: TestGateway
 before(async () => {
