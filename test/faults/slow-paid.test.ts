@@ -27,7 +27,7 @@ const TOTAL_MS = runs(2_500, 60_000)
 const STREAM_BYTES = 60_000_000
 const ANALYTICS = 'siteanalytics/websites/ranks'
 const ANALYTICS_PATH = `/v1/${ANALYTICS}?keys=example.com`
-const ANALYTICS_BYTES = 40_000_000
+const ANALYTICS_BYTES = 30_000_000
 
 const DOORS: ReadonlyArray<readonly [path: string, body: object]> = [
   ['/v1/chat-completions', { messages: [{ role: 'user', content: 'Hi' }] }],
