@@ -22,6 +22,7 @@ const crash = 'test/crash.test.ts'
 const floods = 'test/chaos/floods.test.ts'
 const imageBody = 'src/protocols/openai-images/body.test.ts'
 const guardLimits = 'src/upstream/guard-limits.test.ts'
+const slowPaid = 'test/faults/slow-paid.test.ts'
 const textStreams = 'test/text-streams.test.ts'
 const imageRelay = 'src/protocols/openai-images/relay.test.ts'
 const signals = 'test/signals.test.ts'
@@ -343,10 +344,5 @@ export const FAULTS: readonly FaultRow[] = [
     done: 'SIGINT, SIGTERM and SIGHUP, to npm, the launcher and their groups, once and twice, 52 moments of the start each',
     shown: [[signals]],
   },
-  {
-    id: 'F62',
-    fault: 'caller reads slowly until a deadline passes',
-    done: 'streams and analytics, the vendor given 60 s',
-    shown: [['test/faults/slow-paid.test.ts']],
-  },
+  { id: 'F62', fault: 'reading slowly until a deadline', done: 'the vendor given 60 s', shown: [[slowPaid]] },
 ]
