@@ -8,8 +8,7 @@ export type Rgb = readonly [red: number, green: number, blue: number]
 export const INK = 240
 export const SHADE = 241
 export const PAPER = 242
-export const ACCENT = 243
-export const SOFT = 244
+export const SOFT = 243
 const GRADIENT_STEPS = 240
 
 export interface Canvas {
@@ -35,7 +34,6 @@ export function newCanvas(width: number, height: number, seed: number): Canvas {
   palette[INK] = [255, 255, 255]
   palette[SHADE] = fromHsl(hue, 0.6, 0.16)
   palette[PAPER] = [250, 248, 240]
-  palette[ACCENT] = fromHsl(hue + 180, 0.75, 0.62)
   palette[SOFT] = fromHsl(hue + 20, 0.4, 0.8)
   return { width, height, pixels, palette }
 }

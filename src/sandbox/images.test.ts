@@ -5,8 +5,7 @@ import OpenAI, { toFile } from 'openai'
 import { realWorld } from '../kernel/world.ts'
 import { readImageHead } from './image-head.ts'
 import { readForm } from './multipart.ts'
-import { draw } from './picture.ts'
-import { encodePng } from './png.ts'
+import { paint } from './picture.ts'
 import { type Sandbox, startSandbox } from './server.ts'
 
 let sandbox: Sandbox
@@ -81,20 +80,9 @@ test('a stream shows partial pictures and then the finished one with its usage',
   ])
 })
 
-async function picture(width: number, height: number): Promise<Buffer> {
-  const order = {
-    prompt: 'x',
-    model,
-    width,
-    height,
-    format: 'png',
-    quality: 'low',
-    compression: 90,
-    seed: 1,
-    references: [],
-    note: '',
-  } as const
-  return encodePng(draw(order))
+function picture(width: number, height: number): Promise<Buffer> {
+  const style = { format: 'png', quality: 'low', seed: 1, references: [], note: '' } as const
+  return paint({ prompt: 'x', model, width, height, ...style })
 }
 
 test('an edit receives every reference, whole or streamed', async () => {

@@ -5,8 +5,7 @@ import { readImageHead } from './image-head.ts'
 import { isRecord, type Json, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
 import { FormError, type FormPart, readForm } from './multipart.ts'
-import { Painter } from './painter.ts'
-import type { PictureOrder } from './picture.ts'
+import { type PictureOrder, paint } from './picture.ts'
 import { openaiError, Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { EventStream } from './stream.ts'
@@ -14,18 +13,13 @@ import { readTriggers, type Triggers, withoutTriggers } from './trigger.ts'
 
 const PATH = /^\/openai(\/v1)?\/images\/(generations|edits)$/
 
-/** A room of its own for each sandbox, because it has a painter. */
-export function openImagesRoom(): Room {
-  const painter = new Painter()
-  return {
-    name: 'openai-images',
-    match: (method, path) => method === 'POST' && PATH.test(path),
-    serve: (req, res, ctx) => serve(req, res, ctx, painter),
-    close: () => painter.close(),
-  }
+export const imagesRoom: Room = {
+  name: 'openai-images',
+  match: (method, path) => method === 'POST' && PATH.test(path),
+  serve,
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, ctx: RoomContext, painter: Painter): Promise<void> {
+async function serve(req: IncomingMessage, res: ServerResponse, ctx: RoomContext): Promise<void> {
   try {
     const { fields, references } = ctx.path.endsWith('/edits') ? await readEdit(req, ctx) : await readGeneration(ctx)
     ctx.call.model = string(fields.model)
@@ -37,8 +31,8 @@ async function serve(req: IncomingMessage, res: ServerResponse, ctx: RoomContext
       throw new Refusal(400, 'Your request was rejected by the safety system (simulated).', null, 'moderation_blocked')
     }
     const ask = readImageAsk(fields, references)
-    if (ctx.call.stream) await streamImages(res, ctx, ask, triggers, painter)
-    else await answerImages(res, ctx, ask, triggers, painter)
+    if (ctx.call.stream) await streamImages(res, ctx, ask, triggers)
+    else await answerImages(res, ctx, ask, triggers)
   } catch (error) {
     if (error instanceof Refusal) {
       return ctx.json(error.status, openaiError(error.status, error.message, error.param, error.code))
@@ -117,7 +111,7 @@ function readReference(file: FormPart, i: number): ImageReference {
 }
 
 function orderOf(ask: ImageAsk, number: number, note: string): PictureOrder {
-  const { width, height, format, quality, compression, model } = ask
+  const { width, height, format, quality, model } = ask
   return {
     prompt: withoutTriggers(ask.prompt),
     model,
@@ -125,7 +119,6 @@ function orderOf(ask: ImageAsk, number: number, note: string): PictureOrder {
     height,
     format,
     quality,
-    compression,
     seed: ask.seed + number,
     references: ask.references.map(({ type, width: w, height: h, bytes }) => ({
       label: `${type.slice(6).toUpperCase()} ${w}x${h} ${bytes < 10_000 ? `${bytes} B` : `${Math.round(bytes / 1000)} kB`}`,
@@ -134,12 +127,12 @@ function orderOf(ask: ImageAsk, number: number, note: string): PictureOrder {
   }
 }
 
-async function paintBase64(painter: Painter, order: PictureOrder, triggers: Triggers): Promise<string> {
+async function paintBase64(order: PictureOrder, triggers: Triggers): Promise<string> {
   const big = triggers.number('big')
   if (big !== undefined) return 'A'.repeat(Math.ceil(big / 4) * 4)
   if (triggers.has('bad-image'))
     return Buffer.from('<svg onload="alert(1)"/> is not the picture you ordered').toString('base64')
-  return (await painter.paint(order)).toString('base64')
+  return (await paint(order)).toString('base64')
 }
 
 function shape(ask: ImageAsk): Json {
@@ -166,15 +159,9 @@ function usageOf(ask: ImageAsk, triggers: Triggers): { usage?: Json } {
   }
 }
 
-async function answerImages(
-  res: ServerResponse,
-  ctx: RoomContext,
-  ask: ImageAsk,
-  triggers: Triggers,
-  painter: Painter,
-): Promise<void> {
+async function answerImages(res: ServerResponse, ctx: RoomContext, ask: ImageAsk, triggers: Triggers): Promise<void> {
   const data: Json[] = []
-  for (let i = 0; i < ask.n; i++) data.push({ b64_json: await paintBase64(painter, orderOf(ask, i, ''), triggers) })
+  for (let i = 0; i < ask.n; i++) data.push({ b64_json: await paintBase64(orderOf(ask, i, ''), triggers) })
   const created = Math.floor(ctx.world.nowMs() / 1000)
   await sendWhole(res, ctx, triggers, {
     created,
@@ -184,20 +171,14 @@ async function answerImages(
   })
 }
 
-async function streamImages(
-  res: ServerResponse,
-  ctx: RoomContext,
-  ask: ImageAsk,
-  triggers: Triggers,
-  painter: Painter,
-): Promise<void> {
+async function streamImages(res: ServerResponse, ctx: RoomContext, ask: ImageAsk, triggers: Triggers): Promise<void> {
   const name = ask.references.length > 0 ? 'image_edit' : 'image_generation'
   const out = new EventStream(res, ctx, triggers)
   const common = { created_at: Math.floor(ctx.world.nowMs() / 1000), ...shape(ask) }
   const errorAfter = triggers.number('error-in-stream') ?? Number.POSITIVE_INFINITY
   for (let i = 0; i < ask.partials; i++) {
     if (i >= errorAfter) break
-    const b64_json = await paintBase64(painter, orderOf(ask, 0, `partial ${i + 1} of ${ask.partials}`), triggers)
+    const b64_json = await paintBase64(orderOf(ask, 0, `partial ${i + 1} of ${ask.partials}`), triggers)
     const type = `${name}.partial_image`
     await out.event(type, { type, ...common, partial_image_index: i, b64_json })
   }
@@ -206,7 +187,7 @@ async function streamImages(
     return out.end()
   }
   if (!triggers.has('empty') && !triggers.has('no-finish')) {
-    const b64_json = await paintBase64(painter, orderOf(ask, 0, ''), triggers)
+    const b64_json = await paintBase64(orderOf(ask, 0, ''), triggers)
     const type = `${name}.completed`
     await out.event(type, { type, ...common, b64_json, ...usageOf(ask, triggers) })
   }

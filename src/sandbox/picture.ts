@@ -1,11 +1,10 @@
-// What the sandbox's image vendor paints: the prompt in large letters on a coloured ground, with size and seed; for edits, a
+// What the sandbox's image vendor paints. A PNG shows the prompt in large letters on a coloured ground, with size and seed; for edits, a
 // tile for each reference that arrived.
 import { type Canvas, drawText, fillRect, INK, newCanvas, PAPER, SHADE, SOFT } from './canvas.ts'
 import { ADVANCE, drawable, GLYPH_HEIGHT, LINE_ADVANCE, wrap } from './font.ts'
-import { encodeJpeg } from './jpeg.ts'
+import { flatJpeg, flatWebp } from './media.ts'
 import { encodePng } from './png.ts'
 import { dice } from './seed.ts'
-import { encodeWebp } from './webp.ts'
 
 export interface Reference {
   readonly label: string
@@ -18,8 +17,6 @@ export interface PictureOrder {
   readonly height: number
   readonly format: 'png' | 'jpeg' | 'webp'
   readonly quality: string
-  /** 0 to 100, for JPEG. */
-  readonly compression: number
   readonly seed: number
   readonly references: readonly Reference[]
   /** Such as "partial 1 of 2"; empty for the finished picture. */
@@ -27,12 +24,11 @@ export interface PictureOrder {
 }
 
 export async function paint(order: PictureOrder): Promise<Buffer> {
-  const canvas = draw(order)
-  if (order.format === 'jpeg') return encodeJpeg(canvas, order.compression)
-  return order.format === 'webp' ? encodeWebp(canvas) : encodePng(canvas)
+  if (order.format === 'jpeg') return flatJpeg(order.width, order.height)
+  return order.format === 'webp' ? flatWebp(order.width, order.height) : encodePng(draw(order))
 }
 
-export function draw(order: PictureOrder): Canvas {
+function draw(order: PictureOrder): Canvas {
   const { width, height, references } = order
   const canvas = newCanvas(width, height, order.seed)
   drawDiscs(canvas, order.seed)

@@ -9,8 +9,6 @@ export interface Room {
   /** `path` has no query and no doubled slashes: `/openai/chat/completions`. */
   match(method: string, path: string): boolean
   serve(req: IncomingMessage, res: ServerResponse, ctx: RoomContext): Promise<void> | void
-  /** Lets go of what the room holds, when the sandbox closes. */
-  close?(): Promise<void>
 }
 
 export interface RoomContext {

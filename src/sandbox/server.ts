@@ -5,7 +5,7 @@ import type { World } from '../kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
 import { ExchangeContext } from './context.ts'
-import { openImagesRoom } from './images.ts'
+import { imagesRoom } from './images.ts'
 import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
 import { chatRoom } from './openai-chat.ts'
@@ -35,7 +35,7 @@ function openRooms(): Room[] {
     openResponsesRoom(),
     openMessagesRoom(),
     countTokensRoom,
-    openImagesRoom(),
+    imagesRoom,
     openVideoRoom(),
     analyticsRoom,
     openSocialRoom(),
@@ -113,7 +113,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      await Promise.all([closed, ...rooms.map((room) => room.close?.())])
+      await closed
     },
   }
 }

@@ -1,10 +1,17 @@
 // Reading and checking what the video vendor is asked to make.
-import type { ClipOrder } from './clip.ts'
 import { isRecord, type Json, list, number, record, string } from './json.ts'
+import { RATIOS } from './media.ts'
 import { Refusal } from './refusal.ts'
 import { hash } from './seed.ts'
 
-const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive']
+export interface ClipOrder {
+  readonly prompt: string
+  readonly ratio: string
+  readonly resolution: string
+  readonly seconds: number
+  readonly seed: number
+}
+
 const ROLES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['first_frame', 'last_frame', 'reference_image'],
   video_url: ['reference_video'],
@@ -44,7 +51,7 @@ export function readOrder(body: Json): ClipOrder {
   const resolution = body.resolution === undefined ? '720p' : string(body.resolution)
   if (!limits.resolutions.includes(resolution)) throw wrong('resolution', limits.resolutions.join(', '))
   const ratio = body.ratio === undefined ? 'adaptive' : string(body.ratio)
-  if (!RATIOS.includes(ratio)) throw wrong('ratio', RATIOS.join(', '))
+  if (ratio !== 'adaptive' && !RATIOS.includes(ratio)) throw wrong('ratio', [...RATIOS, 'adaptive'].join(', '))
   const seconds = body.duration === undefined ? 5 : number(body.duration)
   const [least, most] = limits.seconds
   if (seconds === undefined || !Number.isInteger(seconds) || seconds < least || seconds > most) {

@@ -2,9 +2,12 @@
 // waiting tasks cost nothing.
 
 import type { World } from '../kernel/world.ts'
-import { type ClipOrder, FRAMES_PER_SECOND } from './clip.ts'
 import { type Json, list, number, parseJson, string } from './json.ts'
+import { RATIOS } from './media.ts'
 import { Triggers } from './trigger.ts'
+import type { ClipOrder } from './video-order.ts'
+
+const FRAMES_PER_SECOND = 24
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
 
@@ -150,7 +153,7 @@ export function unpackTask(id: string, world: World): VideoTask | undefined {
     owner: string(owner),
     order: {
       prompt: string(prompt),
-      ratio: /^\d{1,2}:\d{1,2}$/.test(string(ratio)) ? string(ratio) : '16:9',
+      ratio: RATIOS.includes(string(ratio)) ? string(ratio) : '16:9',
       resolution: string(resolution),
       seconds: length,
       seed: number(seed) ?? 0,

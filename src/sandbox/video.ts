@@ -1,9 +1,9 @@
 // The video vendor's task API: create, look, list, cancel, and the files that it makes.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { lastFrame, makeClip } from './clip.ts'
 import { isRecord, type Json, parseJson, string } from './json.ts'
+import { clip } from './media.ts'
 import { misbehave } from './misbehave.ts'
-import { encodePng } from './png.ts'
+import { paint } from './picture.ts'
 import { Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { hash } from './seed.ts'
@@ -192,13 +192,19 @@ async function sendFile(
   if (!task || task.triggers.has('no-file') || statusOf(task, ctx.world.elapsedMs()) !== 'succeeded') {
     return ctx.json(404, arkError(404, 'There is no such file, or it has expired.'))
   }
-  const frame = extension === 'png' ? lastFrame(task.order) : undefined
-  const bytes = frame ? await encodePng(frame) : makeClip(task.order)
-  const type = frame ? 'image/png' : 'video/mp4'
+  const { ratio, seconds } = task.order
+  const [bytes, type] = extension === 'png' ? [await lastFrame(task), 'image/png'] : [clip(ratio, seconds), 'video/mp4']
   res.writeHead(200, { 'content-type': type, 'content-length': bytes.length, 'accept-ranges': 'none' })
   if (req.method === 'HEAD') return void res.end()
   if (!task.triggers.has('cut-file')) return void res.end(bytes)
   await new Promise((resolve) => res.write(bytes.subarray(0, bytes.length / 2), resolve))
   await ctx.pause(5)
   ctx.cut()
+}
+
+function lastFrame({ model, order }: VideoTask): Promise<Buffer> {
+  const { prompt, ratio, resolution, seed } = order
+  const [across = 16, down = 9] = ratio.split(':').map(Number)
+  const size = { width: across * 48, height: down * 48 }
+  return paint({ ...size, prompt, model, format: 'png', quality: resolution, seed, references: [], note: 'last frame' })
 }

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { firstMinute } from '../../src/first-minute.ts'
+import { clip, RATIOS } from '../../src/sandbox/media.ts'
+import { paint } from '../../src/sandbox/picture.ts'
 import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'
@@ -206,6 +208,44 @@ test('a revoked key is refused at once', async () => {
     .getByText('Revoked')
     .waitFor()
   assert.equal((await home.call('/v1/models', key)).status, 401)
+})
+
+test('a browser shows simulated pictures of every format and plays simulated films of every shape', async () => {
+  const run = (bytes: Buffer, script: string) =>
+    operator.page.evaluate(
+      `(async (bytes) => { ${script} })(Uint8Array.from(atob('${bytes.toString('base64')}'), (char) => char.charCodeAt(0)))`,
+    )
+  const order = { prompt: 'A fox', model: 'alpha-image-2', quality: 'low', seed: 7, references: [], note: '' }
+  for (const size of [
+    { width: 256, height: 256 },
+    { width: 1024, height: 1536 },
+    { width: 3840, height: 2160 },
+  ])
+    for (const format of ['png', 'jpeg', 'webp'] as const) {
+      const script = `const bitmap = await createImageBitmap(new Blob([bytes]))
+        const { width, height } = bitmap
+        const canvas = new OffscreenCanvas(width, height).getContext('2d')
+        canvas.drawImage(bitmap, 0, 0)
+        return { size: { width, height }, corner: [...canvas.getImageData(width - 1, height - 1, 1, 1).data] }`
+      const drawn = await run(await paint({ ...order, ...size, format }), script)
+      const { corner, ...rest } = drawn as { size: typeof size; corner: number[] }
+      assert.deepEqual(rest, { size }, format)
+      // A decoder that ran out of data would leave the last corner grey.
+      const teal = [15, 118, 110].every((level, i) => Math.abs(level - (corner[i] ?? 0)) <= 2)
+      assert.ok(format === 'png' || teal, `the last corner of a ${format} is ${corner}`)
+    }
+  for (const ratio of RATIOS) {
+    const script = `const video = document.createElement('video')
+      video.src = URL.createObjectURL(new Blob([bytes], { type: 'video/mp4' }))
+      Object.assign(video, { muted: true, playbackRate: 16 })
+      await video.play()
+      await new Promise((resolve) => video.addEventListener('ended', resolve))
+      return { seconds: video.duration, shape: video.videoWidth / video.videoHeight }`
+    const { seconds, shape } = (await run(clip(ratio, 6), script)) as { seconds: number; shape: number }
+    const [across = 0, down = 1] = ratio.split(':').map(Number)
+    assert.equal(seconds, 6)
+    assert.ok(Math.abs(shape - across / down) < 0.02, `${ratio} is shown as ${shape}`)
+  }
 })
 
 test('nothing of the day broke the content policy, raised an error or left this machine', () => {
