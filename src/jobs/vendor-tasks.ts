@@ -28,6 +28,8 @@ import type { HttpCall, Upstream } from '../upstream/call.ts'
 
 /** Where the tasks of a job are. */
 export interface TaskPlace {
+  /** Whose job it is, where one is submitted; questions are the gateway's own. */
+  readonly account?: string
   readonly vendorName: string
   readonly vendor: Vendor
   readonly target: Target
@@ -91,7 +93,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
 
   async function ask(
     call: HttpCall,
-    { vendorName, vendor }: TaskPlace,
+    { vendorName, vendor, account = '' }: TaskPlace,
     begin?: () => Promise<boolean>,
   ): Promise<Reply> {
     const { upstream, vendors, world } = deps
@@ -106,18 +108,18 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true
-      if (status >= 500 || status === 401 || status === 403) vendors.failed(vendorName, `HTTP ${status}`)
-      else vendors.succeeded(vendorName, world.elapsedMs() - startedMs)
+      if (status >= 500 || status === 401 || status === 403) vendors.failed(vendorName, account, `HTTP ${status}`)
+      else vendors.succeeded(vendorName, account, world.elapsedMs() - startedMs)
       return { status, headers, body }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
         heard = true
-        vendors.failed(vendorName, error.kind)
+        vendors.failed(vendorName, account, error.kind)
       }
       throw error
     } finally {
       leave?.()
-      if (!heard) vendors.undecided(vendorName)
+      if (!heard) vendors.undecided(vendorName, account)
     }
   }
 

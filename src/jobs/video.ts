@@ -76,7 +76,7 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
   // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
   const begin = () => jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })
-  const submission = await deps.tasks.submit(order, candidate, mark, begin)
+  const submission = await deps.tasks.submit(order, { ...candidate, account: job.account_id }, mark, begin)
   const about = { job: job.id, vendor: candidate.vendorName, submission: job.submissions + 1 }
   switch (submission.outcome) {
     case 'accepted':
@@ -323,5 +323,5 @@ async function chooseRoute(job: ClaimedJob, deps: StepDeps): Promise<Candidate |
   const refused = (candidate: Candidate) => Number(candidate.number === job.route)
   return candidates
     .toSorted((a, b) => refused(a) - refused(b))
-    .find((candidate) => deps.vendors.available(candidate.vendorName))
+    .find((candidate) => deps.vendors.available(candidate.vendorName, job.account_id))
 }

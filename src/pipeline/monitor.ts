@@ -3,10 +3,13 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Usage } from '../meter/usage.ts'
+import type { Tried } from '../routing/attempt.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
   held(amount: Credits): void
+  /** An attempt at a vendor has ended. */
+  readonly tried: (attempt: Tried) => void
   /** A stage of the path has ended now; stages follow one another. */
   stage(name: Stage): void
   end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage }): void
@@ -80,6 +83,16 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
       const sinceStartMs = (ms: number) => call.atMs + (ms - startedMs)
       return {
         held: (amount) => meters?.held(amount),
+        tried({ vendor, startMs, endMs, status, fault }) {
+          if (!tracer) return
+          const attributes = {
+            'tollgate.vendor': vendor,
+            ...(status === undefined ? {} : { 'http.response.status_code': status }),
+            ...(fault === undefined ? {} : { 'error.type': fault }),
+          }
+          const span = { name: `attempt ${vendor}`, startMs: sinceStartMs(startMs), endMs: sinceStartMs(endMs) }
+          stages.push({ ...span, attempt: { failed: fault !== undefined, attributes } })
+        },
         stage(name) {
           const nowMs = world.elapsedMs()
           meters?.stage(name, (nowMs - stageMs) / 1000)

@@ -5,6 +5,7 @@ import { asFault } from '../kernel/fault.ts'
 import { attempt } from '../routing/attempt.ts'
 import { routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
+import type { Seen } from './monitor.ts'
 import { LEFT_STATUS, relayAnswer, relayStream } from './relay.ts'
 import { release } from './settle.ts'
 
@@ -21,7 +22,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
     seen.held(admitted.held)
     seen.stage('admit')
     try {
-      const answered = await answer(held, deps)
+      const answered = await answer(held, seen, deps)
       seen.stage('vendor')
       try {
         const settled =
@@ -51,7 +52,7 @@ function statusOf(error: unknown): number {
   return error === GONE ? LEFT_STATUS : asFault(error).status
 }
 
-async function answer(held: Held, deps: PathDeps): Promise<Answered> {
+async function answer(held: Held, seen: Seen, deps: PathDeps): Promise<Answered> {
   const { ask, product, catalog, admitted } = held
   if (held.out.signal.aborted) throw GONE
   const candidates = routeAsk(ask, product.routes, held.traits, catalog.document, deps.routes)
@@ -60,6 +61,8 @@ async function answer(held: Held, deps: PathDeps): Promise<Answered> {
     candidates,
     {
       requestId: held.requestId,
+      account: held.principal.accountId,
+      tried: seen.tried,
       createdSeconds: Math.floor(deps.world.nowMs() / 1000),
       signal: held.out.signal,
       callerHeaders: held.callerHeaders,

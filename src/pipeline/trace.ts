@@ -1,5 +1,5 @@
-// OpenTelemetry traces, when an endpoint is given: a span per call and one per stage, sent as OTLP over HTTP in JSON. The
-// caller's `traceparent` is honoured, so that our spans stand in its trace.
+// OpenTelemetry traces, when an endpoint is given: a span per call, per stage and per attempt at a vendor, sent as OTLP over
+// HTTP in JSON. The caller's `traceparent` is honoured, so that our spans stand in its trace.
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'
@@ -8,7 +8,11 @@ export interface TracedStage {
   readonly name: string
   readonly startMs: number
   readonly endMs: number
+  /** Set when it was a request of ours to a vendor. */
+  readonly attempt?: { readonly failed: boolean; readonly attributes: Attributes }
 }
+
+type Attributes = Readonly<Record<string, string | number>>
 
 export interface TracedCall {
   readonly name: string
@@ -16,7 +20,7 @@ export interface TracedCall {
   readonly startMs: number
   readonly endMs: number
   readonly status: number
-  readonly attributes: Readonly<Record<string, string | number>>
+  readonly attributes: Attributes
   readonly stages: readonly TracedStage[]
 }
 
@@ -28,9 +32,17 @@ export interface Tracer {
 const QUEUE_MAX = 5_000
 const BATCH = 500
 const DEADLINES = { connectMs: 2_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
-const SERVER = 2
 const INTERNAL = 1
+const SERVER = 2
+const CLIENT = 3
 const ERROR = 2
+
+function written(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
+  }))
+}
 
 export function createTracer(options: {
   world: World
@@ -69,15 +81,15 @@ export function createTracer(options: {
           ...(parent ? { parentSpanId: parent[2] } : {}),
           kind: SERVER,
           status: call.status >= 500 ? { code: ERROR } : {},
-          attributes: Object.entries({ ...call.attributes, 'http.response.status_code': call.status }).map(
-            ([key, value]) => ({
-              key,
-              value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
-            }),
-          ),
+          attributes: written({ ...call.attributes, 'http.response.status_code': call.status }),
         }),
-        ...call.stages.map((stage) =>
-          span(stage.name, stage.startMs, stage.endMs, { spanId: id(8), parentSpanId: spanId, kind: INTERNAL }),
+        ...call.stages.map(({ name, startMs, endMs, attempt }) =>
+          span(name, startMs, endMs, {
+            spanId: id(8),
+            parentSpanId: spanId,
+            kind: attempt ? CLIENT : INTERNAL,
+            ...(attempt && { status: attempt.failed ? { code: ERROR } : {}, attributes: written(attempt.attributes) }),
+          }),
         ),
       )
     },

@@ -1,5 +1,5 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
-import { asFault, Fault } from '../kernel/fault.ts'
+import { asFault, Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
@@ -27,6 +27,24 @@ export interface AttemptDeps {
   readonly log: Log
 }
 
+export interface AttemptOptions extends OpenOptions {
+  /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
+  readonly account: string
+  /** Hears of every attempt when it has ended. */
+  readonly tried?: (attempt: Tried) => void
+}
+
+export interface Tried {
+  readonly vendor: string
+  /** On the clock for durations. */
+  readonly startMs: number
+  readonly endMs: number
+  /** Undefined: there was no answer. */
+  readonly status?: number
+  /** Undefined: the vendor serves the call. */
+  readonly fault?: FaultName
+}
+
 const ATTEMPTS_MAX = 3
 const RETRY_SAME_MS = 150
 const ERROR_BODY_BYTES_MAX = 262_144
@@ -39,7 +57,7 @@ interface Verdict extends Refusal {
 export async function attempt(
   ask: Ask,
   candidates: readonly Candidate[],
-  open: OpenOptions,
+  open: AttemptOptions,
   deps: AttemptDeps,
 ): Promise<Attempted> {
   const { vendors, world, log } = deps
@@ -49,11 +67,8 @@ export async function attempt(
   const order = candidates.length === 1 ? [candidates[0]!, candidates[0]!] : candidates.slice(0, ATTEMPTS_MAX)
   for (const candidate of order) {
     const { vendorName: name, vendor } = candidate
-    if (!vendors.available(name)) {
-      last ??= new Fault('upstream_unavailable', {
-        retryAfterSeconds: 5,
-        internal: { vendor: name, why: 'its breaker is open' },
-      })
+    if (!vendors.available(name, open.account)) {
+      last ??= brokenFault(name)
       continue
     }
     if (attempts > 0 && candidates.length === 1)
@@ -63,32 +78,32 @@ export async function attempt(
       const entered = vendors.enter(name, vendor, open.signal)
       leave = entered instanceof Promise ? await entered : entered
     } catch (error) {
-      vendors.undecided(name)
+      vendors.undecided(name, open.account)
       if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
       // Too many wait for this one; the next may have room.
       last = error
       continue
     }
     attempts += 1
-    const startedMs = world.elapsedMs()
+    const startMs = world.elapsedMs()
+    const tried = (ending: Pick<Tried, 'status' | 'fault'>) =>
+      open.tried?.({ vendor: name, startMs, endMs: world.elapsedMs(), ...ending })
     const caller = followCaller(open.signal, vendor.onAbort === 'drain')
     try {
       const exchange = await ask.open(candidate.target, open)
       const reply = await deps.upstream.send(exchange.call, { deadlines: vendor.timeouts, signal: caller.signal })
       if (reply.status >= 200 && reply.status < 300) {
         caller.letGo()
-        const firstByteMs = world.elapsedMs() - startedMs
-        vendors.succeeded(name, firstByteMs)
+        const firstByteMs = world.elapsedMs() - startMs
+        vendors.succeeded(name, open.account, firstByteMs)
+        tried({ status: reply.status })
         return { candidate, exchange, reply, attempts, firstByteMs, leave }
       }
       const verdict = await judge(reply, exchange, { ask, target: candidate.target })
-      if (verdict.vendorsFault) vendors.failed(name, `HTTP ${reply.status}`)
-      else vendors.succeeded(name, world.elapsedMs() - startedMs)
-      const code = verdict.fault.details.vendorCode
-      const { ours } = verdict
-      const about = { requestId: open.requestId, vendor: name, status: reply.status, attempt: attempts, code }
-      if (ours) log.error({ ...about, model: candidate.target.model, why: ours, alert: true }, 'vendor refused')
-      else log.warn(about, 'vendor refused')
+      if (verdict.vendorsFault) vendors.failed(name, open.account, `HTTP ${reply.status}`)
+      else vendors.succeeded(name, open.account, world.elapsedMs() - startMs)
+      tried({ status: reply.status, fault: verdict.fault.kind })
+      logRefusal(verdict, candidate, { requestId: open.requestId, status: reply.status, attempt: attempts }, log)
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
@@ -96,10 +111,11 @@ export async function attempt(
       if (error === last) throw error
       leave()
       if (open.signal.aborted || !(error instanceof Fault) || error.blame !== 'upstream') {
-        vendors.undecided(name)
+        vendors.undecided(name, open.account)
         throw error
       }
-      vendors.failed(name, error.kind)
+      vendors.failed(name, open.account, error.kind)
+      tried({ fault: error.kind })
       log.warn(
         { requestId: open.requestId, vendor: name, fault: error.kind, attempt: attempts, ...error.details.internal },
         'vendor failed',
@@ -110,6 +126,16 @@ export async function attempt(
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
+}
+
+function brokenFault(vendor: string): Fault {
+  return new Fault('upstream_unavailable', { retryAfterSeconds: 5, internal: { vendor, why: 'its breaker is open' } })
+}
+
+function logRefusal({ fault, ours }: Verdict, { vendorName, target }: Candidate, about: object, log: Log): void {
+  const facts = { ...about, vendor: vendorName, code: fault.details.vendorCode }
+  if (ours) log.error({ ...facts, model: target.model, why: ours, alert: true }, 'vendor refused')
+  else log.warn(facts, 'vendor refused')
 }
 
 /**

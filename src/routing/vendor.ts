@@ -2,12 +2,11 @@
 import type { Vendor } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-
-export type Breaker = 'closed' | 'open' | 'half-open'
+import { Breaker, type Phase } from './breaker.ts'
 
 export interface VendorHealth {
   readonly name: string
-  readonly breaker: Breaker
+  readonly breaker: Phase
   readonly inFlight: number
   readonly pending: number
   readonly requests: number
@@ -19,34 +18,28 @@ export interface VendorHealth {
 }
 
 export interface Vendors {
-  /** Whether a call may go there now; false while the breaker is open. A half-open breaker lets one probe pass. */
-  available(name: string): boolean
+  /** Whether a call of this account may go there now; false while the breaker is open. */
+  available(name: string, account: string): boolean
   /** Takes one of the vendor's places, waiting for one if it must; the answer gives it back. */
   enter(
     name: string,
     limits: Pick<Vendor, 'concurrencyMax' | 'pendingMax'>,
     signal: AbortSignal,
   ): Promise<() => void> | (() => void)
-  succeeded(name: string, latencyMs: number): void
+  succeeded(name: string, account: string, latencyMs: number): void
   /** Only what is the vendor's fault: a caller's mistake or an empty balance never counts. */
-  failed(name: string, reason: string): void
-  /** The call ended without telling anything about the vendor; if it was the probe, the next call is one. */
-  undecided(name: string): void
+  failed(name: string, account: string, reason: string): void
+  /** The call ended without telling anything about the vendor. */
+  undecided(name: string, account: string): void
   health(): VendorHealth[]
 }
 
-const FAILURES_TO_OPEN = 5
-const OPEN_MS = 5_000
-const OPEN_MS_MAX = 60_000
 const LATENCIES_KEPT = 200
 
 interface State {
   inFlight: number
   waiting: Array<() => void>
-  failuresInRow: number
-  openedMs: number
-  openForMs: number
-  probing: boolean
+  readonly breaker: Breaker
   requests: number
   errors: number
   latencies: number[]
@@ -63,10 +56,7 @@ export function createVendors(world: World): Vendors {
       state = {
         inFlight: 0,
         waiting: [],
-        failuresInRow: 0,
-        openedMs: 0,
-        openForMs: 0,
-        probing: false,
+        breaker: new Breaker(),
         requests: 0,
         errors: 0,
         latencies: [],
@@ -78,11 +68,6 @@ export function createVendors(world: World): Vendors {
     return state
   }
 
-  function breakerOf(state: State): Breaker {
-    if (state.openForMs === 0) return 'closed'
-    return world.elapsedMs() - state.openedMs < state.openForMs ? 'open' : 'half-open'
-  }
-
   function leave(state: State): void {
     const next = state.waiting.shift()
     if (next) next()
@@ -90,14 +75,7 @@ export function createVendors(world: World): Vendors {
   }
 
   return {
-    available(name) {
-      const state = stateOf(name)
-      const breaker = breakerOf(state)
-      if (breaker === 'closed') return true
-      if (breaker === 'open' || state.probing) return false
-      state.probing = true
-      return true
-    },
+    available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
     enter(name, limits, signal) {
       const state = stateOf(name)
       const release = () => leave(state)
@@ -123,32 +101,23 @@ export function createVendors(world: World): Vendors {
         signal.addEventListener('abort', give, { once: true })
       })
     },
-    succeeded(name, latencyMs) {
+    succeeded(name, account, latencyMs) {
       const state = stateOf(name)
+      state.breaker.succeeded(account)
       state.requests += 1
-      state.failuresInRow = 0
-      state.openForMs = 0
-      state.probing = false
       state.lastAtMs = world.nowMs()
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
-    failed(name, reason) {
+    failed(name, account, reason) {
       const state = stateOf(name)
+      state.breaker.failed(account, world.elapsedMs())
       state.requests += 1
       state.errors += 1
-      state.failuresInRow += 1
-      state.probing = false
       state.lastError = reason
       state.lastAtMs = world.nowMs()
-      if (state.failuresInRow >= FAILURES_TO_OPEN) {
-        state.openedMs = world.elapsedMs()
-        state.openForMs = Math.min(state.openForMs === 0 ? OPEN_MS : state.openForMs * 2, OPEN_MS_MAX)
-      }
     },
-    undecided(name) {
-      stateOf(name).probing = false
-    },
+    undecided: (name, account) => stateOf(name).breaker.undecided(account),
     health() {
       return [...states].map(([name, state]) => {
         const sorted = [...state.latencies].sort((a, b) => a - b)
@@ -156,7 +125,7 @@ export function createVendors(world: World): Vendors {
           sorted.length === 0 ? null : Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)
         return {
           name,
-          breaker: breakerOf(state),
+          breaker: state.breaker.phase(world.elapsedMs()),
           inFlight: state.inFlight,
           pending: state.waiting.length,
           requests: state.requests,
