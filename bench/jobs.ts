@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { admit } from '../src/admission/admit.ts'
 import { openCatalog } from '../src/catalog/store.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
+import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/embedded.ts'
@@ -49,7 +50,12 @@ const database = openDatabase({ connection: { ...embedded.connection } })
 await migrate(database)
 await tendUsage(database, world, 24)
 const changes = createChanges(database, world)
-const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog() })
+const catalog = await openCatalog({
+  database,
+  changes,
+  audit: createAudit({ database, world }),
+  initial: await readDefaultCatalog(),
+})
 const ledger = createLedger({ database, world, processId: newId(world) })
 const upstream = createUpstream({ world })
 const engine = await startJobs({

@@ -7,6 +7,7 @@ import { openCatalog } from './catalog/store.ts'
 import { runningStore } from './cli/psql.ts'
 import { readDefaultCatalog } from './compose.ts'
 import type { Config } from './config.ts'
+import { createAudit } from './database/audit.ts'
 import { readBackup, writeBackup } from './database/backup.ts'
 import { createChanges } from './database/changes.ts'
 import { type Database, openDatabase } from './database/database.ts'
@@ -45,7 +46,8 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
     const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
     say(`Restored ${rows} rows, as of ${facts.at}. Verifying the ledger …`)
     const changes = createChanges(database, world)
-    const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog() })
+    const audit = createAudit({ database, world })
+    const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
     stop.throwIfAborted()
     const stopped = new Promise<never>((_, reject) =>
       stop.addEventListener('abort', () => reject(stop.reason as Error)),

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
-import { createAudit } from './admission/audit.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { forgetOldAnswers } from './admission/idempotency.ts'
 import { createKeys } from './admission/keys.ts'
@@ -13,9 +12,9 @@ import { createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
 import { createAssetSigner } from './assets/signed-url.ts'
 import { openBackOffice } from './back-office.ts'
-import type { CatalogDocument } from './catalog/document.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
+import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
@@ -45,7 +44,6 @@ import { createMonitor, type Monitor } from './pipeline/monitor.ts'
 import { createOverload, type Overload } from './pipeline/overload.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
-import { traitProblems } from './protocols/traits.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
@@ -86,13 +84,6 @@ export async function readDefaultCatalog(): Promise<unknown> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'catalog', 'default.json'), 'utf8'))
 }
 
-/** A misspelt trait would be ignored in silence. */
-function inspectTraits({ models }: CatalogDocument): string[] {
-  return Object.entries(models)
-    .filter(([, model]) => model.type === 'text')
-    .flatMap(([uid, model]) => traitProblems(model.traits).map((problem) => `models.${uid}.traits: ${problem}`))
-}
-
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
@@ -106,8 +97,8 @@ export async function createGateway(options: GatewayOptions) {
   const migrations: Migrations = await migrate(database)
   const secrets = createSecrets(options.secret)
   const changes = createChanges(database, world)
-  const catalog = await openCatalog({ database, changes, initial: await readDefaultCatalog(), inspect: inspectTraits })
   const audit = createAudit({ database, world })
+  const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
   const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
   const credentials = await openCredentials({
     database,

@@ -230,10 +230,9 @@ function createWaitingRoom(config: Config) {
 async function applyGivenCatalog(config: Config, gateway: Gateway): Promise<void> {
   if (!config.TOLLGATE_CATALOG) return
   const given: unknown = JSON.parse(await readFile(config.TOLLGATE_CATALOG, 'utf8'))
-  if (JSON.stringify(given) === JSON.stringify(gateway.catalog.current.input)) return
-  const { version, changes } = await gateway.catalog.apply(given, {
-    actor: 'system',
-    note: `from ${config.TOLLGATE_CATALOG} at start`,
-  })
-  say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
+  const by = { actor: 'system', ip: null, requestId: null }
+  const note = `from ${config.TOLLGATE_CATALOG} at start`
+  const { version, changes } = await gateway.catalog.apply(given, by, note)
+  if (changes.length > 0)
+    say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
 }

@@ -33,7 +33,6 @@ function targetAt(baseUrl: string): Target {
     secret: 'vendor-secret',
     headers: { 'x-source': 'tollgate' },
     model: 'any',
-    traits: {},
   }
 }
 

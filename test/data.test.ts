@@ -1,5 +1,7 @@
 // Data endpoints through the whole gateway.
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
@@ -116,4 +118,31 @@ test('a timeline of 137 tweets, walked in pages of 1, 3, 7 and 100, gives every 
     assert.equal(ids.length, 137)
     assert.deepEqual(ids, whole)
   }
+})
+
+test('a social vendor that speaks of posts is asked in its words, and callers read of tweets', async (t) => {
+  const asked: string[] = []
+  const vendor = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.setHeader('content-type', 'application/json')
+    response.end('{"data":{"id":"1","name":"n","username":"u","pinned_post_id":"7"}}')
+  })
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  const { port } = vendor.address() as AddressInfo
+  const own = await startGateway({
+    catalog: (document) => {
+      document.vendors.social.baseUrl = `http://127.0.0.1:${port}`
+      document.models.socialapi.traits = { names: 'post' }
+    },
+  })
+  t.after(async () => {
+    await own.close()
+    vendor.close()
+  })
+  const { key } = await own.account()
+  const answer = await own.call('/v1/social/users/1?user.fields=pinned_tweet_id&tweet.fields=note_tweet', key)
+  assert.equal(answer.status, 200)
+  assert.match(asked[0]!, /user\.fields=pinned_post_id/)
+  assert.match(asked[0]!, /post\.fields=note_post/)
+  assert.equal(((await answer.json()) as { data: { pinned_tweet_id: string } }).data.pinned_tweet_id, '7')
 })

@@ -75,7 +75,7 @@ export async function startGateway(
   if (options.catalog) {
     const document = await readDefaultCatalog()
     options.catalog(document)
-    await gateway.catalog.apply(document, { actor: 'test', note: '' })
+    await gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
   }
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')

@@ -6,6 +6,7 @@ import { admit } from '../src/admission/admit.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { openCatalog } from '../src/catalog/store.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
+import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { videoAsk } from '../src/http/video.ts'
@@ -72,7 +73,7 @@ export async function startTestEngine(
   const changes = createChanges(database, world)
   const initial = (await readDefaultCatalog()) as CatalogInput
   options.catalog?.(initial)
-  const catalog = await openCatalog({ database, changes, initial })
+  const catalog = await openCatalog({ database, changes, audit: createAudit({ database, world }), initial })
   const ledger = createLedger({ database, world, processId: newId(world) })
   const upstream = createUpstream({ world })
   const results = beside?.results ?? new Map<string, Buffer>()

@@ -2,10 +2,10 @@
 import type { AddressInfo } from 'node:net'
 import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
-import { type Audit, createAudit } from '../src/admission/audit.ts'
 import { type Credentials, openCredentials } from '../src/admission/credentials.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
+import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { mountAdmin, operatorResources } from '../src/http/admin.ts'
@@ -64,7 +64,7 @@ export async function startOperatorServer(
   const environment = new Map<string, string>()
   const changes = createChanges(database, world)
   const audit = createAudit({ database, world })
-  const catalog = await openCatalog({ database, changes, initial: SMALL_CATALOG })
+  const catalog = await openCatalog({ database, changes, audit, initial: SMALL_CATALOG })
   const ledger = createLedger({ database, world, processId: 'p1' })
   await ledger.sweep()
   const pepper = secrets.key('api-key')

@@ -14,10 +14,11 @@ import OpenAI from 'openai'
 import * as z from 'zod'
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
+import type { TextProtocolName } from '../src/catalog/kind.ts'
+import type { TextTraits } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import type { TextProtocolName, Traits } from '../src/protocols/protocol.ts'
 import { readModelName, readTextAsk } from '../src/protocols/text.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
 
@@ -55,7 +56,7 @@ before(async () => {
     try {
       const json = readJson(Buffer.concat(chunks))
       const uid = readModelName(json)
-      const traits: Traits = shipped(uid)
+      const traits = shipped(uid)
       const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
       const ask = readTextAsk(DOORS[request.url ?? '']!, json, { uid, traits, limits })
       // As the shipped catalogue has it: chat goes to chat, unless it needs tools.
@@ -66,7 +67,6 @@ before(async () => {
         secret: 'sk-vendor',
         headers: {},
         model: uid,
-        traits,
       }
       const options = { requestId: 'req_01test', createdSeconds: 1789000000, signal: new AbortController().signal }
       const exchange = await ask.open(target, options)
@@ -279,10 +279,12 @@ for (const model of Object.keys(MODELS)) {
 }
 
 /** The traits that the shipped catalogue gives a model. */
-function shipped(uid: string): Traits {
+function shipped(uid: string): TextTraits {
   const checked = checkDocument(catalog)
   assert.ok(checked.ok)
-  return checked.document.models[uid]!.traits
+  const model = checked.document.models[uid]
+  assert.ok(model?.type === 'text')
+  return model.traits
 }
 
 const OUTCOME = {

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { TEXT_PROTOCOLS, type TextProtocolName, type Traits } from '../src/protocols/protocol.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
+import type { TextTraitsGiven } from '../src/catalog/traits.ts'
 import { FIXTURES, fixture, openBody, openPair, replay } from './text-replay.ts'
 
 /** Recordings of vendors with habits need the traits that name them. */
-const TRAITS: Record<string, Traits> = {
+const TRAITS: Record<string, TextTraitsGiven> = {
   'think-tags': { quirks: ['think-tags', 'reasoning-details'] },
   snapshots: { quirks: ['think-tags', 'reasoning-details'] },
   'no-index': { quirks: ['tool-index'] },

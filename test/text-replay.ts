@@ -1,9 +1,11 @@
 // Recorded streams and answers, replayed through any pair of doors without a network.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { TextProtocolName } from '../src/catalog/kind.ts'
+import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
-import type { Exchange, TextProtocolName, Traits } from '../src/protocols/protocol.ts'
+import type { Exchange } from '../src/protocols/protocol.ts'
 import { readTextAsk } from '../src/protocols/text.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 
@@ -29,7 +31,7 @@ export interface Pair {
   readonly front: TextProtocolName
   readonly back: TextProtocolName
   readonly stream?: boolean
-  readonly traits?: Traits
+  readonly traits?: TextTraitsGiven
   /** Laid over the short request. */
   readonly request?: object
 }
@@ -43,17 +45,16 @@ export async function openBody(
   front: TextProtocolName,
   back: TextProtocolName,
   body: Buffer,
-  traits: Traits,
+  traits: TextTraitsGiven,
 ): Promise<Exchange> {
   const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-  const ask = readTextAsk(front, readJson(body), { uid: UID, traits, limits })
+  const ask = readTextAsk(front, readJson(body), { uid: UID, traits: readTextTraits(traits), limits })
   const target = {
     protocol: back,
     baseUrl: 'http://vendor.test',
     secret: 'sk-vendor',
     headers: {},
     model: 'vendor-model',
-    traits,
   }
   const signal = new AbortController().signal
   return ask.open(target, { requestId: 'req_01abc', createdSeconds: 1789000000, signal })

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
+import type { TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName, type Traits } from '../src/protocols/protocol.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { fixture, openPair, randomlyCut, replay, sliced, UID } from './text-replay.ts'
 
 const PAIRS = TEXT_PROTOCOLS.flatMap((front) => TEXT_PROTOCOLS.map((back) => ({ front, back })))
-const RECORDINGS: Record<TextProtocolName, readonly (readonly [string, Traits])[]> = {
+const RECORDINGS: Record<TextProtocolName, readonly (readonly [string, TextTraitsGiven])[]> = {
   'openai-chat': [
     ['text.sse', {}],
     ['reasoning.sse', {}],
@@ -47,7 +48,7 @@ for (const { front, back } of PAIRS)
  * Every recording with every line end; also as a vendor sends it that calls the model by its public name: only then do
  * events pass untouched.
  */
-function forms(back: TextProtocolName): ReadonlyArray<readonly [Buffer, Traits]> {
+function forms(back: TextProtocolName): ReadonlyArray<readonly [Buffer, TextTraitsGiven]> {
   return RECORDINGS[back].flatMap(([name, traits]) => {
     const text = fixture(back, name).toString('utf8')
     const named = text.replaceAll(/"model":"[^"]*"/g, `"model":"${UID}"`)

@@ -1,4 +1,6 @@
 // Accounts as an operator sees them: made, named, given credits, limited. Every change is one transaction with its audit row.
+
+import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -14,7 +16,6 @@ import {
   showLimits,
 } from '../ledger/limits.ts'
 import { type AccountView, createStatements } from '../ledger/statement.ts'
-import type { Audit, By } from './audit.ts'
 import { hashRequest } from './idempotency.ts'
 
 export interface Accounts {

@@ -1,10 +1,11 @@
 // Vendors' credentials: from the environment by the name that the catalogue gives, else from the database, where they lie
 // sealed. Kept in memory, so that a call does not wait for them; read anew whenever one changes.
+
+import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import type { Audit, By } from './audit.ts'
 
 export type CredentialSource = 'env' | 'stored' | 'none'
 

@@ -1,6 +1,7 @@
 // Keys as their owners see them: made once, restricted, exchanged for another, revoked. The value leaves only in the
 // answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
 import type { CatalogStore } from '../catalog/store.ts'
+import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -15,7 +16,6 @@ import {
 } from '../ledger/limits.ts'
 import { accountUnknown } from './accounts.ts'
 import { digestOf, makeKey, readIpRanges } from './api-key.ts'
-import type { Audit, By } from './audit.ts'
 
 export interface KeyView {
   readonly id: string

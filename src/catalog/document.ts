@@ -1,6 +1,9 @@
 // The catalogue document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import * as z from 'zod'
+import { textTraits } from '../catalog/traits.ts'
 import { type Pricing, pricing } from '../meter/price.ts'
+import type { Unit } from '../meter/usage.ts'
+import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
 
 const name = z
   .string()
@@ -39,15 +42,7 @@ const vendor = z.strictObject({
 
 const route = z.strictObject({
   vendor: name,
-  protocol: z.enum([
-    'openai-chat',
-    'openai-responses',
-    'anthropic-messages',
-    'openai-images',
-    'video-task',
-    'social-v2',
-    'site-analytics',
-  ]),
+  protocol: z.enum(PROTOCOLS),
   /** The model's name at the vendor; absent: the uid. */
   model: z.string().min(1).max(200).optional(),
   /** Routes of equal `order` share the load by weight; a higher order is tried only when the lower ones fail. */
@@ -70,27 +65,28 @@ const limits = z.strictObject({
   outputTokensFloor: count.default(64),
 })
 
-/** What distinguishes a family of models from the format it speaks; the names are in protocols/traits.ts. */
-const traits = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
+/** Those of its kind, in traits.ts: read when the kind is known. */
+const traits = z.record(z.string(), z.unknown()).default({})
 
 const model = z.strictObject({
   name: z.string().min(1).max(100),
   version: z.string().nullable().default(null),
-  type: z.enum(['text', 'image', 'video', 'data']),
+  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
   family: z.string().min(1).max(40),
   enabled: z.boolean().default(true),
   /** For text models: the endpoints that offer it. */
-  doors: z.array(z.enum(['openai-chat', 'openai-responses', 'anthropic-messages'])).default([]),
+  doors: z.array(z.enum(TEXT_PROTOCOLS)).default([]),
   capabilities: z.array(z.string()).default([]),
   limits: limits.prefault({}),
-  /** Laid over those of its family. */
-  traits: traits.default({}),
+  /** Of a text model, laid over those of its family. */
+  traits,
   routes: z.array(route).min(1),
   pricing,
 })
 
 const dataEndpoint = z.strictObject({
   enabled: z.boolean().default(true),
+  traits,
   routes: z.array(route).min(1),
   pricing,
   /** Shared across callers; off unless given. */
@@ -100,54 +96,75 @@ const dataEndpoint = z.strictObject({
 const document = z
   .strictObject({
     vendors: z.record(name, vendor),
-    families: z.record(z.string().min(1).max(40), z.strictObject({ traits: traits.default({}) })).default({}),
+    families: z
+      .record(z.string().min(1).max(40), z.strictObject({ traits: textTraits.partial().prefault({}) }))
+      .default({}),
     models: z.record(name, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(name, dataEndpoint),
   })
-  .superRefine((doc, context) => {
-    const products = [...Object.entries(doc.models), ...Object.entries(doc.endpoints)]
-    for (const [uid, product] of products) {
-      const at = uid in doc.models ? ['models', uid] : ['endpoints', uid]
-      product.routes.forEach((entry, index) => {
-        if (!(entry.vendor in doc.vendors))
-          context.addIssue({
-            code: 'custom',
-            path: [...at, 'routes', index, 'vendor'],
-            message: `there is no vendor "${entry.vendor}"`,
-          })
-      })
-      for (const problem of pricingProblems('type' in product ? product.type : 'data', product.pricing))
-        context.addIssue({ code: 'custom', path: [...at, 'pricing'], message: problem })
-    }
-    for (const [uid, entry] of Object.entries(doc.models))
-      if (entry.type === 'text' && entry.doors.length === 0)
-        context.addIssue({
-          code: 'custom',
-          path: ['models', uid, 'doors'],
-          message: 'a text model needs at least one door',
-        })
+  .transform((doc, context) => {
+    for (const [shelf, products] of [['models', doc.models] as const, ['endpoints', doc.endpoints] as const])
+      for (const [uid, product] of Object.entries(products))
+        for (const { path, message } of productProblems(product, doc))
+          context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
+    return doc
   })
 
-export type CatalogDocument = z.output<typeof document>
+type Product = z.output<typeof model> | z.output<typeof dataEndpoint>
+type Whole = z.output<typeof document>
+type TraitsOf<K extends KindName> = z.output<(typeof KINDS)[K]['traits']>
+
 export type CatalogInput = z.input<typeof document>
 export type Vendor = z.output<typeof vendor>
-export type Model = z.output<typeof model>
-export type DataEndpoint = z.output<typeof dataEndpoint>
 export type Route = z.output<typeof route>
+export type ModelOf<K extends KindName> = Omit<z.output<typeof model>, 'type' | 'traits'> & {
+  type: K
+  traits: TraitsOf<K>
+}
+export type Model = { [K in KindName]: ModelOf<K> }[KindName]
+export type DataEndpoint = Omit<z.output<typeof dataEndpoint>, 'traits'> & { traits: TraitsOf<'data'> }
+export type CatalogDocument = Omit<Whole, 'models' | 'endpoints'> & {
+  models: Record<string, Model>
+  endpoints: Record<string, DataEndpoint>
+}
 
-/** Unpriced is never free: each type of product needs the rates that its usage will name. */
-function pricingProblems(type: Model['type'], price: Pricing): string[] {
-  const needed = { text: ['input', 'output'], image: [], video: [], data: ['call'] } as const
+interface Problem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/** What is wrong with a product beside its own fields. Its traits are read on the way, over those of its family. */
+function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'families'>): Problem[] {
+  const kind = 'type' in product ? product.type : 'data'
+  const { protocols, traits: schema }: Kind = KINDS[kind]
+  const problems: Problem[] = pricingProblems(kind, product.pricing).map((message) => ({ path: ['pricing'], message }))
+  product.routes.forEach(({ vendor, protocol }, index) => {
+    if (!Object.hasOwn(doc.vendors, vendor))
+      problems.push({ path: ['routes', index, 'vendor'], message: `there is no vendor "${vendor}"` })
+    if (!protocols.includes(protocol))
+      problems.push({
+        path: ['routes', index, 'protocol'],
+        message: `"${protocol}" does not serve ${kind}; that takes ${protocols.join(' or ')}`,
+      })
+  })
+  if ('doors' in product && kind === 'text' && product.doors.length === 0)
+    problems.push({ path: ['doors'], message: 'a text model needs at least one door' })
+  const shared = 'family' in product && kind === 'text' ? doc.families[product.family]?.traits : {}
+  const read = schema.safeParse({ ...shared, ...product.traits })
+  if (read.success) product.traits = read.data as Product['traits']
+  else
+    for (const { path, message } of read.error.issues) problems.push({ path: ['traits', ...path] as string[], message })
+  return problems
+}
+
+/** Unpriced is never free: each kind of product needs the rates that its usage will name. */
+function pricingProblems(kind: KindName, price: Pricing): string[] {
   const problems: string[] = []
-  for (const [index, entry] of price.tiers.entries()) {
-    for (const unit of needed[type])
-      if (entry[unit] === undefined) problems.push(`tier ${index} has no price for "${unit}"`)
-    if (type === 'image' && entry.image === undefined && entry.output === undefined)
-      problems.push(`tier ${index} needs a price per "image" or per million "output" tokens`)
-    if (type === 'video' && entry.second === undefined && entry.output === undefined)
-      problems.push(`tier ${index} needs a price per "second" or per million "output" tokens`)
-  }
+  for (const [index, tier] of price.tiers.entries())
+    for (const group of KINDS[kind].priced as readonly (readonly Unit[])[])
+      if (group.every((unit) => tier[unit] === undefined))
+        problems.push(`tier ${index} has no price for ${group.map((unit) => `"${unit}"`).join(' or ')}`)
   const last = price.tiers.at(-1)
   if (last?.upTo !== undefined || last?.when !== undefined)
     problems.push('the last tier must hold for everything (no "upTo", no "when"), or some calls would have no price')
@@ -158,11 +175,8 @@ export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: fa
 
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)
-  if (result.success) {
-    const { families, models } = result.data
-    for (const entry of Object.values(models)) entry.traits = { ...families[entry.family]?.traits, ...entry.traits }
-    return { ok: true, document: result.data }
-  }
+  // The traits of every product have been read by the schema of its kind.
+  if (result.success) return { ok: true, document: result.data as CatalogDocument }
   return {
     ok: false,
     problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${issue.message}`),

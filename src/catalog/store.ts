@@ -1,9 +1,16 @@
 // The catalogue's versions: immutable, numbered, in the database; the current one in memory, in every process.
+import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
-import type { Pricing } from '../meter/price.ts'
-import { type CatalogDocument, type CatalogInput, checkDocument, type Route } from './document.ts'
+import {
+  type CatalogDocument,
+  type CatalogInput,
+  checkDocument,
+  type DataEndpoint,
+  type Model,
+  type ModelOf,
+} from './document.ts'
 
 export interface Catalog {
   readonly version: number
@@ -13,11 +20,8 @@ export interface Catalog {
 }
 
 /** What has a price and routes: a model or a data endpoint. */
-export interface Product {
-  readonly enabled: boolean
-  readonly routes: readonly Route[]
-  readonly pricing: Pricing
-}
+export type Product = Model | DataEndpoint
+export type DataProduct = ModelOf<'data'> | DataEndpoint
 
 export interface VersionInfo {
   readonly version: number
@@ -26,15 +30,26 @@ export interface VersionInfo {
   readonly note: string
 }
 
+export interface Applied {
+  /** The one before when nothing differs: what is in force already makes no new version. */
+  readonly version: number
+  readonly changes: string[]
+}
+
 export interface CatalogStore {
   readonly current: Catalog
   /** The version that priced a hold, whatever is current now. */
   at(version: number): Promise<Catalog>
-  apply(input: unknown, by: { actor: string; note: string }): Promise<{ version: number; changes: string[] }>
+  /** What applying a document would refuse, and what it would change. */
+  check(input: unknown): { problems: string[]; changes: string[] }
+  apply(input: unknown, by: By, note: string): Promise<Applied>
   versions(): Promise<VersionInfo[]>
-  rollback(version: number, actor: string): Promise<{ version: number; changes: string[] }>
+  rollback(version: number, by: By): Promise<Applied>
+  /** Changes fields of one model or endpoint. */
+  change(uid: string, fields: Readonly<Record<string, unknown>>, by: By): Promise<Applied>
 }
 
+const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
 const LATEST = statement(
   'catalog_latest',
   'select version, document from catalog_version order by version desc limit 1',
@@ -55,46 +70,52 @@ type VersionRow = { version: number; document: string }
 export async function openCatalog(options: {
   database: Database
   changes: Changes
-  /** Applied when the database has no version yet. */
+  audit: Pick<Audit, 'write'>
+  /** Becomes the first version of an empty database. */
   initial: unknown
-  /** What is wrong with a valid document besides: whoever reads a part of it knows best. */
-  inspect?: (document: CatalogDocument) => string[]
 }): Promise<CatalogStore> {
-  const { database, changes } = options
+  const { database, changes, audit } = options
   const older = new Map<number, Catalog>()
-  let current = await latest()
-  if (!current) {
-    // Two processes may start at once on an empty database: whoever comes second finds the first one's version.
-    await apply(options.initial, { actor: 'system', note: 'first start' }).catch(() => undefined)
-    current = await latest()
-  }
-  if (!current) throw new Error('The catalogue could not be stored at the first start.')
-  let now: Catalog = current
+  await replace(() => options.initial, { note: 'first start', onlyFirst: true })
+  let now = await latest()
   changes.watch('catalog', async () => {
-    now = (await latest()) ?? now
+    now = await latest()
   })
 
-  async function latest(): Promise<Catalog | undefined> {
+  async function latest(): Promise<Catalog> {
     const [row] = await database.query<VersionRow>(LATEST)
-    return row && read(row)
+    if (!row) throw new Error('The database has no version of the catalogue.')
+    return read(row)
   }
 
-  async function apply(
-    input: unknown,
-    by: { actor: string; note: string },
-  ): Promise<{ version: number; changes: string[] }> {
-    const checked = checkDocument(input)
-    const problems = checked.ok ? (options.inspect?.(checked.document) ?? []) : checked.problems
-    if (problems.length > 0)
-      throw new Fault('request_invalid', { message: `The catalogue is not valid. ${problems.join('; ')}` })
-    const version = await database.transaction(async (tx) => {
-      const [row] = await tx.query<{ version: number }>(INSERT, [JSON.stringify(input), by.note, by.actor])
+  /** One change at a time, in any process, and each begins from the version that the one before made. */
+  async function replace(
+    make: (current: CatalogInput | undefined, tx: Queryable) => unknown | Promise<unknown>,
+    options: { note: string; onlyFirst?: true; by?: By; action?: string },
+  ): Promise<Applied> {
+    const applied = await database.transaction(async (tx) => {
+      await tx.query(LOCK)
+      const [row] = await tx.query<VersionRow>(LATEST)
+      if (row && options.onlyFirst) return { version: row.version, changes: [] }
+      const before = row && (JSON.parse(row.document) as CatalogInput)
+      const input = await make(before, tx)
+      const { problems, changes: differences } = compare(before, input)
+      if (problems.length > 0)
+        throw new Fault('request_invalid', { message: `The catalogue is not valid. ${problems.join('; ')}` })
+      if (row && differences.length === 0) return { version: row.version, changes: [] }
+      const { by, action, note } = options
+      const [made] = await tx.query<{ version: number }>(INSERT, [JSON.stringify(input), note, by?.actor ?? 'system'])
       await changes.bump(tx, 'catalog')
-      return row!.version
+      if (by && action)
+        await audit.write(tx, by, {
+          action,
+          object: `catalog/${made!.version}`,
+          detail: { changes: differences.slice(0, 50) },
+        })
+      return { version: made!.version, changes: differences }
     })
-    const before: unknown = now?.input
     await changes.notice('catalog')
-    return { version, changes: listChanges(before, input) }
+    return applied
   }
 
   return {
@@ -105,21 +126,45 @@ export async function openCatalog(options: {
       if (version === now.version) return now
       const known = older.get(version)
       if (known) return known
-      const [row] = await database.query<VersionRow>(AT, [version])
-      if (!row) throw new Fault('not_found', { message: `There is no catalogue version ${version}.` })
-      const catalog = read(row)
+      const catalog = read(await rowAt(database, version))
       older.set(version, catalog)
       if (older.size > 50) older.delete(older.keys().next().value!)
       return catalog
     },
-    apply,
+    check: (input) => compare(now.input, input),
+    apply: (input, by, note) => replace(() => input, { by, note, action: 'catalog.apply' }),
     versions: () => database.query<VersionInfo>(LIST),
-    async rollback(version, actor) {
-      const [row] = await database.query<VersionRow>(AT, [version])
-      if (!row) throw new Fault('not_found', { message: `There is no catalogue version ${version}.` })
-      return apply(JSON.parse(row.document), { actor, note: `back to version ${version}` })
-    },
+    rollback: (version, by) =>
+      replace(async (_, tx) => JSON.parse((await rowAt(tx, version)).document), {
+        by,
+        note: `back to version ${version}`,
+        action: 'catalog.rollback',
+      }),
+    change: (uid, fields, by) =>
+      replace((current) => withFields(current!, uid, fields), {
+        by,
+        note: `${uid}: ${Object.keys(fields).join(', ')}`,
+        action: 'catalog.model',
+      }),
   }
+}
+
+async function rowAt(database: Queryable, version: number): Promise<VersionRow> {
+  const [row] = await database.query<VersionRow>(AT, [version])
+  if (!row) throw new Fault('not_found', { message: `There is no catalogue version ${version}.` })
+  return row
+}
+
+function compare(before: unknown, input: unknown): { problems: string[]; changes: string[] } {
+  const checked = checkDocument(input)
+  return { problems: checked.ok ? [] : checked.problems, changes: listChanges(before, input) }
+}
+
+/** The document is checked as a whole when it is applied, so what was sent may go in as it is. */
+function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<string, unknown>>): unknown {
+  const shelf = (['models', 'endpoints'] as const).find((name) => Object.hasOwn(input[name], uid))
+  if (!shelf) throw new Fault('not_found', { message: `The catalogue has no model or endpoint "${uid}".` })
+  return { ...input, [shelf]: { ...input[shelf], [uid]: { ...input[shelf][uid], ...fields } } }
 }
 
 function read(row: VersionRow): Catalog {
@@ -129,10 +174,15 @@ function read(row: VersionRow): Catalog {
   return { version: row.version, document: checked.document, input }
 }
 
-export function findProduct(catalog: Catalog, name: string): Product | undefined {
-  const { models, endpoints } = catalog.document
+export function findProduct({ document }: Catalog, name: string): Product | undefined {
+  const { models, endpoints } = document
   if (Object.hasOwn(models, name)) return models[name]
   return Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+}
+
+export function findDataProduct(catalog: Catalog, name: string): DataProduct | undefined {
+  const product = findProduct(catalog, name)
+  return product && (!('type' in product) || product.type === 'data') ? product : undefined
 }
 
 const CHANGES_MAX = 500

@@ -6,14 +6,14 @@ import { Fault } from '../kernel/fault.ts'
 import { sameBytes } from '../kernel/secret.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import { type AccountDeps, accountResources } from './resources/accounts.ts'
-import { type CatalogDeps, catalogResources } from './resources/catalog.ts'
+import { catalogResources } from './resources/catalog.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 
-export interface ResourceDeps extends AccountDeps, UsageDeps, CatalogDeps, VendorDeps, OperationsDeps, MemberDeps {
+export interface ResourceDeps extends AccountDeps, UsageDeps, VendorDeps, OperationsDeps, MemberDeps {
   readonly keys: Keys
 }
 

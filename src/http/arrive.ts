@@ -12,7 +12,6 @@ const FORWARDED = ['anthropic-version', 'anthropic-beta', 'traceparent'] as cons
 export interface ArrivalFacts {
   readonly door: string
   readonly catalog: Catalog
-  readonly traits?: Arrived['traits']
   /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
   readonly body?: string | Buffer
 }
@@ -22,7 +21,7 @@ export function arrive(
   out: Out,
   ask: Ask,
   product: Product,
-  { door, catalog, traits = {}, body }: ArrivalFacts,
+  { door, catalog, body }: ArrivalFacts,
   path: Pick<PathDeps, 'world'>,
 ): Arrived {
   const key = body === undefined ? undefined : idempotencyKeyOf(request)
@@ -33,7 +32,6 @@ export function arrive(
     catalog,
     product,
     door,
-    traits,
     startedMs: path.world.elapsedMs(),
     out,
     callerHeaders: forwarded(request),

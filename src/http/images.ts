@@ -64,7 +64,6 @@ export function imageHandlers(deps: ImageDeps): Handlers {
         })
         const facts = {
           door: spec.id,
-          traits: model.traits,
           catalog: now,
           ...(body.digest ? { body: body.digest } : {}),
         }

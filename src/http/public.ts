@@ -1,10 +1,10 @@
 // What each public endpoint does with a request of a known caller: validate it into an ask, and put it on the path.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
-import type { DataEndpoint } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { cacheKey } from '../catalog/query.ts'
-import { type CatalogStore, findProduct, type Product } from '../catalog/store.ts'
+import { type CatalogStore, type DataProduct, findDataProduct } from '../catalog/store.ts'
+import { dataTraits } from '../catalog/traits.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -22,6 +22,9 @@ import { type DefaultModels, readQuoted } from './quote.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 import { readTextRequest, TEXT_DOORS, textAsk, withModel } from './text.ts'
+
+/** For the checks that do not depend on the product, when it is not offered. */
+const NO_DATA_TRAITS = dataTraits.parse({})
 
 export interface PublicDeps {
   readonly catalog: CatalogStore
@@ -42,17 +45,14 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     const json = withModel(readTextRequest(request), spec.id === 'chat' ? deps.defaultModels?.chat : undefined)
     const { ask, model } = textAsk(TEXT_DOORS[spec.id]!, json, now, request.principal!)
     onPath(request, reply, deps, (out) =>
-      serve(
-        arrive(request, out, ask, model, { door: spec.id, traits: model.traits, catalog: now, body: json.text }, path),
-        path,
-      ),
+      serve(arrive(request, out, ask, model, { door: spec.id, catalog: now, body: json.text }, path), path),
     )
   }
 
   function data(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
     if (!isDataEndpoint(spec)) throw new Fault('not_found')
     const now = catalog.current
-    const product = findProduct(now, spec.product)
+    const product = findDataProduct(now, spec.product)
     const ask = dataAsk(spec, request, product)
     if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
     const { models } = request.principal!
@@ -60,7 +60,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
       throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
     // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
     if (request.method === 'HEAD') return void send(reply, '')
-    const cached = 'cache' in product ? (product as DataEndpoint).cache : undefined
+    const cached = 'cache' in product ? product.cache : undefined
     onPath(request, reply, deps, (out) => {
       const arrived = arrive(request, out, ask, product, { door: spec.id, catalog: now }, path)
       if (!cached) return serve(arrived, path)
@@ -69,9 +69,11 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     })
   }
 
-  function dataAsk(spec: DataEndpointSpec, request: FastifyRequest, product: Product | undefined): DataAsk {
-    if (spec.restriction === 'socialapi')
-      return readSocialAsk(spec, request.params as Record<string, string>, rawQuery(request))
+  function dataAsk(spec: DataEndpointSpec, request: FastifyRequest, product: DataProduct | undefined): DataAsk {
+    if (spec.restriction === 'socialapi') {
+      const traits = product?.traits ?? NO_DATA_TRAITS
+      return readSocialAsk(spec, request.params as Record<string, string>, rawQuery(request), traits)
+    }
     const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
     return readAnalyticsAsk(spec, rawQuery(request), path.world.nowMs(), { perRow })
   }

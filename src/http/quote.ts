@@ -1,11 +1,12 @@
 // The call that a quote is about: its body alone says which endpoint would take it, and is read as that endpoint reads it.
 import type { Principal } from '../admission/api-key.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../catalog/kind.ts'
 import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import type { ImageAskDeps } from '../protocols/openai-images/ask.ts'
 import { readImageBody } from '../protocols/openai-images/body.ts'
-import { type Ask, TEXT_PROTOCOLS, type TextProtocolName } from '../protocols/protocol.ts'
+import type { Ask } from '../protocols/protocol.ts'
 import { imageAsk } from './images.ts'
 import { textAsk, withModel } from './text.ts'
 import { videoAsk } from './video.ts'

@@ -2,10 +2,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
+import type { TextProtocolName } from '../catalog/kind.ts'
 import type { Catalog } from '../catalog/store.ts'
+import { readTextTraits } from '../catalog/traits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
-import type { TextProtocolName } from '../protocols/protocol.ts'
 import { type ModelFacts, readModelName, readTextAsk, type TextAsk } from '../protocols/text.ts'
 import { routesFor } from '../routing/route.ts'
 import { jsonBody } from './server.ts'
@@ -23,7 +24,11 @@ const DOOR_PATHS: Record<TextProtocolName, string> = {
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */
-const NO_MODEL: ModelFacts = { uid: '', traits: {}, limits: { outputTokensReserve: 1, outputTokensFloor: 1 } }
+const NO_MODEL: ModelFacts = {
+  uid: '',
+  traits: readTextTraits(),
+  limits: { outputTokensReserve: 1, outputTokensFloor: 1 },
+}
 
 export function readTextRequest(request: FastifyRequest): JsonText {
   return readJson(jsonBody(request))

@@ -18,7 +18,7 @@ import type { Ask } from '../protocols/protocol.ts'
 import { readModelName } from '../protocols/text.ts'
 import { checkVideoBody } from '../protocols/video-task/body.ts'
 import { readVideoRequest, type VideoRequest } from '../protocols/video-task/request.ts'
-import { ANY_MODEL, videoRules } from '../protocols/video-task/rules.ts'
+import { ANY_MODEL } from '../protocols/video-task/rules.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Caller } from './caller.ts'
 import { type Handlers, onPath } from './routes.ts'
@@ -113,7 +113,7 @@ export function videoAsk(json: JsonText, catalog: Catalog, principal: Principal)
     readVideoRequest(json, ANY_MODEL)
     throw new Fault('model_unknown')
   }
-  const video = readVideoRequest(json, videoRules(uid, model.traits), isByTokens(model.pricing))
+  const video = readVideoRequest(json, model.traits, isByTokens(model.pricing))
   const ask: Ask = {
     product: uid,
     stream: false,

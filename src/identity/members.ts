@@ -1,7 +1,7 @@
 // Who belongs to an account, and the links by which people come to: to join, or to choose a new password.
 
 import { accountUnknown } from '../admission/accounts.ts'
-import type { By } from '../admission/audit.ts'
+import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { digestOfToken, newToken } from './link.ts'

@@ -1,6 +1,6 @@
 // Logging in and out: the operator's set-up, the login, a changed password. The same words and the same time for
 // everything that is wrong with a login.
-import type { Audit, By } from '../admission/audit.ts'
+import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'

@@ -175,13 +175,13 @@ test('the price is that of the catalogue under which the job was made', async ()
   const usual = catalog.current.input
   const dearer = structuredClone(usual)
   for (const tier of dearer.models['videogen-2.0']!.pricing.tiers) tier.second = '1000'
-  await catalog.apply(dearer, { actor: 'test', note: '' })
+  await catalog.apply(dearer, { actor: 'test', ip: null, requestId: null }, '')
   const job = await claim(id)
   await on.engine.jobs.decide(job, { verdict: 'COMPLETED', delivered: { seconds: 5, resolution: '720p' } })
   await lapse(id)
   await stepJob(await claim(id), on.step)
   assert.equal((await on.balance(account)).posted, GRANTED - PRICE)
-  await catalog.apply(usual, { actor: 'test', note: '' })
+  await catalog.apply(usual, { actor: 'test', ip: null, requestId: null }, '')
 })
 
 test('a job is read by one lookup in an index', async () => {

@@ -313,8 +313,7 @@ export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 
 async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
   const { document, ...catalog } = await deps.catalog.at(job.catalog_version)
   const product = findProduct({ document, ...catalog }, job.product)
-  const traits = document.models[job.product]?.traits ?? {}
-  return routeAsk({ product: job.product }, product?.routes ?? [], traits, document, deps.routes)
+  return routeAsk({ product: job.product }, product?.routes ?? [], document, deps.routes)
 }
 
 /** Another route than the one that has just refused, if there is one that works. */

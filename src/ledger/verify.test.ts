@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { type CatalogStore, openCatalog } from '../catalog/store.ts'
+import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld, timeOfId } from '../kernel/world.ts'
@@ -23,7 +24,12 @@ before(async () => {
   drop = fresh.drop
   database = openDatabase({ connection: fresh.connection })
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
-  catalog = await openCatalog({ database, changes: createChanges(database, realWorld), initial: SMALL_CATALOG })
+  catalog = await openCatalog({
+    database,
+    changes: createChanges(database, realWorld),
+    audit: createAudit({ database, world: realWorld }),
+    initial: SMALL_CATALOG,
+  })
   account = `acc_${newId(realWorld)}`
   await database.query({ text: 'insert into account (id, name) values ($1, $1)' }, [account])
   await ledger.grant({ account, amount: 100_000_000n, note: 'start', actor: 'test' })

@@ -1,6 +1,5 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
-import type { Model } from '../catalog/document.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -30,7 +29,6 @@ export interface PathDeps {
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
   readonly door: string
-  readonly traits: Model['traits']
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>

@@ -55,7 +55,7 @@ function statusOf(error: unknown): number {
 async function answer(held: Held, seen: Seen, deps: PathDeps): Promise<Answered> {
   const { ask, product, catalog, admitted } = held
   if (held.out.signal.aborted) throw GONE
-  const candidates = routeAsk(ask, product.routes, held.traits, catalog.document, deps.routes)
+  const candidates = routeAsk(ask, product.routes, catalog.document, deps.routes)
   const attempted = await attempt(
     ask,
     candidates,

@@ -1,9 +1,11 @@
 // Conversions, one promise at a time: mostly mistakes that other gateways have made.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TextProtocolName } from '../catalog/kind.ts'
+import { readTextTraits, type TextTraitsGiven } from '../catalog/traits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import type { Exchange, TextProtocolName, Traits } from './protocol.ts'
+import type { Exchange } from './protocol.ts'
 import { readTextAsk } from './text.ts'
 
 type Json = Record<string, unknown>
@@ -11,13 +13,17 @@ const CHAT = 'openai-chat'
 const RESPONSES = 'openai-responses'
 const MESSAGES = 'anthropic-messages'
 
-function open(front: TextProtocolName, back: TextProtocolName, body: object, traits: Traits = {}): Exchange {
+function open(front: TextProtocolName, back: TextProtocolName, body: object, traits: TextTraitsGiven = {}): Exchange {
   const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-  const ask = readTextAsk(front, readJson(Buffer.from(JSON.stringify(body))), { uid: 'public', traits, limits })
-  const target = { protocol: back, baseUrl: 'http://v', secret: undefined, headers: {}, model: 'vendor', traits }
+  const ask = readTextAsk(front, readJson(Buffer.from(JSON.stringify(body))), {
+    uid: 'public',
+    traits: readTextTraits(traits),
+    limits,
+  })
+  const target = { protocol: back, baseUrl: 'http://v', secret: undefined, headers: {}, model: 'vendor' }
   return ask.open(target, { requestId: 'req_1', createdSeconds: 5, signal: new AbortController().signal }) as Exchange
 }
-const sentTo = (front: TextProtocolName, back: TextProtocolName, body: object, traits: Traits = {}) =>
+const sentTo = (front: TextProtocolName, back: TextProtocolName, body: object, traits: TextTraitsGiven = {}) =>
   JSON.parse(String(open(front, back, body, traits).call.body)) as Json
 async function answered(exchange: Exchange, answer: object): Promise<Json> {
   return JSON.parse(String((await exchange.answer(Buffer.from(JSON.stringify(answer)), {})).body)) as Json
@@ -290,7 +296,7 @@ test('reasoning goes back to families that insist on it, and to no others', () =
       ],
     },
   ]
-  const assistant = (traits: Traits) =>
+  const assistant = (traits: TextTraitsGiven) =>
     (sentTo(MESSAGES, CHAT, messages({ messages: turns }), traits).messages as Json[])[1]!
   assert.equal(assistant({ reasoningReplay: true }).reasoning_content, 'Hm')
   assert.equal(assistant({}).reasoning_content, undefined)
@@ -316,7 +322,7 @@ test('thoughts of another family are not sent to a vendor that would refuse them
 test('thinking is not switched on where the vendor would refuse it', () => {
   const thinking = { type: 'adaptive' }
   const tools = [{ type: 'function', function: { name: 'f' } }]
-  const sent = (over: object, traits: Traits = {}) => sentTo(CHAT, MESSAGES, chat(over), traits).thinking
+  const sent = (over: object, traits: TextTraitsGiven = {}) => sentTo(CHAT, MESSAGES, chat(over), traits).thinking
   assert.deepEqual(sent({ thinking }), thinking)
   assert.equal(sent({ thinking, tools, tool_choice: 'required' }), undefined)
   assert.equal(sent({ thinking, tools, tool_choice: { type: 'function', function: { name: 'f' } } }), undefined)

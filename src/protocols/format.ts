@@ -1,11 +1,13 @@
 // What a text format can do at its two doors. Three formats are three rooms; nobody writes a pair.
+
+import type { TextProtocolName } from '../catalog/kind.ts'
+import type { TextTraits } from '../catalog/traits.ts'
 import type { JsonText } from '../kernel/json.ts'
 import type { Fields, Json } from './check.ts'
 import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
-import type { Answer, OpenOptions, Target, TextProtocolName } from './protocol.ts'
+import type { Answer, OpenOptions, Target } from './protocol.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
-import type { TextTraits } from './traits.ts'
 
 /** What the path needs to know of a checked request. */
 export interface CheckedAsk {

@@ -1,19 +1,11 @@
 // The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
+import type { ProtocolName } from '../catalog/kind.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import type { VendorSaid } from './vendor-words.ts'
-
-export const TEXT_PROTOCOLS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
-export type TextProtocolName = (typeof TEXT_PROTOCOLS)[number]
-
-export const PROTOCOLS = [...TEXT_PROTOCOLS, 'openai-images', 'video-task', 'social-v2', 'site-analytics'] as const
-export type ProtocolName = (typeof PROTOCOLS)[number]
-
-/** What distinguishes one model family from the format it speaks, as data: see catalog/default.json. */
-export type Traits = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
 /** Where one attempt goes. */
 export interface Target {
@@ -26,7 +18,6 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
   readonly model: string
-  readonly traits: Traits
 }
 
 /** What decides the price tier besides token counts. */

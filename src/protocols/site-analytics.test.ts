@@ -24,7 +24,6 @@ const target = (): Target => ({
   secret: 's3cret',
   headers: {},
   model: 'any',
-  traits: {},
 })
 
 async function ask(path: string, raw: string, perRow = false): Promise<Exchange> {

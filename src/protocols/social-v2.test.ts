@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { SOCIAL } from '../catalog/social.ts'
+import type { DataTraits } from '../catalog/traits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
-import type { Exchange, Traits } from './protocol.ts'
+import type { Exchange } from './protocol.ts'
 import { readSocialAsk } from './social-v2.ts'
 
 const OPEN = { requestId: 'req_test', createdSeconds: 1_800_000_000, signal: new AbortController().signal }
@@ -26,12 +27,12 @@ function specOf(kind: Kind) {
   return spec
 }
 
-async function open(kind: Kind, raw: string, id?: string, traits: Traits = {}): Promise<Exchange> {
-  const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw)
+async function open(kind: Kind, raw: string, id?: string, traits: DataTraits = { names: 'tweet' }): Promise<Exchange> {
+  const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, traits)
   assert.equal(ask.product, 'socialapi')
   assert.deepEqual(ask.worst, { call: 1 })
   const baseUrl = `${sandbox.url}/social`
-  return ask.open({ protocol: 'social-v2', baseUrl, secret: 's3cret', headers: {}, model: 'any', traits }, OPEN)
+  return ask.open({ protocol: 'social-v2', baseUrl, secret: 's3cret', headers: {}, model: 'any' }, OPEN)
 }
 
 interface Body {
@@ -41,7 +42,7 @@ interface Body {
   errors?: unknown
 }
 
-async function get(kind: Kind, raw: string, id?: string, traits: Traits = {}): Promise<Body> {
+async function get(kind: Kind, raw: string, id?: string, traits: DataTraits = { names: 'tweet' }): Promise<Body> {
   const exchange = await open(kind, raw, id, traits)
   const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
   const body = Buffer.from(await response.arrayBuffer())
@@ -59,7 +60,7 @@ const path = (exchange: Exchange) => decodeURIComponent(exchange.call.url.slice(
 
 function refused(kind: Kind, raw: string, id: string | undefined, words: RegExp): void {
   assert.throws(
-    () => readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw),
+    () => readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { names: 'tweet' }),
     (error) => error instanceof Fault && error.code === 10000 && error.status === 400 && words.test(error.message),
     raw,
   )

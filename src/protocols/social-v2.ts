@@ -2,6 +2,7 @@
 // status 200, pages smaller than the vendor gives, and `data` that is always there.
 import type { DataEndpointSpec } from '../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../catalog/query.ts'
+import type { DataTraits } from '../catalog/traits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { dataWords } from './data-words.ts'
 import type { Exchange, OpenOptions, Target } from './protocol.ts'
@@ -18,6 +19,7 @@ export function readSocialAsk(
   spec: DataEndpointSpec,
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,
+  traits: DataTraits,
 ): DataAsk {
   // No parameter of these endpoints depends on the clock.
   const query = readQuery(spec, rawQuery, 0, pathParams)
@@ -31,21 +33,26 @@ export function readSocialAsk(
     worst: { call: 1 },
     query,
     sent: JSON.stringify(query),
-    open: (target, options) => openSocial(spec, asked, since, target, options),
+    open: (target, options) => openSocial(spec, { asked, since, traits }, target, options),
   }
 }
 
 type Asked = ReadonlyMap<string, string>
 
+interface SocialAsk {
+  readonly asked: Asked
+  readonly since: Continuation | undefined
+  readonly traits: DataTraits
+}
+
 function openSocial(
   spec: DataEndpointSpec,
-  asked: Asked,
-  since: Continuation | undefined,
+  { asked, since, traits }: SocialAsk,
   target: Target,
   { createdSeconds }: Pick<OpenOptions, 'createdSeconds'>,
 ): Exchange {
   const query = vendorQuery(asked, since)
-  const worded = target.traits.names === 'post' ? query.map(toPostNames) : query
+  const worded = traits.names === 'post' ? query.map(toPostNames) : query
   return {
     call: { method: 'GET', url: target.baseUrl + vendorAddress(spec, worded), headers: dataHeaders(target) },
     answer(body, headers) {

@@ -1,27 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../catalog/kind.ts'
+import { readTextTraits, type TextTraitsGiven } from '../catalog/traits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { routesFor } from '../routing/route.ts'
-import { type OpenOptions, type Target, TEXT_PROTOCOLS, type TextProtocolName, type Traits } from './protocol.ts'
+import type { OpenOptions, Target } from './protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-const model = (traits: Traits = {}, limits: Partial<ModelFacts['limits']> = {}): ModelFacts => ({
+const model = (traits: TextTraitsGiven = {}, limits: Partial<ModelFacts['limits']> = {}): ModelFacts => ({
   uid: 'public',
-  traits,
+  traits: readTextTraits(traits),
   limits: { ...LIMITS, ...limits },
 })
 const json = (value: unknown) => readJson(Buffer.from(JSON.stringify(value)))
 const options: OpenOptions = { requestId: 'req_1', createdSeconds: 1, signal: new AbortController().signal }
-const target = (protocol: TextProtocolName, traits: Traits = {}): Target => ({
+const target = (protocol: TextProtocolName): Target => ({
   protocol,
   baseUrl: 'http://vendor.test/v1',
   secret: 'sk-secret',
   headers: { 'x-catalogue': 'yes' },
   model: 'vendor-name',
-  traits,
 })
 
 const hello = [{ role: 'user', content: 'Hi' }]
@@ -278,9 +279,9 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
 })
 
 test('a chat body passes untouched but for the model, the usage opt-in, the cap and what the family needs', async () => {
-  const forwarded = async (over: object, traits: Traits = {}, cap?: number) => {
+  const forwarded = async (over: object, traits: TextTraitsGiven = {}, cap?: number) => {
     const ask = readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model(traits))
-    const { call } = await ask.open(target('openai-chat', traits), {
+    const { call } = await ask.open(target('openai-chat'), {
       ...options,
       ...(cap ? { outputTokensCap: cap } : {}),
     })
@@ -306,7 +307,7 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
       stream_options: { include_obfuscation: false, include_usage: true },
     },
   )
-  const completion: Traits = { tokensField: 'max_completion_tokens' }
+  const completion: TextTraitsGiven = { tokensField: 'max_completion_tokens' }
   assert.deepEqual(await forwarded({ max_tokens: 5 }, completion), { ...base, max_completion_tokens: 5 })
   assert.deepEqual(await forwarded({ max_tokens: 5, max_completion_tokens: 7 }, completion), {
     ...base,

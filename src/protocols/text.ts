@@ -1,5 +1,7 @@
 // The seam between the one path and the three text formats: a caller's body in, an ask out.
 import { CONTEXT_TOKENS_DEFAULT } from '../catalog/document.ts'
+import type { ProtocolName, TextProtocolName } from '../catalog/kind.ts'
+import type { TextTraits } from '../catalog/traits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
@@ -10,11 +12,10 @@ import type { CheckedAsk, TextFormat } from './format.ts'
 import { openaiChat } from './openai-chat/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 import { measurePrompt, type PromptSize } from './prompt.ts'
-import type { Answer, Ask, Exchange, OpenOptions, ProtocolName, Target, TextProtocolName, Traits } from './protocol.ts'
+import type { Answer, Ask, Exchange, OpenOptions, Target } from './protocol.ts'
 import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
 import { toUsage } from './tokens.ts'
-import { readTraits, type TextTraits } from './traits.ts'
 import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
 import { readErrorBody } from './vendor-words.ts'
 import { readWhole } from './whole.ts'
@@ -28,7 +29,7 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
 /** What the catalogue says of a model, as far as asks depend on it. */
 export interface ModelFacts {
   readonly uid: string
-  readonly traits: Traits
+  readonly traits: TextTraits
   readonly limits: {
     readonly contextTokens?: number | undefined
     readonly outputTokensMax?: number | undefined
@@ -55,7 +56,7 @@ export function readModelName(json: JsonText): string {
 
 /** Checks a request at one of the three doors. Nothing is sent and nothing is held for what this refuses. */
 export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
-  const traits = readTraits(model.traits)
+  const { traits } = model
   const format = FORMATS[door]
   const { json, leftOut } = leaveOutSearch(sent, traits)
   const checked = format.check(new Fields(json), traits)
@@ -119,7 +120,7 @@ class Opening {
     this.json = json
     this.checked = checked
     this.uid = uid
-    this.traits = readTraits(traits)
+    this.traits = traits
     this.size = measurePrompt(format.prompt(json.value), json.value)
   }
 
@@ -152,8 +153,7 @@ class Opening {
 
   /** The same format at both doors. */
   private pass(target: Target, options: OpenOptions): Exchange {
-    const { format, json, checked, uid } = this
-    const traits = readTraits(target.traits)
+    const { format, json, checked, uid, traits } = this
     const body = format.pass(json, checked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {
       body,
@@ -163,8 +163,7 @@ class Opening {
   }
 
   private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
-    const { format, checked, uid } = this
-    const traits = readTraits(target.traits)
+    const { format, checked, uid, traits } = this
     const { outputTokensCap: cap } = options
     const dialogue = this.dialogue()
     const tokensMax = cap === undefined ? dialogue.tokensMax : Math.min(cap, dialogue.tokensMax ?? cap)

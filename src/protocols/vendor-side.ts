@@ -1,10 +1,11 @@
 // What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
 // refused unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
 // that the vendor keeps are refused where the catalogue says so.
+
+import type { TextTraits } from '../catalog/traits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { isObject, type Json, objects, shown, text } from './check.ts'
-import type { TextTraits } from './traits.ts'
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [

@@ -22,7 +22,6 @@ const hearing: Hearing = {
     secret: '9f8e7d6c5b4a39281706f5e4d3c2b1a098765432',
     headers: {},
     model: 'claude-5-x',
-    traits: {},
   },
 }
 

@@ -25,7 +25,7 @@ export async function probeVendor(
   const route = products.flatMap((product) => product.routes).find((entry) => entry.vendor === name)
   if (!route)
     return { ok: false, status: null, latencyMs: 0, message: 'No model or endpoint has a route to this vendor.' }
-  const target = targetOf(route, vendor, { uid: '', traits: {} }, routes)
+  const target = targetOf(route, vendor, '', routes)
   if (vendor.credential !== undefined && target.secret === undefined)
     return { ok: false, status: null, latencyMs: 0, message: `Its credential ${vendor.credential} is not set.` }
   const path = route.protocol === 'anthropic-messages' ? '/v1/models' : '/models'

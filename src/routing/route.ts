@@ -1,7 +1,8 @@
 // Which routes an ask may take, in which order.
-import type { CatalogDocument, Model, Route, Vendor } from '../catalog/document.ts'
+import type { CatalogDocument, Route, Vendor } from '../catalog/document.ts'
+import type { ProtocolName } from '../catalog/kind.ts'
 import type { World } from '../kernel/world.ts'
-import type { Ask, ProtocolName, Target } from '../protocols/protocol.ts'
+import type { Ask, Target } from '../protocols/protocol.ts'
 
 export interface Candidate {
   /** The route's place in the catalogue, from 1: what `x-tollgate-route` tells the caller. */
@@ -32,7 +33,7 @@ const SANDBOX_ROOMS: Record<ProtocolName, string> = {
 export function targetOf(
   route: Route,
   vendor: Vendor,
-  product: { uid: string; traits: Model['traits'] },
+  uid: string,
   sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>,
 ): Target {
   const sandbox = vendor.baseUrl === 'sandbox'
@@ -46,8 +47,7 @@ export function targetOf(
         ? undefined
         : (sources.credential(vendor.credential) ?? (sandbox ? 'sandbox' : undefined)),
     headers: vendor.headers,
-    model: route.model ?? product.uid,
-    traits: product.traits,
+    model: route.model ?? uid,
   }
 }
 
@@ -73,7 +73,6 @@ export function routesFor<R extends Pick<Route, 'protocol' | 'serves'>>(
 export function routeAsk(
   ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal'>,
   routes: readonly Route[],
-  traits: Model['traits'],
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
@@ -85,7 +84,7 @@ export function routeAsk(
       number: routes.indexOf(route) + 1,
       vendorName: route.vendor,
       vendor,
-      target: targetOf(route, vendor, { uid: ask.product, traits }, sources),
+      target: targetOf(route, vendor, ask.product, sources),
     }
   })
 }

@@ -150,7 +150,9 @@ test('markup in names, prompts and answers stays text on every page that shows i
   const { accounts, keys, catalog } = home.gateway
   const account = await accounts.create({ name: XSS, credits: 100_000_000n }, BY)
   const { key } = await keys.create(account, { name: XSS }, BY)
-  await catalog.apply(catalog.current.input, { actor: XSS, note: XSS })
+  const document = structuredClone(catalog.current.input)
+  document.models['alpha-5.4']!.version = XSS
+  await catalog.apply(document, { ...BY, actor: XSS }, XSS)
 
   await operator.go(`/a/${account}/playground/chat`)
   await page

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Catalog } from '../../src/catalog/store.ts'
 import { openCatalog } from '../../src/catalog/store.ts'
 import { readDefaultCatalog } from '../../src/compose.ts'
+import { createAudit } from '../../src/database/audit.ts'
 import { createChanges } from '../../src/database/changes.ts'
 import type { Database } from '../../src/database/database.ts'
 import { realWorld } from '../../src/kernel/world.ts'
@@ -43,7 +44,9 @@ export async function checkBooks(database: Database, acknowledged: readonly Told
 }
 
 async function catalogs(database: Database): Promise<{ at(version: number): Promise<Catalog> }> {
-  return openCatalog({ database, changes: createChanges(database, realWorld), initial: await readDefaultCatalog() })
+  const audit = createAudit({ database, world: realWorld })
+  const changes = createChanges(database, realWorld)
+  return openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
 }
 
 /** Waits until no hold is open; answers after how long. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/protocols/protocol.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { fixture } from '../text-replay.ts'
 import { type ChatVendor, faultModel, startVendor } from './chat-vendor.ts'

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
-import { TEXT_PROTOCOLS } from '../../src/protocols/protocol.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import {
   type ChatVendor,

@@ -1,5 +1,5 @@
 // The catalogue of the stories: a text model and a video model, each at two vendors.
-import { checkDocument } from '../../src/catalog/document.ts'
+import { checkDocument, type ModelOf } from '../../src/catalog/document.ts'
 import type { Catalog, CatalogStore } from '../../src/catalog/store.ts'
 import { faultModel, MODEL } from '../faults/chat-vendor.ts'
 
@@ -34,5 +34,5 @@ if (!checked.ok) throw new Error(checked.problems.join('\n'))
 const { document } = checked
 
 export const catalog: Catalog = { version: 1, document, input: document as never }
-export const textModel = document.models[MODEL]!
+export const textModel = document.models[MODEL] as ModelOf<'text'>
 export const catalogs = { current: catalog, at: async () => catalog } as unknown as CatalogStore

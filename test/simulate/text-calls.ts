@@ -55,7 +55,7 @@ export class TextCalls {
     const key = chance.is(0.3) ? `key-${chance.below(2)}` : undefined
     const max = chance.is(0.5) ? { max_tokens: 1 + chance.below(500) } : {}
     const text = chatBody(requestId, { stream, ...max })
-    const about = { uid: MODEL, traits: {}, limits: textModel.limits }
+    const about = { uid: MODEL, traits: textModel.traits, limits: textModel.limits }
     if (chance.is(0.3)) world.after(chance.below(15_000), () => caller.leave())
     serve(
       {
@@ -65,7 +65,6 @@ export class TextCalls {
         catalog,
         product: textModel,
         door: 'chat',
-        traits: {},
         startedMs: world.elapsedMs(),
         out: caller,
         callerHeaders: {},

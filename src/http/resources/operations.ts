@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import type { Audit } from '../../admission/audit.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
+import type { Audit } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import { dayOfMs, monthStart } from '../../kernel/calendar.ts'

@@ -1,7 +1,7 @@
 // What only people in the console need: to come in, to look at their sessions, to leave.
 import * as z from 'zod'
-import type { Audit } from '../../admission/audit.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
+import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'

@@ -1,7 +1,8 @@
 // How hard a Messages model shall think, and in which shape it shall answer, said in the words that its family takes.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import type { Json } from '../check.ts'
 import type { Dialogue } from '../dialogue.ts'
-import type { TextTraits } from '../traits.ts'
 
 /** Thinking tokens for families that know no effort. The vendor takes 1,024 at least. */
 const BUDGETS: Readonly<Record<string, number>> = {

@@ -1,4 +1,6 @@
 // Neutral words as a Messages request, for callers who speak another format.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { given, type Json } from '../check.ts'
 import {
@@ -14,7 +16,6 @@ import {
   type Tool,
   type Turn,
 } from '../dialogue.ts'
-import type { TextTraits } from '../traits.ts'
 import { writeThinking } from './thinking.ts'
 
 export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {

@@ -1,10 +1,11 @@
 // A chat vendor's whole answer on its way to a chat caller: measured, given the public name of the model, otherwise as it
 // came.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, objects, text } from '../check.ts'
 import type { Answer } from '../protocol.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
-import type { TextTraits } from '../traits.ts'
 import { readWhole, renamed } from '../whole.ts'
 import { mendAnswer } from './mend.ts'
 

@@ -1,8 +1,9 @@
 // What the chat endpoint refuses before any vendor is called.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { type Fields, isObject, type Json, shown } from '../check.ts'
 import type { CheckedAsk } from '../format.ts'
-import type { TextTraits } from '../traits.ts'
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 

@@ -1,11 +1,12 @@
 // Repairs of chat answers, for the families whose traits name a quirk. Works on parsed objects and keeps what it does not
 // know.
+
+import type { Quirk } from '../../catalog/traits.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, encodeEvent, textToBytes } from '../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import { dataOf, type Observer } from '../relay.ts'
-import type { Quirk } from '../traits.ts'
 
 const SPACE_BEFORE = /^[ \t\r\n]+/
 const SPACE_AFTER = /[ \t\r\n]+$/

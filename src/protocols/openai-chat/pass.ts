@@ -1,8 +1,9 @@
 // A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
 import { isObject, type Json, objects } from '../check.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
-import type { TextTraits } from '../traits.ts'
 import { chooseByWord } from './tool-choice.ts'
 
 export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions): string {

@@ -1,11 +1,12 @@
 // A chat vendor's stream in neutral words.
+
+import type { Quirk } from '../../catalog/traits.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../check.ts'
 import type { Finish, ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
 import { readChatUsage } from '../tokens.ts'
-import type { Quirk } from '../traits.ts'
 import { vendorFault } from '../vendor-fault.ts'
 import { ChunkMender } from './mend.ts'
 import { readThoughts } from './read-request.ts'

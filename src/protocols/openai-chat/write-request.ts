@@ -1,4 +1,6 @@
 // Neutral words as a chat request, for callers who speak another format.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { given, type Json } from '../check.ts'
 import {
   cannotConvert,
@@ -13,7 +15,6 @@ import {
   textOf,
 } from '../dialogue.ts'
 import { toDataUri } from '../media.ts'
-import type { TextTraits } from '../traits.ts'
 import { chooseByWord } from './tool-choice.ts'
 
 export function writeChatRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {

@@ -20,7 +20,6 @@ const target: Target = {
   secret: 'vendor-key',
   headers: { 'x-extra': '1' },
   model: 'vendor-image-2',
-  traits: {},
 }
 const options = { requestId: 'req_1', createdSeconds: 1_700_000_000, signal }
 

@@ -73,7 +73,6 @@ async function generate(request: object) {
       secret: 'sk-any',
       headers: {},
       model: 'alpha-image-2',
-      traits: {},
     },
     { requestId: 'req_0123456789', createdSeconds: 1_800_000_000, signal },
   )

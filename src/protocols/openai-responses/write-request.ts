@@ -1,4 +1,6 @@
 // Neutral words as a Responses request, for callers who speak another format.
+
+import type { TextTraits } from '../../catalog/traits.ts'
 import { given, type Json } from '../check.ts'
 import {
   cannotConvert,
@@ -11,7 +13,6 @@ import {
   type Turn,
 } from '../dialogue.ts'
 import { toDataUri } from '../media.ts'
-import type { TextTraits } from '../traits.ts'
 
 /** `stop`, penalties, seeds and the like have no place in this format and are left out, as the contract says. */
 export function writeResponsesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {

@@ -1,7 +1,8 @@
 // What a video is made from: a prompt, and pictures, clips and sounds in roles that do not mix freely.
+
+import type { VideoTraits } from '../../catalog/traits.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { type Fields, isObject, type Json, shown } from '../check.ts'
-import type { VideoRules } from './rules.ts'
 
 type MediaKind = 'image' | 'video' | 'audio'
 
@@ -38,7 +39,7 @@ export const REFERENCE_NAMES = {
 } as const
 
 /** The vendor's content parts, from whatever names the caller used. */
-export function readContent(fields: Fields, prompt: string | undefined, rules: VideoRules): ContentPart[] {
+export function readContent(fields: Fields, prompt: string | undefined, rules: VideoTraits): ContentPart[] {
   const parts: ContentPart[] = []
   const spoken = prompt?.trim() ? prompt : undefined
   if (spoken !== undefined) parts.push({ type: 'text', text: spoken })
@@ -142,7 +143,7 @@ function withRoles(parts: ContentPart[]): ContentPart[] {
   return parts.map((part) => (part.type !== 'text' && part.role === '' ? { ...part, role: 'first_frame' } : part))
 }
 
-function checkTogether(parts: readonly ContentPart[], rules: VideoRules): void {
+function checkTogether(parts: readonly ContentPart[], rules: VideoTraits): void {
   if (parts.length === 0) throw invalid('"prompt" or "content" is required and must not be empty.', 'prompt')
   const count = (role: string) => parts.filter((part) => part.type !== 'text' && part.role === role).length
   const [first, last] = [count('first_frame'), count('last_frame')]

@@ -1,13 +1,20 @@
 // Every name that callers use is understood, and what a model does not take is refused before anything is held.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import shipped from '../../catalog/default.json' with { type: 'json' }
+import { type VideoTraits, videoTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { readVideoRequest } from './request.ts'
-import { videoRules } from './rules.ts'
+
+const rulesOf = (model: string, traits = {}): VideoTraits =>
+  videoTraits.parse({
+    ...(shipped.models[model as 'videogen-2.0'] as { traits: object } | undefined)?.traits,
+    ...traits,
+  })
 
 const read = (body: Record<string, unknown>, model = 'videogen-2.0', traits = {}) =>
-  readVideoRequest(readJson(Buffer.from(JSON.stringify({ model, ...body }))), videoRules(model, traits))
+  readVideoRequest(readJson(Buffer.from(JSON.stringify({ model, ...body }))), rulesOf(model, traits))
 
 const A = 'https://a.example/1.png'
 const B = 'https://a.example/2.png'
@@ -92,7 +99,7 @@ test('a seed is kept, 0 too, and -1 is none', () => {
 test('a price by tokens is covered for every frame', () => {
   const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', prompt: 'x' })))
   // The vendor reports 108,900 tokens for five seconds of 720p.
-  assert.ok(readVideoRequest(json, videoRules('videogen-2.0', {}), true).worst.output! >= 108_900)
+  assert.ok(readVideoRequest(json, rulesOf('videogen-2.0'), true).worst.output! >= 108_900)
 })
 
 test('what differs between models can be said in the catalogue', () => {

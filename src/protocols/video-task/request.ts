@@ -1,12 +1,13 @@
 // A caller's request for a video: every name in use is understood, and what the vendor will be sent is fixed here, with the
 // duration and the resolution that the price is made of.
+import type { VideoTraits } from '../../catalog/traits.ts'
 import { invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { Fields, isObject, shown } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { type ContentPart, FRAME_NAMES, REFERENCE_NAMES, readContent } from './content.ts'
-import { RATIOS, RESOLUTION_DEFAULT, SECONDS_DEFAULT, type VideoRules, worstTokens } from './rules.ts'
+import { RATIOS, RESOLUTION_DEFAULT, SECONDS_DEFAULT, worstTokens } from './rules.ts'
 
 /** What the vendor is sent, except for the model's name there. */
 export interface VideoOrder {
@@ -35,7 +36,7 @@ const CALLBACK_CHARS_MAX = 2_048
 const SHOWN_CHARS_MAX = 2_000
 
 /** `byTokens`: the model's price names tokens, so the worst case counts them. */
-export function readVideoRequest(json: JsonText, rules: VideoRules, byTokens = false): VideoRequest {
+export function readVideoRequest(json: JsonText, rules: VideoTraits, byTokens = false): VideoRequest {
   const fields = new Fields(json)
   const content = readContent(fields, fields.string('prompt'), rules)
   const order: VideoOrder = {
@@ -77,7 +78,7 @@ function readAlias(fields: Fields, names: readonly string[]): { name: string; va
   return { name: used, value }
 }
 
-function readSeconds(fields: Fields, rules: VideoRules): number {
+function readSeconds(fields: Fields, rules: VideoTraits): number {
   const given = readAlias(fields, ['duration', 'seconds', 'duration_seconds'])
   if (!given) return SECONDS_DEFAULT
   const { name, value } = given
@@ -95,11 +96,11 @@ function readSeconds(fields: Fields, rules: VideoRules): number {
   return seconds
 }
 
-function readResolution(fields: Fields, rules: VideoRules): string {
+function readResolution(fields: Fields, rules: VideoTraits): string {
   const given = fields.string('resolution')
   if (given === undefined) return RESOLUTION_DEFAULT
-  const resolution = given.toLowerCase()
-  if (!rules.resolutions.includes(resolution))
+  const resolution = rules.resolutions.find((allowed) => allowed === given.toLowerCase())
+  if (resolution === undefined)
     throw invalid(
       `"resolution" must be ${rules.resolutions.join(', ')} for this model, not ${shown(given)}.`,
       'resolution',

@@ -1,62 +1,18 @@
-// What a video model takes, as data: the catalogue's traits of a model say what differs from these.
-import type { Traits } from '../protocol.ts'
-
-export interface VideoRules {
-  readonly secondsMin: number
-  readonly secondsMax: number
-  readonly resolutions: readonly string[]
-  readonly imagesMax: number
-  readonly videosMax: number
-  readonly audiosMax: number
-}
+// What video models have in common; what differs from model to model are their traits in the catalogue.
+import type { VideoTraits } from '../../catalog/traits.ts'
 
 export const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
 export const SECONDS_DEFAULT = 5
 export const RESOLUTION_DEFAULT = '720p'
 
-const BY_MODEL: Readonly<Record<string, VideoRules>> = {
-  'videogen-2.0': {
-    secondsMin: 4,
-    secondsMax: 15,
-    resolutions: ['480p', '720p', '1080p'],
-    imagesMax: 9,
-    videosMax: 3,
-    audiosMax: 3,
-  },
-  'videogen-2.5': {
-    secondsMin: 4,
-    secondsMax: 30,
-    resolutions: ['480p', '720p'],
-    imagesMax: 30,
-    videosMax: 10,
-    audiosMax: 10,
-  },
-}
-
 /** The widest of all: for a body whose model is unknown, so that its other mistakes can be told first. */
-export const ANY_MODEL: VideoRules = {
+export const ANY_MODEL: VideoTraits = {
   secondsMin: 1,
   secondsMax: 3600,
   resolutions: ['480p', '720p', '1080p', '2k', '4k'],
   imagesMax: 30,
   videosMax: 10,
   audiosMax: 10,
-}
-
-export function videoRules(uid: string, traits: Traits): VideoRules {
-  const usual = BY_MODEL[uid] ?? BY_MODEL['videogen-2.0']!
-  const count = (name: Exclude<keyof VideoRules, 'resolutions'>) => {
-    const value = traits[name]
-    return typeof value === 'number' ? value : usual[name]
-  }
-  return {
-    secondsMin: count('secondsMin'),
-    secondsMax: count('secondsMax'),
-    resolutions: Array.isArray(traits.resolutions) ? (traits.resolutions as string[]) : usual.resolutions,
-    imagesMax: count('imagesMax'),
-    videosMax: count('videosMax'),
-    audiosMax: count('audiosMax'),
-  }
 }
 
 /** The most pixels of a frame, over all ratios. */

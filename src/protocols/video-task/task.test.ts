@@ -20,7 +20,6 @@ const target: Target = {
   secret: 'key',
   headers: { 'x-region': 'north' },
   model: 'seed-2-0',
-  traits: {},
 }
 
 const bytes = (value: unknown) => Buffer.from(JSON.stringify(value))

@@ -1,7 +1,7 @@
 // What was done, by whom, from where: rows that are only ever added, each with a hash over the one before it.
 import { createHash } from 'node:crypto'
-import { type Database, type Queryable, statement } from '../database/database.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
+import { type Database, type Queryable, statement } from './database.ts'
 
 /** Who does something, for the audit. */
 export interface By {
@@ -10,7 +10,7 @@ export interface By {
   readonly requestId: string | null
 }
 
-export interface Deed {
+export interface AuditEntry {
   /** A noun and what happened to it: `key.create`. */
   readonly action: string
   /** The id of what it was done to: never a secret. */
@@ -32,7 +32,7 @@ export interface AuditRow {
 
 export interface Audit {
   /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
-  write(tx: Queryable, by: By, deed: Deed): Promise<void>
+  write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
   list(paging: { cursor?: string | undefined; limit: number }): Promise<{ items: AuditRow[]; next: string | null }>
   /** Walks the whole chain. */
   verify(): Promise<{ ok: boolean; checked: number; problems: string[] }>

@@ -1,0 +1,87 @@
+// What distinguishes one product from the format that it is served in, as data: a schema for each kind of product, with the
+// meaning and the default of every trait.
+import * as z from 'zod'
+
+/** Repairs that a family's chat answers need before a caller may see them. */
+export const QUIRKS = {
+  'tool-index':
+    'streamed tool calls come without `index`; the gateway numbers them (only asks with tools are affected)',
+  'think-tags': 'reasoning comes as <think>…</think> inside `content`; it moves to `reasoning_content`',
+  'reasoning-details':
+    'reasoning comes as `reasoning_details: [{text}]`, possibly as growing snapshots; it moves to `reasoning_content`',
+  role: 'the first streamed delta may lack `role`',
+} as const
+export type Quirk = keyof typeof QUIRKS
+
+const count = z.number().int().positive()
+const words = z.array(z.string())
+
+export const textTraits = z.strictObject({
+  /** Chat: the one output limit that the model takes; `either`: whatever the caller sent. */
+  tokensField: z.enum(['either', 'max_tokens', 'max_completion_tokens']).default('either'),
+  /** Chat: the largest `n`. Absent: no bound of ours. */
+  nMax: count.optional(),
+  /** Chat: an ask with tools needs a route that serves this, e.g. `tools`. */
+  toolsNeed: z.string().optional(),
+  /** Chat: false when `tool_choice` may not name tools; only those named are then sent, with `required`. */
+  namedToolChoice: z.boolean().default(true),
+  /** Chat: false when the model knows no `developer` role; such turns are sent as `system`. */
+  developerRole: z.boolean().default(true),
+  /** Request members that the model refuses although the contract allows them: left out. */
+  dropParams: words.default([]),
+  /** Keys of chat messages, of their parts and of their tool calls that the model refuses: left out. */
+  stripKeys: words.default([]),
+  /** Chat: members to add to every request, as JSON texts by name: `["reasoning_split=true"]`. */
+  addParams: words.default([]),
+  quirks: z.array(z.enum(Object.keys(QUIRKS) as [Quirk, ...Quirk[]])).default([]),
+  /**
+   * Chat: the model refuses a turn that called tools and comes back without `reasoning_content`. Clients that dropped it
+   * get an empty one sent, which is accepted; converted asks send what they have.
+   */
+  reasoningReplay: z.boolean().default(false),
+  /**
+   * Chat: the model refuses a turn that called tools and comes back without the `extra_content` of its first call. This
+   * JSON text is sent where a client dropped it.
+   */
+  callExtra: z.string().optional(),
+  /** Chat, for converted asks: the model takes `thinking: {type}`. */
+  thinkingObject: z.boolean().default(false),
+  /** Messages, for converted asks: how an effort is said. `none`: not at all. */
+  effort: z.enum(['config', 'budget', 'none']).default('config'),
+  /** Messages, for converted asks: false when the model always thinks, so that `disabled` must not be sent. */
+  thinkingOptional: z.boolean().default(true),
+  /** Messages, for converted asks without an output limit: what to send, since the format requires one. */
+  maxTokensDefault: count.default(64_000),
+  /** Responses, for converted asks: asks for encrypted reasoning, so that callers can replay it. */
+  encryptedReasoning: z.boolean().default(false),
+  /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
+  hostedTools: words.default([]),
+  /**
+   * Lets callers continue what the vendor keeps (`previous_response_id`, item references), as the SDKs do by default. All
+   * accounts share the vendor's credential, so only the unguessable ids keep them apart; `false` refuses such requests.
+   */
+  vendorState: z.boolean().default(true),
+})
+
+/** What a video model takes. */
+export const videoTraits = z.strictObject({
+  secondsMin: count.default(4),
+  secondsMax: count.default(15),
+  resolutions: z.array(z.enum(['480p', '720p', '1080p', '2k', '4k'])).default(['480p', '720p', '1080p']),
+  imagesMax: z.number().int().min(0).default(9),
+  videosMax: z.number().int().min(0).default(3),
+  audiosMax: z.number().int().min(0).default(3),
+})
+
+export const dataTraits = z.strictObject({
+  /** Social data: `post` where the vendor speaks of posts and no longer of tweets. */
+  names: z.enum(['tweet', 'post']).default('tweet'),
+})
+
+export type TextTraits = z.output<typeof textTraits>
+export type VideoTraits = z.output<typeof videoTraits>
+export type DataTraits = z.output<typeof dataTraits>
+
+/** With their defaults. */
+export const readTextTraits = (given: TextTraitsGiven = {}): TextTraits => textTraits.parse(given)
+export type TextTraitsGiven = z.input<typeof textTraits>
