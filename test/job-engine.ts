@@ -171,7 +171,7 @@ export async function startTestEngine(
       )
       return id
     },
-    async ended(forMs = 20_000) {
+    async ended(forMs = 120_000) {
       for (let waited = 0; ; waited += 20) {
         const [row] = await database.query<{ open: bigint }>({ text: 'select count(*) as open from job where open' })
         if (row!.open === 0n) return

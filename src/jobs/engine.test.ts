@@ -6,16 +6,21 @@ import { after, before, test } from 'node:test'
 import { startReceiver, startTestEngine, type TestEngine } from '../../test/job-engine.ts'
 import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { realWorld } from '../kernel/world.ts'
 import { startJobs } from './engine.ts'
 import { webhookSecret } from './webhook.ts'
 
 let on: TestEngine
+/** The vendor's clock goes forward by this. */
+let skippedMs = 0
+const HOUR_MS = 3_600_000
 let receiver: Awaited<ReturnType<typeof startReceiver>>
 before(async () => {
   receiver = await startReceiver((count) => (count === 1 ? 500 : 204))
   on = await startTestEngine({
     allow: [receiver.host],
-    timing: { searchForMs: 1_500, submitForMs: 4_000 },
+    vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
+    timing: { searchForMs: 1_500, submitForMs: 8_000 },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 2_000, totalMs: 4_000 }
     },
@@ -108,9 +113,11 @@ test('a shorter or smaller video than asked for costs what it is', async () => {
 
 test('past its deadline a job fails and is refunded; a success that comes later is written down', async () => {
   const account = await on.account(GRANTED)
-  const id = await on.create(account, { prompt: 'a slow boat [[running-ms=1500]]' })
+  const id = await on.create(account, { prompt: `a slow boat [[running-ms=${HOUR_MS}]]` })
   while ((await on.row(id)).task_id === null) await on.sandbox.seen.until((seen) => seen.requests > 0)
   await on.database.query({ text: `update job set deadline_at = now() where id = $1` }, [id])
+  while ((await on.row(id)).status !== 'FAILED') await on.sandbox.seen.until((seen) => seen.requests > 0)
+  skippedMs += 2 * HOUR_MS
   await on.ended()
   const row = await on.row(id)
   assert.equal(row.status, 'FAILED')
@@ -126,7 +133,7 @@ test('a poison job among a hundred fails alone, is refunded once, and the worker
   )
   const poison = ids[50]!
   await on.database.query({ text: `update job set request = 'not JSON' where id = $1` }, [poison])
-  await on.ended(30_000)
+  await on.ended()
   const rows = await on.database.query<{ id: string; status: string }>(
     { text: 'select id, status from job where id = any($1)' },
     [ids],

@@ -8,7 +8,7 @@ import { stepJob } from './video.ts'
 /** The engine's own worker sleeps, so that the tests can be the workers. */
 let on: TestEngine
 before(async () => {
-  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000, leaseMs: 300 } })
+  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000, leaseMs: 600_000 } })
 })
 after(() => on.close())
 

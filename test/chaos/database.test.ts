@@ -15,7 +15,7 @@ import { type ChaosProxy, startProxy } from './proxy.ts'
 import { countBy, startTraffic, type Told } from './traffic.ts'
 
 /** 5 s on a machine of its own; the test suite runs two files at once. */
-const RECOVERY_MS_MAX = FULL ? 5_000 : 10_000
+const RECOVERY_MS_MAX = FULL ? 5_000 : 30_000
 
 let fresh: FreshDatabase
 let direct: Database

@@ -15,9 +15,9 @@ import {
 } from './chat-vendor.ts'
 import { post, until } from './raw-client.ts'
 
-const LIMIT_MS = 600
+const LIMIT_MS = 1_500
 /** 500 ms on a machine of its own. */
-const SLACK_MS = FULL ? 500 : 5_000
+const SLACK_MS = FULL ? 500 : 15_000
 
 let vendor: ChatVendor
 let proxy: ChaosProxy
