@@ -11,6 +11,7 @@ import { type ConsoleFiles, mountConsoleFiles } from './http/console-files.ts'
 import { mountDocs } from './http/docs.ts'
 import { vouch } from './http/routes.ts'
 import { createAttempts } from './identity/attempts.ts'
+import { createBrowsers } from './identity/browser.ts'
 import { createMembers } from './identity/members.ts'
 import { createPasswords } from './identity/password.ts'
 import { createPeople, type People } from './identity/people.ts'
@@ -32,17 +33,20 @@ export function openBackOffice(
     readonly database: Database
     readonly world: World
     readonly operatorToken: string
+    readonly browserKey: Buffer
   },
 ): BackOffice {
   const { config, database, world, audit } = parts
   const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })
+  const browsers = createBrowsers({ key: parts.browserKey, world })
   const identity = {
     database,
     world,
     audit,
     passwords: createPasswords({ world }),
     attempts: createAttempts(database),
+    browsers,
     sessions,
   }
   const people = createPeople(identity)
@@ -51,6 +55,7 @@ export function openBackOffice(
   mountConsole(app, {
     ...deps,
     sessions,
+    browsers,
     play(request, reply, { account, url }) {
       reply.hijack()
       vouch(request.raw, playerOf(account))

@@ -232,6 +232,7 @@ export async function createGateway(options: GatewayOptions) {
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
     operatorToken: options.operatorToken,
+    browserKey: secrets.key('browser'),
     statements: createStatements(database),
     usageMonths: config.TOLLGATE_USAGE_MONTHS,
     listJobs: (account, filter) => listJobs(jobs, account, filter),

@@ -14,6 +14,7 @@ import type { Resource } from '../src/http/resource.ts'
 import { doorResources, sessionResources } from '../src/http/resources/session.ts'
 import { createServer } from '../src/http/server.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
+import { createBrowsers } from '../src/identity/browser.ts'
 import { createMembers } from '../src/identity/members.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
@@ -55,7 +56,7 @@ export interface OperatorServer {
 export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
 
 export async function startOperatorServer(
-  options: { cost?: Cost; overrides?: Partial<ConsoleDeps> } = {},
+  options: { cost?: Cost; overrides?: Partial<ConsoleDeps>; trustedProxies?: string[] } = {},
 ): Promise<OperatorServer> {
   const fresh = await freshDatabase()
   const database = openDatabase({ connection: fresh.connection })
@@ -77,13 +78,14 @@ export async function startOperatorServer(
   const keys = createKeys({ database, changes, catalog, world, audit, pepper })
   const sessions = createSessions({ database, world })
   const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })
-  const identity = { database, world, audit, passwords, attempts: createAttempts(database), sessions }
+  const browsers = createBrowsers({ key: secrets.key('browser'), world })
+  const identity = { database, world, audit, passwords, attempts: createAttempts(database), browsers, sessions }
   const people = createPeople(identity)
   await changes.start()
 
   let url = ''
   const deps: ConsoleDeps = {
-    ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions },
+    ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     members: createMembers(identity),
     statements: createStatements(database),
     publicUrl: () => url,
@@ -103,7 +105,7 @@ export async function startOperatorServer(
     play: async () => undefined,
     ...options.overrides,
   }
-  const app = createServer({ world, log, strictErrors: false })
+  const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   mountAdmin(app, { ...deps, operatorToken: OPERATOR_TOKEN })
@@ -168,7 +170,7 @@ export function asOperator(server: OperatorServer): Ask {
     send(`${server.url}/admin/v1${path}`, method, body, { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers })
 }
 
-/** The console API as a browser on our own pages, with whatever cookie it was given last. */
+/** The console API as a browser on our own pages, with whatever cookies it was given last. */
 export function asBrowser(server: OperatorServer): Ask & { cookie: string } {
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await send(`${server.url}/console/api${path}`, method, body, {
@@ -176,8 +178,13 @@ export function asBrowser(server: OperatorServer): Ask & { cookie: string } {
       ...(browser.cookie ? { cookie: browser.cookie } : {}),
       ...headers,
     })
-    const set = answer.headers.get('set-cookie')
-    if (set) browser.cookie = set.includes('Max-Age=0') ? '' : (set.split(';')[0] ?? '')
+    const kept = new Map(browser.cookie.split('; ').map((pair) => [pair.split('=')[0]!, pair]))
+    for (const set of answer.headers.getSetCookie()) {
+      const [pair = ''] = set.split(';')
+      if (set.includes('Max-Age=0')) kept.delete(pair.split('=')[0]!)
+      else kept.set(pair.split('=')[0]!, pair)
+    }
+    browser.cookie = [...kept.values()].filter(Boolean).join('; ')
     return answer
   }
   const browser = Object.assign(ask as Ask, { cookie: '' })

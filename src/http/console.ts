@@ -5,7 +5,7 @@ import { accountUnknown } from '../admission/accounts.ts'
 import type { Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import { operatorResources, type ResourceDeps } from './admin.ts'
-import { checkOrigin, readCookie } from './cookie.ts'
+import { checkOrigin, readSession } from './cookie.ts'
 import { type Actor, mountResources, requireRole } from './resource.ts'
 import { doorResources, type SessionDeps, sessionResources } from './resources/session.ts'
 
@@ -28,7 +28,7 @@ const PLAYABLE = /^\/(v1|alpha|beta)\//
 
 export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   async function authenticate(request: FastifyRequest): Promise<Actor> {
-    const cookie = readCookie(request)
+    const cookie = readSession(request)
     const session = cookie === undefined ? undefined : await deps.sessions.find(cookie)
     if (!session) throw new Fault('key_missing', { message: 'You are not signed in.' })
     return {

@@ -1,22 +1,32 @@
-// The session's cookie, and how a request of our own pages is told from one that another site made.
+// The cookies of the console, and how a request of our own pages is told from one that another site made.
 import type { FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 
-/** The prefix binds it to this host and to `Path=/`, and lets only a trustworthy origin set it. */
-const NAME = '__Host-tg_s'
+/** The prefix binds them to this host and to `Path=/`, and lets only a trustworthy origin set them. */
+const SESSION = '__Host-tg_s'
+const BROWSER = '__Host-tg_b'
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax'
-const SECONDS = 86_400
+const SESSION_SECONDS = 86_400
+const BROWSER_SECONDS = 31_536_000
 
-export function sessionCookie(token: string): Record<string, string> {
-  return { 'set-cookie': `${NAME}=${token}; ${ATTRIBUTES}; Max-Age=${SECONDS}` }
+type Cookies = Readonly<Record<'set-cookie', string[]>>
+
+/** The session, and where the person is known by name, the mark of the browser. */
+export function loginCookies(session: string, browser?: string): Cookies {
+  const cookies = [`${SESSION}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_SECONDS}`]
+  if (browser !== undefined) cookies.push(`${BROWSER}=${browser}; ${ATTRIBUTES}; Max-Age=${BROWSER_SECONDS}`)
+  return { 'set-cookie': cookies }
 }
 
-export const NO_SESSION: Readonly<Record<string, string>> = { 'set-cookie': `${NAME}=; ${ATTRIBUTES}; Max-Age=0` }
+export const NO_SESSION: Cookies = { 'set-cookie': [`${SESSION}=; ${ATTRIBUTES}; Max-Age=0`] }
 
-export function readCookie(request: FastifyRequest): string | undefined {
+export const readSession = (request: FastifyRequest) => readCookie(request, SESSION)
+export const readBrowser = (request: FastifyRequest) => readCookie(request, BROWSER)
+
+function readCookie(request: FastifyRequest, name: string): string | undefined {
   for (const pair of (request.headers.cookie ?? '').split(';')) {
     const equals = pair.indexOf('=')
-    if (equals > 0 && pair.slice(0, equals).trim() === NAME) return pair.slice(equals + 1).trim()
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()
   }
   return undefined
 }

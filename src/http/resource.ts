@@ -9,6 +9,7 @@ import type { By } from '../database/audit.ts'
 import type { Session, Visit } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { readBrowser } from './cookie.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
 /** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
@@ -37,9 +38,9 @@ export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
 /** For the few answers that set a header of their own. */
 export class WithHeaders {
   readonly data: unknown
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string | string[]>>
 
-  constructor(data: unknown, headers: Readonly<Record<string, string>>) {
+  constructor(data: unknown, headers: Readonly<Record<string, string | string[]>>) {
     this.data = data
     this.headers = headers
   }
@@ -156,7 +157,7 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     body: readBody(entry, request),
     actor,
     by: { actor: actor.name, ip: request.ip, requestId: request.id },
-    visit: { ip: request.ip, userAgent: userAgentOf(request) },
+    visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))

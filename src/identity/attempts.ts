@@ -6,10 +6,18 @@ import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 
 export interface Attempts {
-  /** Counts a try before it is made, so that a thousand at once are not one. Throws rate_limited while it must wait. */
-  begin(email: string, ip: string): Promise<void>
-  /** The try was right: it counts for nothing. */
-  succeeded(email: string, ip: string): Promise<void>
+  /**
+   * Counts a try before it is made, so that a thousand at once are not one: by its address, and by the name that is tried, or by
+   * the browser, if it is a known one. Throws rate_limited while it must wait.
+   */
+  begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
+}
+
+export interface Attempt {
+  /** It was right: it counts for nothing, and neither do those before it. */
+  succeeded(): Promise<void>
+  /** It came to no verdict: as if it had not been made. */
+  giveBack(): Promise<void>
 }
 
 const FREE_TRIES = 5
@@ -25,7 +33,7 @@ const TRY_NAME = statement(
      blocked_until = case when a.since < now() - interval '1 hour' or a.tries + 1 < $2 then now()
        else now() + make_interval(secs => least(60, power(2, least(a.tries + 1 - $2, 10)))) end
    where a.blocked_until <= clock_timestamp()
-   returning tries`,
+   returning blocked_until::text as until`,
 )
 const TRY_ADDRESS = statement(
   'attempt_address',
@@ -35,22 +43,26 @@ const TRY_ADDRESS = statement(
      since = case when a.since < now() - interval '1 minute' then now() else a.since end,
      blocked_until = case when a.since >= now() - interval '1 minute' and a.tries + 1 >= $2 then a.since + interval '1 minute' else now() end
    where a.blocked_until <= clock_timestamp()
-   returning tries`,
+   returning blocked_until::text as until`,
 )
 const WAIT = statement(
   'attempt_wait',
   'select extract(epoch from blocked_until - clock_timestamp())::float8 as seconds from login_attempt where subject = $1',
 )
 const FORGET = statement('attempt_forget', 'delete from login_attempt where subject = $1')
+// A wait that another try has brought about stays.
 const TAKE_BACK = statement(
   'attempt_take_back',
-  'update login_attempt set tries = greatest(tries - 1, 0), blocked_until = now() where subject = $1',
+  `update login_attempt set tries = greatest(tries - 1, 0),
+     blocked_until = case when blocked_until = $2::timestamptz then now() else blocked_until end
+   where subject = $1`,
 )
 
 export function createAttempts(database: Database): Attempts {
-  async function count(text: typeof TRY_NAME, subject: string, most: number): Promise<void> {
-    const [row] = await database.query(text, [subject, most])
-    if (row) return
+  /** Answers what takes it back. */
+  async function count(text: typeof TRY_NAME, subject: string, most: number): Promise<() => Promise<unknown>> {
+    const [row] = await database.query<{ until: string }>(text, [subject, most])
+    if (row) return () => database.query(TAKE_BACK, [subject, row.until])
     const [wait] = await database.query<{ seconds: number }>(WAIT, [subject])
     const seconds = Math.max(1, Math.ceil(wait?.seconds ?? 1))
     throw new Fault('rate_limited', {
@@ -60,13 +72,20 @@ export function createAttempts(database: Database): Attempts {
   }
 
   return {
-    async begin(email, ip) {
-      await count(TRY_ADDRESS, addressOf(ip), PER_ADDRESS)
-      await count(TRY_NAME, nameOf(email), FREE_TRIES)
-    },
-    async succeeded(email, ip) {
-      await database.query(FORGET, [nameOf(email)])
-      await database.query(TAKE_BACK, [addressOf(ip)])
+    async begin({ ip, email, browser }) {
+      const subject = browser === undefined ? email && nameOf(email) : `browser:${browser}`
+      const address = await count(TRY_ADDRESS, addressOf(ip), PER_ADDRESS)
+      const name = subject && (await count(TRY_NAME, subject, FREE_TRIES))
+      return {
+        async succeeded() {
+          if (subject) await database.query(FORGET, [subject])
+          await address()
+        },
+        async giveBack() {
+          if (name) await name()
+          await address()
+        },
+      }
     },
   }
 }

@@ -8,6 +8,7 @@ import { digestOfToken, newToken } from './link.ts'
 import {
   checkLogin,
   FIND_PERSON,
+  hashCounted,
   insertPerson,
   type PeopleDeps,
   type PersonRow,
@@ -87,7 +88,7 @@ const INVITE_DAYS = 7
 const RESET_DAYS = 1
 
 export function createMembers(deps: PeopleDeps): Members {
-  const { database, world, audit, passwords, sessions } = deps
+  const { database, world, audit, sessions } = deps
 
   async function find(token: string): Promise<InviteRow> {
     const [row] = await database.query<InviteRow>(LOOK, [digestOfToken(token)])
@@ -167,7 +168,7 @@ export function createMembers(deps: PeopleDeps): Members {
       if (invite.kind === 'password') {
         if (!known) throw linkUnknown()
         requireGood(password, invite.email)
-        const hash = await passwords.hash(password)
+        const hash = await hashCounted(deps, password, visit)
         return database.transaction(async (tx) => {
           await use(tx, token)
           const cookie = await replacePassword(tx, sessions, known.id, hash, visit)
@@ -178,7 +179,7 @@ export function createMembers(deps: PeopleDeps): Members {
       // The link says which address was meant, not who opened it: somebody who has a login here proves that it is theirs.
       if (known) await checkLogin(deps, invite.email, password, visit, by)
       else requireGood(password, invite.email)
-      const hash = known ? undefined : await passwords.hash(password)
+      const hash = known ? undefined : await hashCounted(deps, password, visit)
       return database.transaction(async (tx) => {
         await use(tx, token)
         const person =

@@ -4,7 +4,8 @@ import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempt, Attempts } from './attempts.ts'
+import type { Browsers } from './browser.ts'
 import { digestOfToken, newToken } from './link.ts'
 import type { Passwords } from './password.ts'
 import type { Person, Sessions, Visit } from './sessions.ts'
@@ -31,6 +32,7 @@ export interface PeopleDeps {
   readonly audit: Audit
   readonly passwords: Passwords
   readonly attempts: Attempts
+  readonly browsers: Browsers
   readonly sessions: Sessions
 }
 
@@ -54,6 +56,7 @@ const RENEW_TOKEN = statement(
   'setup_renew',
   `insert into setting (name, value) values ('setup', $1) on conflict (name) do update set value = excluded.value`,
 )
+const LOOK_TOKEN = statement('setup_look', `select name from setting where name = 'setup' and value = $1`)
 const USE_TOKEN = statement('setup_use', `delete from setting where name = 'setup' and value = $1 returning name`)
 const TIDY = [
   statement(
@@ -99,15 +102,14 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async setUp({ token, email, password }, visit, by) {
+      // First without effort: this door stands open to everybody, and for good.
+      const [valid] = await database.query(LOOK_TOKEN, [stored(token)])
+      if (!valid || (await operatorExists(database))) throw setupClosed()
       requireGood(password, email)
-      const hash = await passwords.hash(password)
+      const hash = await hashCounted(deps, password, visit)
       return database.transaction(async (tx) => {
         const [used] = await tx.query(USE_TOKEN, [stored(token)])
-        if (!used || (await operatorExists(tx)))
-          throw new Fault('access_denied', {
-            message:
-              'This set-up link is not valid, or was used already. "tollgate setup-link" prints a new one while there is no operator.',
-          })
+        if (!used || (await operatorExists(tx))) throw setupClosed()
         const person = await insertPerson(tx, world, { email, operator: true, password: hash })
         const cookie = await sessions.start(tx, person, visit)
         await audit.write(tx, { ...by, actor: email }, { action: 'setup.finish', object: person })
@@ -149,17 +151,43 @@ export async function checkLogin(
   visit: Visit,
   by: By,
 ): Promise<string> {
-  const { database, passwords, attempts, audit } = deps
-  await attempts.begin(email, visit.ip)
-  const [row] = await database.query<PersonRow>(FIND_PERSON, [email])
-  const verdict = await (row ? passwords.verify(password, row.password) : passwords.verifyNobody(password))
+  const { database, passwords, attempts, browsers, audit } = deps
+  const attempt = await attempts.begin({ ip: visit.ip, email, browser: browsers.recognise(visit.browser, email) })
+  const judge = async () => {
+    const [row] = await database.query<PersonRow>(FIND_PERSON, [email])
+    const verdict = await (row ? passwords.verify(password, row.password) : passwords.verifyNobody(password))
+    return { row, verdict }
+  }
+  const { row, verdict } = await judge().catch((error: unknown) => giveBack(attempt, error))
   if (!row || verdict === 'wrong') {
     await database.transaction((tx) => audit.write(tx, by, { action: 'session.refuse', object: row?.id ?? 'unknown' }))
     throw new Fault('key_unknown', { message: 'The e-mail address or the password is not right.' })
   }
-  await attempts.succeeded(email, visit.ip)
+  await attempt.succeeded()
   if (verdict === 'stale') await database.query(SET_PASSWORD, [row.id, await passwords.hash(password)])
   return row.id
+}
+
+/** For whoever proved with a link that they may choose a password: so many at a time from one address. */
+export async function hashCounted(
+  { attempts, passwords }: PeopleDeps,
+  password: string,
+  { ip }: Visit,
+): Promise<string> {
+  const attempt = await attempts.begin({ ip })
+  return passwords.hash(password).catch((error: unknown) => giveBack(attempt, error))
+}
+
+async function giveBack(attempt: Attempt, error: unknown): Promise<never> {
+  await attempt.giveBack().catch(() => undefined) // The reason for it all says more.
+  throw error
+}
+
+function setupClosed(): Fault {
+  return new Fault('access_denied', {
+    message:
+      'This set-up link is not valid, or was used already. "tollgate setup-link" prints a new one while there is no operator.',
+  })
 }
 
 export function requireGood(password: string, email: string): void {

@@ -7,6 +7,8 @@ import { newId, type World } from '../kernel/world.ts'
 export interface Visit {
   readonly ip: string
   readonly userAgent: string
+  /** The mark that an earlier login left in the browser, if it is one. */
+  readonly browser?: string | undefined
 }
 
 export interface Person {

@@ -3,11 +3,12 @@ import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
+import type { Browsers } from '../../identity/browser.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import type { Session, Sessions } from '../../identity/sessions.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { NO_SESSION, sessionCookie } from '../cookie.ts'
+import { loginCookies, NO_SESSION } from '../cookie.ts'
 import { byId, email, linkToken, password } from '../fields.ts'
 import { createPublicCatalog } from '../public-catalog.ts'
 import { type Actor, type Resource, resource, WithHeaders } from '../resource.ts'
@@ -19,13 +20,15 @@ export interface SessionDeps {
   readonly people: People
   readonly members: Members
   readonly sessions: Sessions
+  readonly browsers: Browsers
 }
 
 const byToken = z.strictObject({ token: linkToken })
-const signedIn = (cookie: string) => new WithHeaders({ signedIn: true }, sessionCookie(cookie))
+const signedIn = (session: string, browser?: string) =>
+  new WithHeaders({ signedIn: true }, loginCookies(session, browser))
 
 /** For whoever comes, without a session. */
-export function doorResources({ people, members }: SessionDeps): Resource[] {
+export function doorResources({ people, members, browsers }: SessionDeps): Resource[] {
   return [
     resource({
       method: 'GET',
@@ -38,14 +41,14 @@ export function doorResources({ people, members }: SessionDeps): Resource[] {
       path: '/setup',
       access: 'member',
       body: z.strictObject({ token: linkToken, email, password }),
-      run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by)),
+      run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by), browsers.mark(body.email)),
     }),
     resource({
       method: 'POST',
       path: '/login',
       access: 'member',
       body: z.strictObject({ email, password }),
-      run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by)),
+      run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by), browsers.mark(body.email)),
     }),
     resource({
       method: 'GET',

@@ -1,0 +1,99 @@
+// Whoever tries to keep people out of the console: with guesses, with closed doors, with many at once.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { asBrowser, asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { COST } from '../identity/password.ts'
+
+const PASSWORD = 'seven tired otters juggle'
+const EMAIL = 'op@example.com'
+const OTHER = 'other@example.com'
+
+let server: OperatorServer
+before(async () => {
+  // With the real cost of a password, and callers from wherever they say.
+  server = await startOperatorServer({ cost: COST, trustedProxies: ['127.0.0.1'] })
+  const token = (await server.people.openSetup())!
+  assert.equal((await asBrowser(server)('POST', '/setup', { token, email: EMAIL, password: PASSWORD })).status, 200)
+  const { id } = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'A', credits: '1' })).data
+  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${id}/invites`, {
+    ...{ email: OTHER, role: 'member' },
+  })
+  const link = invited.data.link.split('#token=')[1]!
+  assert.equal((await asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD })).status, 200)
+})
+after(() => server.close())
+beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
+
+const from = (ip: string) => ({ 'x-forwarded-for': ip })
+const logIn = (browser: ReturnType<typeof asBrowser>, email: string, password: string, ip: string) =>
+  browser('POST', '/login', { email, password }, from(ip))
+const guess = (email: string, ip: string) => logIn(asBrowser(server), email, 'not the right one', ip)
+const count = <T>(answers: ReadonlyArray<{ status: T }>, status: T) =>
+  answers.filter((answer) => answer.status === status).length
+
+test('a set-up that is closed keeps nobody from logging in, however many try it', async () => {
+  const body = { token: 'x'.repeat(43), email: EMAIL, password: PASSWORD }
+  const tries = Array.from({ length: 80 }, (_, i) => asBrowser(server)('POST', '/setup', body, from(`203.0.113.${i}`)))
+  const login = logIn(asBrowser(server), EMAIL, PASSWORD, '198.51.100.7')
+  assert.equal(count(await Promise.all(tries), 403), 80)
+  assert.equal((await login).status, 200)
+})
+
+test('one link opened many times at once from one address hashes few passwords', async () => {
+  const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email: OTHER })
+  assert.equal(reset.status, 200, reset.text)
+  const link = reset.data.link.split('#token=')[1]!
+  const tries = await Promise.all(
+    Array.from({ length: 40 }, () =>
+      asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD }, from('198.51.100.8')),
+    ),
+  )
+  assert.deepEqual([count(tries, 200), count(tries, 429)], [1, 20])
+})
+
+test('a login that was refused because too many came at once is no try', async () => {
+  const tries = await Promise.all(Array.from({ length: 75 }, (_, i) => guess(`p${i}@example.com`, `203.0.113.${i}`)))
+  assert.ok(count(tries, 503) > 0)
+  assert.equal(count(tries, 503) + count(tries, 401), 75)
+  for (const kind of ['name', 'address']) {
+    const [row] = await server.database.query<{ tries: number }>({
+      text: `select coalesce(sum(tries), 0)::int as tries from login_attempt where subject like '${kind}:%'`,
+    })
+    assert.equal(row!.tries, count(tries, 401), kind)
+  }
+})
+
+test('a browser in which somebody logged in before is not kept out by guesses made elsewhere', async () => {
+  const known = asBrowser(server)
+  assert.equal((await logIn(known, EMAIL, PASSWORD, '198.51.100.1')).status, 200)
+  const strange = asBrowser(server)
+  assert.equal((await logIn(strange, OTHER, PASSWORD, '198.51.100.2')).status, 200)
+  await known('POST', '/logout')
+
+  for (let i = 0; i < 5; i++) assert.equal((await guess(EMAIL, `203.0.113.${i}`)).status, 401)
+  // Long enough for a slow machine to be caught waiting.
+  const block = `update login_attempt set blocked_until = now() + interval '60 seconds' where subject like 'name:%'`
+  await server.database.query({ text: block })
+  assert.equal((await guess(EMAIL, '203.0.113.9')).status, 429)
+  assert.equal((await logIn(asBrowser(server), EMAIL, PASSWORD, '198.51.100.3')).status, 429, 'a new browser waits')
+  assert.equal((await logIn(strange, EMAIL, PASSWORD, '198.51.100.2')).status, 429, 'a mark is of one person')
+  const forged = asBrowser(server)
+  forged.cookie = known.cookie.replace(/\../, (start) => (start === '.A' ? '.B' : '.A'))
+  assert.notEqual(forged.cookie, known.cookie)
+  assert.equal((await logIn(forged, EMAIL, PASSWORD, '198.51.100.4')).status, 429, 'a mark cannot be made')
+  assert.equal((await logIn(known, EMAIL, PASSWORD, '198.51.100.1')).status, 200)
+  assert.equal((await guess(EMAIL, '203.0.113.9')).status, 429, 'and whoever guesses goes on waiting')
+
+  for (let i = 0; i < 5; i++) assert.equal((await logIn(known, EMAIL, 'mistyped', `192.0.2.${i}`)).status, 401)
+  await server.database.query({ text: block.replace('name', 'browser') })
+  assert.equal((await logIn(known, EMAIL, PASSWORD, '198.51.100.1')).status, 429, 'it waits for its own wrong tries')
+})
+
+test('the mark of a browser is hidden from scripts, bound to the host, and outlives the session', async () => {
+  const browser = asBrowser(server)
+  const [session, mark] = (await logIn(browser, EMAIL, PASSWORD, '198.51.100.1')).headers.getSetCookie()
+  assert.match(session!, /^__Host-tg_s=/)
+  assert.match(mark!, /^__Host-tg_b=[\w-]{22}\.[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=31536000$/)
+  await browser('POST', '/logout')
+  assert.match(browser.cookie, /^__Host-tg_b=[^;]+$/)
+})
