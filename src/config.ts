@@ -1,4 +1,5 @@
 // One schema over the environment. Every problem is reported at once; what comes out is frozen.
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import * as z from 'zod'
 
@@ -16,6 +17,14 @@ function isSample(value: unknown): boolean {
   return (
     typeof value === 'string' && (value.startsWith(SAMPLE) || URL.parse(value)?.password.startsWith(SAMPLE) === true)
   )
+}
+
+/** As the web server reads them. */
+function isRange(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true
+  const [address = '', bits = '0', more] = text.split('/', 3)
+  const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!
+  return more === undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax
 }
 
 /** Rules over several settings are checked even if one of them has a problem of its own. */
@@ -97,6 +106,14 @@ const schema = z
     TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional().describe('json, or text for reading along.'),
     TOLLGATE_TRUST_PROXY: z
       .string()
+      .refine(
+        (value) =>
+          value
+            .split(/[\s,]+/)
+            .filter(Boolean)
+            .every(isRange),
+        'must be addresses or ranges such as 10.0.0.0/8, separated by commas',
+      )
       .default('')
       .describe('Addresses or ranges of proxies whose X-Forwarded-For is believed, separated by commas.'),
     TOLLGATE_STRICT_ERRORS: flag.describe(

@@ -108,6 +108,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     dataDirectory,
     databaseUrl: config.DATABASE_URL,
     publicUrl: config.PUBLIC_URL,
+    trustProxy: config.TOLLGATE_TRUST_PROXY,
     host: config.HOST,
     server,
     credential: config.credential,

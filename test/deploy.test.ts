@@ -57,6 +57,12 @@ test('deployment files name only settings that exist', () => {
   assert.deepEqual(wrong, [])
 })
 
+test('what is deployed behind a proxy is told which proxy to believe, or all callers would share one address', () => {
+  for (const path of ['compose.yaml', 'deploy/kubernetes/deployment.yaml'])
+    assert.match(textOf(path), /TOLLGATE_TRUST_PROXY[:\n]/, path)
+  assert.match(textOf('docs/guides/14-production.md'), /`TOLLGATE_TRUST_PROXY`/)
+})
+
 test('the image runs the version of Node that the package pins', () => {
   const { optionalDependencies } = JSON.parse(textOf('package.json')) as {
     optionalDependencies: Record<string, string>

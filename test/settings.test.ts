@@ -65,3 +65,10 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
   assert.equal(status, 1)
   assert.match(stderr, /TOLLGATE_SECRET: is the sample/)
 })
+
+test('a proxy that is no address or range is refused in a sentence', () => {
+  for (const good of ['127.0.0.1', '10.0.0.0/8, 172.16.0.0/12', 'fd00::/8 ::1', 'loopback,uniquelocal'])
+    assert.equal(readConfig({ TOLLGATE_TRUST_PROXY: good }).TOLLGATE_TRUST_PROXY, good)
+  for (const bad of ['proxy.internal', '10.0.0.0/33', '10.0.0', '10.0.0.0/8/8', 'true', '10.0.0.0/x'])
+    assert.throws(() => readConfig({ TOLLGATE_TRUST_PROXY: bad }), /TOLLGATE_TRUST_PROXY: must be addresses or ranges/)
+})

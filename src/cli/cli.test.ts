@@ -31,7 +31,14 @@ function settings(more: Partial<Settings> = {}): Settings {
       tokenSource: 'a test',
       dataDirectory: folder,
     },
-    ...{ databaseUrl: undefined, publicUrl: undefined, host: '127.0.0.1', server: undefined, version: '0.0.0-test' },
+    ...{
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      server: undefined,
+      version: '0.0.0-test',
+    },
     credential: () => undefined,
     ...more,
   }
@@ -208,8 +215,10 @@ test('the doctor says what is missing and what to do, and is content when nothin
   assert.match((await run(['doctor'], { publicUrl: 'http://gw.example' })).out, /✗ address +PUBLIC_URL is plain http/)
   assert.match(
     (await run(['doctor'], { publicUrl: 'https://gw.example', host: '0.0.0.0' })).out,
-    /✓ address +Callers use https/,
+    /✓ address +Callers use https.*\n• address +.*TOLLGATE_TRUST_PROXY is not set/,
   )
+  const trusting = { publicUrl: 'https://gw.example', trustProxy: '10.0.0.0/8' }
+  assert.match((await run(['doctor'], trusting)).out, /✓ address +.*X-Forwarded-For of 10\.0\.0\.0\/8 is believed/)
   await writeFile(join(folder, 'operator-token'), 'x')
   await chmod(join(folder, 'operator-token'), 0o644)
   assert.match((await run(['doctor'])).out, /✗ data +.*operator-token can be read by others/)

@@ -11,6 +11,7 @@ export interface Settings {
   readonly dataDirectory: string
   readonly databaseUrl: string | undefined
   readonly publicUrl: string | undefined
+  readonly trustProxy: string
   readonly host: string
   /** What a running gateway wrote about itself. */
   readonly server: { readonly url: string; readonly pid: number } | undefined

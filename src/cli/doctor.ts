@@ -84,7 +84,7 @@ async function writable(path: string): Promise<boolean> {
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[?::1\]?)$/
 
-function examineAddress({ publicUrl, host }: Settings): Finding[] {
+function examineAddress({ publicUrl, trustProxy, host }: Settings): Finding[] {
   const open = !LOOPBACK.test(host)
   if (publicUrl === undefined)
     return open
@@ -105,7 +105,17 @@ function examineAddress({ publicUrl, host }: Settings): Finding[] {
         text: `PUBLIC_URL is plain http. Browsers keep the console’s session cookie only for https or this machine, so nobody could log in; and keys would travel in the clear. Put TLS in front.`,
       },
     ]
-  return [{ verdict: 'ok', about: 'address', text: `Callers use ${publicUrl}.` }]
+  const callers: Finding = { verdict: 'ok', about: 'address', text: `Callers use ${publicUrl}.` }
+  if (url.protocol === 'http:') return [callers]
+  // Tollgate speaks no TLS itself, so something stands in front.
+  const proxy: Finding = trustProxy
+    ? { verdict: 'ok', about: 'address', text: `The X-Forwarded-For of ${trustProxy} is believed.` }
+    : {
+        verdict: 'note',
+        about: 'address',
+        text: 'TOLLGATE_TRUST_PROXY is not set, so everybody seems to come from the proxy in front: tries to log in are counted together, and address ranges of keys judge the proxy. Set it to the proxy’s address.',
+      }
+  return [callers, proxy]
 }
 
 interface System {
