@@ -85,7 +85,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     gateway,
     config,
     kept,
-    url: config.PUBLIC_URL?.replace(/\/+$/, '') ?? address,
+    url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
     say,
     seconds: (world.elapsedMs() - startedMs) / 1000,
     store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',

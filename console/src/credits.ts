@@ -26,7 +26,10 @@ export function formatCredits(amount: bigint | string, decimals?: number): strin
     size = ((size + step / 2n) / step) * step
   }
   const whole = (size / MICRO).toLocaleString('en')
-  const fraction = (size % MICRO).toString().padStart(6, '0').replace(/0+$/, '')
+  const fraction = (size % MICRO)
+    .toString()
+    .padStart(6, '0')
+    .replace(/(?<!0)0+$/, '')
   const shown =
     decimals === undefined || size < MICRO / 100n ? fraction : fraction.padEnd(size === 0n ? 0 : decimals, '0')
   return `${micro < 0n ? '−' : ''}${whole}${shown ? `.${shown}` : ''}`
@@ -35,7 +38,7 @@ export function formatCredits(amount: bigint | string, decimals?: number): strin
 /** For estimates: four decimals at most, and none that say nothing. */
 export function briefCredits(amount: bigint | string): string {
   const shown = formatCredits(amount, 4)
-  return shown.includes('.') ? shown.replace(/\.?0+$/, '') : shown
+  return shown.includes('.') ? shown.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : shown
 }
 
 export const creditWord = (shown: string) => (shown === '1' ? 'credit' : 'credits')

@@ -37,7 +37,7 @@ const NEVER = new AbortController().signal
 export function createS3Store(options: S3Options): AssetStore {
   const { world, upstream, credentials, bucket } = options
   const endpoint = new URL(options.endpoint)
-  const prefix = (options.prefix ?? 'assets').replace(/^\/+|\/+$/g, '')
+  const prefix = (options.prefix ?? 'assets').replace(/^\/+|(?<!\/)\/+$/g, '')
   if (options.virtualHost) endpoint.hostname = `${bucket}.${endpoint.hostname}`
   const root = options.virtualHost ? '' : `/${bucket}`
 

@@ -19,7 +19,7 @@ const httpUrl = z.string().refine((value) => {
 
 const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
-  baseUrl: httpUrl.transform((value) => value.replace(/\/+$/, '')),
+  baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
   /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
   credential: z
     .string()

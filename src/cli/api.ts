@@ -24,7 +24,7 @@ const PREFIX = '/admin/v1'
 
 export function createApi(settings: Settings, world: World): Api {
   let upstream: Upstream | undefined
-  const base = settings.url.replace(/\/+$/, '')
+  const base = settings.url.replace(/(?<!\/)\/+$/, '')
 
   async function send(
     method: Method,

@@ -134,7 +134,7 @@ async function isDirectory(path: string): Promise<boolean> {
 async function tryRun(native: string, user: SystemUser | undefined): Promise<Binaries> {
   const program = (name: string) => join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name)
   const { stdout } = await promisify(execFile)(program('postgres'), ['--version'], { cwd: '/', ...asUser(user) })
-  const version = /\d+\.\d+/.exec(stdout)?.[0]
+  const version = /(?<!\d)\d+\.\d+/.exec(stdout)?.[0]
   if (!version) throw new Error(`${program('postgres')} --version says ${stdout}`)
   return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl'), version }
 }

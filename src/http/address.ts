@@ -5,7 +5,7 @@ export function publicUrlOf(
   app: FastifyInstance,
   config: { PUBLIC_URL?: string | undefined; HOST: string; PORT: number },
 ): string {
-  if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/+$/, '')
+  if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/(?<!\/)\/+$/, '')
   const address = app.server.address()
   const port = typeof address === 'object' && address ? address.port : config.PORT
   const everywhere = config.HOST === '0.0.0.0' || config.HOST === '::'

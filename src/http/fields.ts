@@ -26,11 +26,11 @@ export const byId = z.strictObject({ id })
 export const email = z
   .string()
   .transform((value) => value.trim().toLowerCase())
+  .refine((value) => value.length <= 254, { error: 'must have at most 254 characters', abort: true })
   .refine(
-    (value) => /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\.[^\s@\p{Cc}]+$/u.test(value) && value.isWellFormed(),
+    (value) => /^[^\s@\p{Cc}]+@[^\s@.\p{Cc}]+(?:\.[^\s@.\p{Cc}]+)+$/u.test(value) && value.isWellFormed(),
     'must be an e-mail address',
   )
-  .refine((value) => value.length <= 254, 'must have at most 254 characters')
 
 /** Its rules are checked where it is chosen; here only that it can be hashed without effort. */
 export const password = z.string().max(1000)

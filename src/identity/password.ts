@@ -86,5 +86,5 @@ export function createPasswords({ world, cost = COST }: { world: World; cost?: C
 }
 
 function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
+  return bytes.toString('base64').replace(/(?<!=)=+$/, '')
 }

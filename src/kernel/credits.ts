@@ -21,6 +21,9 @@ export function parseCredits(input: unknown): Credits | undefined {
 export function formatCredits(amount: Credits): string {
   const sign = amount < 0n ? '-' : ''
   const size = amount < 0n ? -amount : amount
-  const fraction = (size % MICRO).toString().padStart(6, '0').replace(/0+$/, '')
+  const fraction = (size % MICRO)
+    .toString()
+    .padStart(6, '0')
+    .replace(/(?<!0)0+$/, '')
   return `${sign}${size / MICRO}${fraction ? `.${fraction}` : ''}`
 }

@@ -238,7 +238,10 @@ function usageDetail(row: UsageRow): UsageDetail {
 
 /** A line before the rounding: whole millionths of a micro-credit. */
 function formatExact(amount: bigint): string {
-  const fraction = (amount % 1_000_000_000_000n).toString().padStart(12, '0').replace(/0+$/, '')
+  const fraction = (amount % 1_000_000_000_000n)
+    .toString()
+    .padStart(12, '0')
+    .replace(/(?<!0)0+$/, '')
   return `${amount / 1_000_000_000_000n}${fraction ? `.${fraction}` : ''}`
 }
 

@@ -52,7 +52,7 @@ export function createTracer(options: {
   log: Log
 }): Tracer {
   const { world, upstream, log } = options
-  const url = `${options.endpoint.replace(/\/+$/, '')}/v1/traces`
+  const url = `${options.endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`
   let queue: object[] = []
   let dropped = 0
 

@@ -118,7 +118,7 @@ export class Fields {
 
   /** True for -0 and for numbers too small to be held: what we read is then not what was written. */
   private vanishes(name: string, value: number): boolean {
-    return value === 0 && (Object.is(value, -0) || /[1-9]/.test(this.raw(name).replace(/e.*$/i, '')))
+    return value === 0 && (Object.is(value, -0) || /^[^eE]*[1-9]/.test(this.raw(name)))
   }
 
   private raw(name: string): string {

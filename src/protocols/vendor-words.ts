@@ -24,26 +24,30 @@ export interface Hearing {
 const VENDOR_NAMES =
   /\b(open\s?ai|chat\s?gpt|gpt-[\w.-]+|azure|anthropic|claude(?:-[\w.-]+)?|deep\s?seek(?:-[\w.-]+)?|gemini(?:-[\w.-]+)?|google(?:apis)?|vertex(?:\s?ai)?|moonshot(?:\s?ai)?|kimi(?:-[\w.-]+)?|mini\s?max(?:-[\w.-]+)?|volc(?:engine)?|byte\s?dance|bytedance|seedance|ark|bedrock|open\s?router|twitter|similar\s?web)\b/gi
 
-const HOST_ENDS = 'com|net|org|io|ai|dev|cn|cloud|app|internal|local|lan|corp|svc|intranet'
-
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
-  [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[address]'],
-  [new RegExp(String.raw`\b(?:[a-z0-9-]+\.)+(?:${HOST_ENDS})(?::\d+)?(?:\/[^\s"'<>)\]]*)?\b`, 'gi'), '[address]'],
+  [/(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
+  [/[a-z0-9+.-]{1,30}:\/\/[^\s"'<>)\]]+/gi, '[address]'],
+  [
+    /(?<![a-z0-9.-])[a-z0-9.-]*\.(?:com|net|org|io|ai|dev|cn|cloud|app|internal|local|lan|corp|svc|intranet)(?::\d+)?(?:\/[^\s"'<>)\]]*)?\b/gi,
+    '[address]',
+  ],
   [/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, '[address]'],
   [/(?<![\w:])(?:[0-9a-f]{1,4}:){1,7}:(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?(?!\w)/gi, '[address]'],
   [/(?<![\w:])(?:[0-9a-f]{1,4}:){5,7}[0-9a-f]{1,4}(?!\w)/gi, '[address]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '[key]'],
   // Names of fields look like these too, but have no digits.
-  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]*[\d*])[\w*.-]{6,}/gi, '[key]'],
+  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]{0,200}[\d*])[\w*.-]{6,}/gi, '[key]'],
   [/\bAIza[\w-]{10,}/g, '[key]'],
-  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '[key]'],
+  [/\beyJ[\w-]{8,400}\.[\w-]+\.[\w-]*/g, '[key]'],
   [/\b[0-9a-f]{32,}\b/gi, '[id]'],
   [
-    /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_](?=[\w-]*\d)[\w-]{6,}/gi,
+    /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_](?=[\w-]{0,200}\d)[\w-]{6,}/gi,
     '[id]',
   ],
-  [/(?<=\b(?:organi[sz]ation|account|project|tenant|team)(?:\s+id)?\s*[:=]?\s+["'`]?)(?=[\w-]*\d)[\w-]{6,}/gi, '[id]'],
+  [
+    /(?<![\w-])(?=[\w-]{0,200}\d)(?<=\b(?:organi[sz]ation|account|project|tenant|team)(?:\s+id)?(?:\s*[:=])?\s+["'`]?)[\w-]{6,}/gi,
+    '[id]',
+  ],
   [VENDOR_NAMES, 'the provider'],
 ]
 

@@ -20,13 +20,13 @@ export function readMentions(text: string): Mentions {
   for (const match of searched.matchAll(/\p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)*/gu)) {
     const words = match[0].split(' ').filter((word) => !NOT_NAMES.test(word))
     // The first word of a sentence has its capital for another reason.
-    const starts = words[0] === match[0].split(' ')[0] && /(^|[.?!:\n]\s*)$/.test(searched.slice(0, match.index))
+    const starts = words[0] === match[0].split(' ')[0] && /$(?<=^|[.?!:\n]\s*)/.test(searched.slice(0, match.index))
     if (words.length > 0) (starts && words.length === 1 ? names.first : names.inside).add(words.join(' '))
   }
   return {
     names: [...(names.inside.size > 0 ? names.inside : names.first)],
     numbers: (searched.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number),
-    quoted: [...searched.matchAll(/["“]([^"”]{1,200})["”]/g)].map((match) => match[1] ?? ''),
+    quoted: [...searched.matchAll(/["“]([^"“”]{1,200})["”]/g)].map((match) => match[1] ?? ''),
     text: searched.slice(0, 300),
   }
 }

@@ -125,7 +125,7 @@ const LANGUAGES: readonly (readonly [RegExp, string, string])[] = [
   [/\b(bash|shell)\b/i, 'sh', '#!/bin/sh\n# A real model would write the script.\necho simulated'],
   [/\brust\b/i, 'rust', 'fn main() {\n    // A real model would write the body.\n    println!("simulated");\n}'],
   [
-    /\bgo(lang)?\b.*\b(code|function|program)\b/i,
+    /\bgo(lang)?\b.{0,200}\b(code|function|program)\b/i,
     'go',
     'package main\n\nimport "fmt"\n\nfunc main() {\n\t// A real model would write the body.\n\tfmt.Println("simulated")\n}',
   ],
@@ -139,7 +139,7 @@ function code(prompt: string): string | undefined {
 }
 
 function translation(prompt: string): string | undefined {
-  const asked = prompt.match(/\btranslate\b.*?\b(?:in)?to (\p{L}+)/iu)
+  const asked = prompt.match(/\btranslate\b.{0,500}?\b(?:in)?to (\p{L}+)/iu)
   if (!asked?.[1]) return undefined
   const [text] = readMentions(prompt).quoted
   return `You would like ${text === undefined ? 'a translation' : `“${quote(text)}”`} in ${asked[1]}. Translating takes a real model; the sandbox only speaks this one language.`
@@ -162,7 +162,7 @@ function enumeration(prompt: string): string | undefined {
     { length: count },
     (_, i) => `${i + 1}. The ${ordinal(i + 1)} entry a real model would give.`,
   )
-  return `A list was asked for (${quote(asked[2].replace(/[.?!]+$/, ''), 100)}):\n\n${lines.join('\n')}`
+  return `A list was asked for (${quote(asked[2].replace(/(?<![.?!])[.?!]+$/, ''), 100)}):\n\n${lines.join('\n')}`
 }
 
 function question(prompt: string, own: Dice): string | undefined {

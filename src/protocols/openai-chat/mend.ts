@@ -9,8 +9,8 @@ import { isObject, type Json, objects, text } from '../check.ts'
 import { dataOf, type Observer } from '../relay.ts'
 
 const SPACE_BEFORE = /^[ \t\r\n]+/
-const SPACE_AFTER = /[ \t\r\n]+$/
-const MAYBE_CLOSING = /[ \t\r\n]*(?:<(?:\/(?:t(?:h(?:i(?:nk?)?)?)?)?)?)?$/
+const SPACE_AFTER = /(?<![ \t\r\n])[ \t\r\n]+$/
+const MAYBE_CLOSING = /(?<![ \t\r\n])[ \t\r\n]*(?:<(?:\/(?:t(?:h(?:i(?:nk?)?)?)?)?)?)?$/
 
 const OPEN = '<think>'
 const CLOSE = '</think>'

@@ -102,7 +102,7 @@ export class ImageRelay implements StreamRelay, StreamState {
   private endEvent(): void {
     const reader = this.reader!
     this.reader = undefined
-    if (/^\s*(\[DONE\])?\s*$/.test(reader.text)) return
+    if (/^\s*(?:\[DONE\]\s*)?$/.test(reader.text)) return
     const value = reader.end()
     if (value.type === 'error' || isObject(value.error)) {
       this.fault = vendorFault(isObject(value.error) ? value.error : value)

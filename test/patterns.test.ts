@@ -1,0 +1,124 @@
+// Every regular expression of the gateway and the console against the worst that can be sent to it. F58.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { test } from 'node:test'
+import { parseAst } from 'vite'
+import { isDataEndpoint } from '../src/catalog/endpoint.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import { type Attack, attackOf, attacksOn } from './attack-strings.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const CHARS = 100_000
+const MS_MAX = 10
+/** Four times as much text takes a linear pattern four times as long; twice that is for a busy machine. */
+const GROWTH_MAX = 8
+/** However a pattern grows, a caller's 100 kB must not hold up the others for longer. */
+const MS_EVER = 250
+/** For the short texts that are tried before. */
+const SHORT_MS_MAX = 25
+const HARMLESS_MS = 0.3
+
+/** Patterns that are put together at run time, by the file that does so; whoever adds one says here what it can become. */
+const COMPOSED: Record<string, readonly RegExp[]> = {
+  'src/catalog/value.ts': ENDPOINTS.filter(isDataEndpoint)
+    .flatMap(({ params }) => Object.values(params))
+    .flatMap((field) => ('pattern' in field && typeof field.pattern === 'string' ? [new RegExp(field.pattern)] : [])),
+  'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
+  'src/identity/weak-password.ts': [/password|admin|qwerty/g],
+  'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],
+}
+
+interface Found {
+  readonly file: string
+  readonly pattern: RegExp
+}
+
+function patternsOf(file: string): Found[] {
+  const found: Found[] = []
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { type, regex, callee } = node as {
+      type?: string
+      regex?: { pattern: string; flags: string }
+      callee?: { name?: string }
+    }
+    if (regex) found.push({ file, pattern: new RegExp(regex.pattern, regex.flags) })
+    if ((type === 'NewExpression' || type === 'CallExpression') && callee?.name === 'RegExp') {
+      assert.ok(COMPOSED[file], `${file} puts a pattern together: say in COMPOSED what it can become`)
+      for (const pattern of COMPOSED[file]) found.push({ file, pattern })
+    }
+    Object.values(node).forEach(visit)
+  }
+  visit(parseAst(readFileSync(join(ROOT, file), 'utf8'), { lang: file.endsWith('x') ? 'tsx' : 'ts' }, file))
+  return found
+}
+
+const FILES = ['src', 'console/src'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/\.test\.tsx?$/.test(entry.name))
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+)
+
+/** The quickest of a few runs, as it is used: once, or for all that it finds. In time of our own: others use the machine too. */
+function msOf(pattern: RegExp, text: string, runs: number): number {
+  let ms = Number.POSITIVE_INFINITY
+  for (let i = 0; i < runs && ms > HARMLESS_MS; i++) {
+    const before = process.threadCpuUsage()
+    if (pattern.global) text.replace(pattern, '')
+    else pattern.test(text)
+    ms = Math.min(ms, process.threadCpuUsage(before).user / 1000)
+  }
+  return ms
+}
+
+/** Found twice: a machine that is busy for a moment is no problem of the pattern. */
+function problemOf(pattern: RegExp, attack: Attack): string | undefined {
+  return findProblem(pattern, attack) && findProblem(pattern, attack)
+}
+
+/** Short texts first: most patterns show there that they are harmless, and the worst would not come back from a long one. */
+function findProblem(pattern: RegExp, attack: Attack): string | undefined {
+  for (const chars of [24, 500, 8_000]) {
+    const ms = msOf(pattern, attackOf(attack, chars), 3)
+    if (ms > SHORT_MS_MAX) return `${Math.round(ms)} ms for ${chars} characters`
+    if (chars === 8_000 && ms < HARMLESS_MS) return undefined
+  }
+  const quarterMs = msOf(pattern, attackOf(attack, CHARS / 4), 5)
+  if (quarterMs > MS_EVER) return `${Math.round(quarterMs)} ms for ${CHARS / 4} characters`
+  const ms = msOf(pattern, attackOf(attack, CHARS), 5)
+  if (ms > MS_EVER || (ms > MS_MAX && ms / quarterMs > GROWTH_MAX))
+    return `${Math.round(ms)} ms for ${CHARS} characters, ${Math.round(quarterMs)} ms for a quarter of them`
+  return undefined
+}
+
+test('no regular expression takes longer than linear time for 100 kB of its worst case', () => {
+  const seen = new Set<string>()
+  const problems: string[] = []
+  for (const { file, pattern } of FILES.flatMap(patternsOf)) {
+    if (seen.has(String(pattern))) continue
+    seen.add(String(pattern))
+    for (const attack of attacksOn(pattern)) {
+      const problem = problemOf(pattern, attack)
+      if (problem === undefined) continue
+      problems.push(`${file}: ${pattern}: ${problem}: ${JSON.stringify(attack)}`)
+      break
+    }
+  }
+  assert.ok(seen.size > 200, `${seen.size} patterns were found`)
+  assert.deepEqual(problems, [])
+})
+
+test('the attacks find the patterns that are known to be slow', () => {
+  for (const pattern of [
+    /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\.[^\s@\p{Cc}]+$/u,
+    /\s+$/,
+    /^(?:a+)+$/,
+    /\b(?:[a-z0-9-]+\.)+com/gi,
+    /\bfrom\b.*\bto\b/,
+  ])
+    assert.ok(
+      attacksOn(pattern).some((attack) => problemOf(pattern, attack) !== undefined),
+      String(pattern),
+    )
+})
