@@ -288,7 +288,7 @@ test('no field of a body makes the gateway call another address or send another 
 
 test('unknown paths, wrong methods and wrong types have their own answers', async () => {
   assert.deepEqual(pick(await refusal(await g.call('/v1/nothing', account.key))), [404, 30000])
-  assert.deepEqual(pick(await refusal(await g.call('/', undefined, '{}'))), [404, 30000])
+  assert.deepEqual(pick(await refusal(await g.call('/', undefined, '{}'))), [405, 10000])
   const wrong = await g.call(CHAT_PATH, account.key)
   assert.match(wrong.headers.get('allow') ?? '', /POST/)
   assert.deepEqual(pick(await refusal(wrong)), [405, 10000])

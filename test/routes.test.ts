@@ -10,6 +10,12 @@ import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 const LIST = join(import.meta.dirname, 'routes.txt')
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
+/** The drawing leaves out what stands before a star. */
+const STARS: Record<string, string> = {
+  '/console*': '/console/*',
+  '/console/api/accounts/:id*': '/console/api/accounts/:id/play/*',
+}
+
 /** The framework's drawing of its tree: four characters a level. */
 function routesOf(tree: string): Array<[method: string, path: string]> {
   const routes: Array<[string, string]> = []
@@ -21,7 +27,9 @@ function routesOf(tree: string): Array<[method: string, path: string]> {
     const depth = at / 4
     above.length = depth
     above[depth] = name
-    for (const method of methods?.split(', ') ?? []) if (METHODS.includes(method)) routes.push([method, above.join('')])
+    const path = above.join('')
+    for (const method of methods?.split(', ') ?? [])
+      if (METHODS.includes(method)) routes.push([method, STARS[path] ?? path])
   }
   return routes
 }

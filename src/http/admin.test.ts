@@ -90,7 +90,7 @@ test('an unknown path is 404 and a wrong method 405 with the methods that it tak
   assert.equal((await ask('GET', '/accounts/a/b/c')).error?.code, 30000)
   const wrong = await ask('DELETE', '/accounts')
   assert.equal(wrong.status, 405)
-  assert.equal(wrong.headers.get('allow'), 'GET, POST, HEAD')
+  assert.equal(wrong.headers.get('allow'), 'GET, HEAD, POST')
   assert.equal((await ask('PUT', '/keys/key_1', {}, { authorization: 'Bearer no' })).status, 401)
 })
 

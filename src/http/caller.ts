@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { GONE } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
+import { leaveBody } from './server.ts'
 
 const FRAMED_BYTES_MAX = 16_384
 
@@ -31,6 +32,7 @@ export class Caller implements Out {
 
   send(status: number, headers: Record<string, string>, body: string | Buffer): void {
     if (this.#response.destroyed || this.#response.headersSent) return
+    leaveBody(this.#response)
     this.#response.writeHead(status, {
       ...this.#headers,
       ...headers,
@@ -42,6 +44,7 @@ export class Caller implements Out {
   startStream(headers: Record<string, string>): void {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
+    leaveBody(response)
     response.writeHead(200, { ...this.#headers, ...headers })
     const { socket } = response
     // The headers leave in this turn at the latest, and together with whatever is written in it.

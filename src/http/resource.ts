@@ -1,7 +1,7 @@
 // The operator's resources as a table: what each takes, who may ask, and what it does. The same table is mounted for the
 // operator token (admin.ts) and for people in the console (console.ts); nothing about a resource is said anywhere else.
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import { parseRawQuery } from '../catalog/raw-query.ts'
@@ -93,14 +93,11 @@ export function mountResources(
   resources: readonly Resource[],
   authenticate: Authenticate,
 ): void {
-  const methods = new Map<string, Set<string>>()
   for (const entry of resources) {
-    const url = urlOf(entry.path)
-    methods.set(url, (methods.get(url) ?? new Set<string>()).add(entry.method))
     const actors = new WeakMap<FastifyRequest, Actor>()
     scope.route({
       method: entry.method,
-      url,
+      url: entry.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
       // Who asks, and whether they may, is known before a body is read.
       onRequest: async (request) => {
@@ -111,29 +108,6 @@ export function mountResources(
       handler: (request, reply) => answer(entry, request, reply, actors.get(request)!),
     })
   }
-  for (const [url, used] of methods) refuseOtherMethods(scope, url, used, authenticate)
-}
-
-function urlOf(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1')
-}
-
-function refuseOtherMethods(
-  scope: FastifyInstance,
-  url: string,
-  used: ReadonlySet<string>,
-  authenticate: Authenticate,
-): void {
-  const allow = [...used, ...(used.has('GET') ? ['HEAD'] : [])].join(', ')
-  scope.route({
-    method: (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as HTTPMethods[]).filter((method) => !used.has(method)),
-    url,
-    onRequest: async (request) => {
-      await authenticate(request)
-      throw new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
-    },
-    handler: () => undefined,
-  })
 }
 
 async function checkAccess(entry: Resource, request: FastifyRequest, actor: Actor): Promise<void> {

@@ -1,11 +1,11 @@
 // The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
 // before a body is read.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault, Fault } from '../kernel/fault.ts'
+import { asFault } from '../kernel/fault.ts'
 import { GONE } from '../pipeline/call.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
@@ -81,31 +81,26 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
       })
     }
   }
-  for (const [url, used] of methods) mountOtherMethods(app, url, used)
+  for (const [url, used] of methods) mountOptions(app, url, used)
 }
 
-/** Every path answers OPTIONS, and says which methods it takes when asked with another. */
-export function mountOtherMethods(app: FastifyInstance, url: string, used: ReadonlySet<string>): void {
+/** For browsers of other sites, which ask first. Answered before a body would be read. */
+export function mountOptions(app: FastifyInstance, url: string, used: ReadonlySet<string>): void {
   const allow = [...used, ...(used.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
-  app.options(url, (_request, reply) => {
-    reply
-      .headers({
-        ...CORS,
-        allow,
-        'access-control-allow-methods': allow,
-        'access-control-allow-headers': '*, authorization',
-        'access-control-max-age': '86400',
-      })
-      .code(204)
-      .send()
-  })
-  const others = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as HTTPMethods[]).filter((method) => !used.has(method))
   app.route({
-    method: others,
+    method: 'OPTIONS',
     url,
-    onRequest: (_request, reply, done) => {
-      reply.header('allow', allow)
-      done(new Fault('method_not_allowed', { message: `This path takes ${allow}.` }))
+    onRequest(_request, reply, _done) {
+      reply
+        .headers({
+          ...CORS,
+          allow,
+          'access-control-allow-methods': allow,
+          'access-control-allow-headers': '*, authorization',
+          'access-control-max-age': '86400',
+        })
+        .code(204)
+        .send()
     },
     handler: () => undefined,
   })

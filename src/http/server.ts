@@ -8,6 +8,7 @@ import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Surface } from '../protocols/protocol.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
+import { KnownPaths } from './known-paths.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,11 +94,6 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
       log.error({ requestId: request.id, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
     const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
     if (reply.raw.headersSent) return
-    if (!request.raw.complete && mayBeLong(request.raw)) {
-      reply.header('connection', 'close')
-      // Node would go on reading, and throw away, until the last byte of the answer is acknowledged.
-      reply.raw.once('finish', () => request.raw.socket.destroy())
-    }
     reply
       .code(fault.status)
       .headers(headers)
@@ -107,12 +103,18 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   app.decorateRequest('principal', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  const paths = new KnownPaths()
+  app.addHook('onRoute', ({ url, method }) => paths.add(url, [method].flat()))
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('request-id', request.id)
+    // Before the framework would read the body of a request that nobody takes.
+    done(request.is404 ? notTaken(request.method, paths.methodsAt(request.raw.url ?? '')) : undefined)
+  })
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    leaveBody(reply.raw)
     done()
   })
   app.setErrorHandler((error, request, reply) => sendFault(frameworkFault(error), request, reply))
-  app.setNotFoundHandler((request, reply) => sendFault(new Fault('not_found'), request, reply))
   return app
 }
 
@@ -123,6 +125,26 @@ export function bodyBytes({ headers }: IncomingMessage): number {
   return length > UNREAD_BYTES_MAX ? Math.min(length, BODY_BYTES_MAX) : 0
 }
 
+/**
+ * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
+ * short rest is read and thrown away; a long one, or one that nobody can read any more, ends with the connection.
+ */
+export function leaveBody(response: ServerResponse): void {
+  const { req: request, socket } = response
+  if (request.readableEnded || !hasBody(request)) return
+  if (!request.destroyed && (request.complete || !mayBeLong(request))) {
+    response.once('finish', () => request.resume())
+    return
+  }
+  response.shouldKeepAlive = false
+  // Node would go on reading, and throw away, until the last byte of the answer is acknowledged.
+  response.once('finish', () => socket?.destroy())
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
 /** Nothing more is read of a long body until it is known whose it is. */
 export function holdBack(request: IncomingMessage): void {
   if (mayBeLong(request)) request.socket.pause()
@@ -131,6 +153,13 @@ export function holdBack(request: IncomingMessage): void {
 function mayBeLong(request: IncomingMessage): boolean {
   const length = Number(request.headers['content-length'] ?? 0)
   return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
+}
+
+function notTaken(method: string, methods: ReadonlySet<string> | undefined): Fault {
+  // A path that takes the method and was not found has a part that is too long, or is spelt in a way that the router refuses.
+  if (!methods || methods.has(method)) return new Fault('not_found')
+  const allow = [...methods].join(', ')
+  return new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
 }
 
 /** The framework's own refusals, in our words. */

@@ -1,0 +1,42 @@
+// Which paths there are and which methods each takes, so that another method is told what to use instead.
+
+interface Place {
+  readonly below: Map<string, Place>
+  methods: Set<string> | undefined
+}
+
+const PARAMETER = ':'
+const REST = '*'
+
+export class KnownPaths {
+  readonly #root: Place = { below: new Map(), methods: undefined }
+
+  add(url: string, methods: readonly string[]): void {
+    let place = this.#root
+    for (const part of partsOf(url)) {
+      const name = part.startsWith(PARAMETER) ? PARAMETER : part
+      const next = place.below.get(name) ?? { below: new Map(), methods: undefined }
+      place.below.set(name, next)
+      place = next
+    }
+    place.methods ??= new Set()
+    for (const method of methods) place.methods.add(method)
+  }
+
+  /** Undefined where there is no such path. */
+  methodsAt(url: string): ReadonlySet<string> | undefined {
+    const end = url.search(/[?#]/)
+    let place = this.#root
+    for (const part of partsOf(end < 0 ? url : url.slice(0, end))) {
+      const next = place.below.get(part) ?? place.below.get(PARAMETER)
+      if (!next) return place.below.get(REST)?.methods
+      place = next
+    }
+    return place.methods
+  }
+}
+
+/** As the router reads them: empty parts do not count. */
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '')
+}

@@ -1,0 +1,294 @@
+// The doors, as strangers and hasty clients use them. F58, F59, and connections that go on after a refusal.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, request as httpRequest, type IncomingHttpHeaders, METHODS } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { makeKey } from '../src/admission/api-key.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { each, until } from './faults/raw-client.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+let g: TestGateway
+before(async () => {
+  g = await startGateway()
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+})
+
+test('an e-mail address of 250 kB is refused at once, and nobody waits for it', async () => {
+  const startedMs = performance.now()
+  for (const email of [`a@${'.'.repeat(250_000)}`, `a@${'a.'.repeat(125_000)}`, 'a'.repeat(250_000)]) {
+    const answer = await fetch(`${g.url}/console/api/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ email, password: 'seven tired otters juggle' }),
+    })
+    assert.equal(answer.status, 400)
+    assert.match(await answer.text(), /254/)
+  }
+  assert.ok(performance.now() - startedMs < 5_000)
+})
+
+/** One request with an agent that keeps its one connection. */
+function send(
+  agent: Agent,
+  path: string,
+  init: { method?: string; headers?: Record<string, string>; body?: Buffer | undefined },
+) {
+  return new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
+    const sent = httpRequest(g.url + path, { agent, method: init.method ?? 'POST', headers: init.headers ?? {} })
+    sent.on('error', reject)
+    sent.setTimeout(10_000, () => sent.destroy(new Error('no answer within 10 s')))
+    sent.on('response', (answer) => {
+      let text = ''
+      answer.setEncoding('utf8')
+      answer.on('data', (piece) => {
+        text += piece
+      })
+      answer.on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers, text }))
+      answer.on('error', reject)
+    })
+    sent.end(init.body)
+  })
+}
+
+test('after a picture that is too large the next request on the connection is answered', async () => {
+  const { key } = await g.account()
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const png = Buffer.alloc(21_500_000)
+  Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).copy(png)
+  const body = Buffer.from(
+    JSON.stringify({
+      model: 'alpha-image-2',
+      prompt: 'x',
+      image_urls: [`data:image/png;base64,${png.toString('base64')}`],
+    }),
+  )
+  for (let i = 0; i < 3; i++) {
+    const refused = await send(agent, '/alpha/v1/images/generations', { headers, body })
+    assert.equal(refused.status, 400, refused.text)
+    assert.equal((await send(agent, '/v1/models', { method: 'GET', headers })).status, 200)
+  }
+  agent.destroy()
+})
+
+/** Of every kind of door, with what is allowed there. */
+const PATHS: Record<string, string> = {
+  '/v1/chat-completions': 'POST, OPTIONS',
+  '/alpha/v1/images/generations': 'POST, OPTIONS',
+  '/v1/models': 'GET, HEAD, OPTIONS',
+  '/v1/models/alpha-5.4': 'GET, HEAD, OPTIONS',
+  '/v1/jobs/1': 'GET, HEAD, DELETE, OPTIONS',
+  '/assets/x': 'GET, HEAD, OPTIONS',
+  '/admin/v1/accounts': 'GET, HEAD, POST',
+  '/console/api/session': 'GET, HEAD',
+  '/console/api/accounts/x/play/v1/models': 'GET, POST, DELETE, HEAD',
+  '/console/models': 'GET, HEAD',
+  '/healthz': 'GET, HEAD',
+  '/metrics': 'GET, HEAD',
+  '/docs': 'GET, HEAD',
+  '/docs/guides/streaming?a=b': 'GET, HEAD',
+  '/openapi.json': 'GET, HEAD',
+  '/': 'GET, HEAD',
+}
+const NO_PATHS = [
+  '/nothing',
+  '/v1',
+  '/v1/nothing',
+  '/v1/jobs/1/2/3',
+  '/admin/v1/nothing',
+  '/console/api/nothing',
+  '/docs/x/y',
+]
+
+test('every method is taken, or refused with the methods that the path takes; none is an error of ours', async () => {
+  // CONNECT never becomes a request: Node closes the connection.
+  for (const method of METHODS.filter((name) => name !== 'CONNECT'))
+    for (const body of [undefined, Buffer.from('{}')]) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      const headers = body ? { 'content-type': 'application/json', 'content-length': '2' } : {}
+      for (const [path, allow] of Object.entries(PATHS)) {
+        const answer = await send(agent, path, { method, headers, body })
+        assert.ok(answer.status < 500 || path.startsWith('/console/models'), `${method} ${path}: ${answer.status}`)
+        if (allow.split(', ').includes(method)) assert.notEqual(answer.status, 405, `${method} ${path}`)
+        else assert.deepEqual([answer.status, answer.headers.allow], [405, allow], `${method} ${path}`)
+      }
+      for (const path of NO_PATHS)
+        assert.equal((await send(agent, path, { method, headers, body })).status, 404, `${method} ${path}`)
+      agent.destroy()
+    }
+})
+
+/** A request whose body stops half-way until the answer has come; then the rest, and a second request behind it. */
+async function refuseHalfway(head: string, lengthBytes: number, sentBytes: number, { url } = g): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let answer = ''
+  let looked: () => void = () => {}
+  socket.setEncoding('latin1')
+  socket.on('data', (piece) => {
+    answer += piece
+    looked()
+  })
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const has = (pattern: RegExp) =>
+    new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no ${pattern} within 10 s: ${head}${answer}`)), 10_000)
+      looked = () => {
+        if (!pattern.test(answer)) return
+        clearTimeout(timer)
+        resolve()
+      }
+      looked()
+      void closed.then(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  const body = Buffer.alloc(lengthBytes, 0x20)
+  socket.write(`${head}content-length: ${lengthBytes}\r\n\r\n`)
+  socket.write(body.subarray(0, sentBytes))
+  await has(/\r\n\r\n/)
+  assert.match(answer, /^HTTP\/1\.1 (4\d\d|503) /, head)
+  if (/^connection: close/im.test(answer)) await closed
+  else {
+    socket.write(body.subarray(sentBytes))
+    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+    await has(/"ok":true/)
+    assert.match(answer, /"ok":true/, head)
+  }
+  socket.destroy()
+  return answer
+}
+
+test('whoever is refused before the body has come can send the next request, or is told that the connection ends', async () => {
+  const { key } = await g.account()
+  const poor = await g.account({ credits: 0n })
+  const posts = ENDPOINTS.filter(({ method }) => method === 'POST').flatMap(({ path, aliases }) => [path, ...aliases])
+  const heads: Array<[status: number, head: string]> = []
+  const add = (status: number, path: string, ...headers: string[]) =>
+    heads.push([status, [`${path} HTTP/1.1`, 'host: x', ...headers, ''].join('\r\n')])
+  for (const path of posts.map((path) => path.replace('{id}', '1'))) {
+    add(401, `POST ${path}`)
+    add(401, `POST ${path}`, `authorization: Bearer ${makeKey(realWorld)}`)
+    add(405, `PUT ${path}`, `authorization: Bearer ${key}`)
+    add(404, `POST ${path}x/y`, `authorization: Bearer ${key}`)
+  }
+  add(400, 'POST /alpha/v1/images/generations', `authorization: Bearer ${key}`, 'content-type: text/plain')
+  add(400, 'POST /alpha/v1/images/generations', `authorization: Bearer ${key}`, `idempotency-key: ${'x'.repeat(300)}`)
+  add(404, 'POST /alpha/v1/images/edits', `authorization: Bearer ${key}`)
+  add(401, 'POST /admin/v1/accounts')
+  add(403, 'POST /console/api/login')
+  add(401, 'POST /console/api/logout', 'sec-fetch-site: same-origin')
+  add(401, 'POST /console/api/accounts/x/play/v1/chat-completions', 'sec-fetch-site: same-origin')
+  add(405, 'POST /healthz')
+  add(404, 'POST /nothing')
+  await each(heads, 8, async ([status, head]) => {
+    for (const [lengthBytes, sentBytes] of [
+      [1_000, 10],
+      [60_000, 30_000],
+      [5_000_000, 100_000],
+    ] as const)
+      assert.match(await refuseHalfway(head, lengthBytes, sentBytes), new RegExp(`^HTTP/1\\.1 ${status} `), head)
+  })
+  // Bodies that are read and then refused, by an agent that keeps its one connection.
+  const large = 'x'.repeat(3_000_000)
+  for (const path of posts.filter((url) => !url.includes('{id}'))) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (const [owner, body] of [
+      [key, `{"model": "alpha-5.4", "input": "${large}`],
+      [key, JSON.stringify({ model: 'no-such-model', prompt: large, input: large, messages: large })],
+      [poor.key, JSON.stringify({ model: 'alpha-5.4', max_tokens: 10, messages: [{ role: 'user', content: large }] })],
+      [key, ' '.repeat(65 * 1024 * 1024)],
+    ] as const) {
+      const headers = { authorization: `Bearer ${owner}`, 'content-type': 'application/json' }
+      const refused = await send(agent, path, { headers, body: Buffer.from(body) })
+      assert.ok(refused.status < 500, `${path}: ${refused.text}`)
+      assert.equal((await send(agent, '/healthz', { method: 'GET' })).status, 200)
+    }
+    agent.destroy()
+  }
+})
+
+test('a body for which there is no room is refused before it is read, and the connection ends', async () => {
+  const small = await startGateway({ env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '1000000' } })
+  const { key } = await small.account()
+  const head = `POST /v1/chat-completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n`
+  // The first may be larger than everything there is, while it is alone.
+  const first = connect(Number(new URL(small.url).port), '127.0.0.1')
+  first.on('error', () => {})
+  first.write(`${head}content-length: 3000000\r\n\r\n `)
+  try {
+    let answer = ''
+    await until(async () => {
+      answer = await refuseHalfway(head, 900_000, 100_000, small).catch(() => '')
+      return answer !== ''
+    })
+    assert.match(answer, /^HTTP\/1\.1 503 /)
+    assert.match(answer, /connection: close/i)
+  } finally {
+    first.destroy()
+    await small.close()
+  }
+})
+
+/** Another process, so that its buffers are not counted with the gateway's. */
+const FLOOD = `
+const net = require('node:net')
+const [port, connections, bytes, heads] = JSON.parse(process.argv[1])
+const piece = Buffer.alloc(1 << 20, 0x20)
+let left = connections
+for (let i = 0; i < connections; i++) {
+  const socket = net.connect(port, '127.0.0.1')
+  let sent = 0
+  const more = () => { while (sent < bytes && !socket.destroyed) { sent += piece.length; if (!socket.write(piece)) return } }
+  socket.on('drain', more).on('error', () => {}).resume()
+  socket.on('close', () => { if (--left === 0) process.exit() })
+  socket.setTimeout(20_000, () => socket.destroy())
+  socket.write(heads[i % heads.length] + 'host: x\\r\\ncontent-type: application/json\\r\\n' + (i % 2 ? 'content-length: ' + bytes + '\\r\\n\\r\\n' : 'transfer-encoding: chunked\\r\\n\\r\\n' + bytes.toString(16) + '\\r\\n'))
+  more()
+}
+`
+
+test('64 MB each on 50 connections, to paths and methods that take no body, are not kept', async () => {
+  const heads = [
+    'POST /nothing',
+    'PUT /v1/chat-completions',
+    'OPTIONS /v1/chat-completions',
+    'QUERY /v1/models',
+    'GET /healthz',
+    'GET /docs',
+    'PROPFIND /',
+    'POST /admin/v1/accounts',
+    'POST /console/api/nothing',
+    'DELETE /v1/jobs/1',
+  ].map((head) => `${head} HTTP/1.1\r\n`)
+  const served: Socket[] = []
+  const note = (socket: Socket) => void served.push(socket)
+  g.gateway.app.server.on('connection', note)
+  const before = process.memoryUsage.rss()
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, 5)
+  const flood = spawn(
+    process.execPath,
+    ['-e', FLOOD, JSON.stringify([Number(new URL(g.url).port), 50, 64 * 1024 * 1024, heads])],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  )
+  assert.equal((await once(flood, 'exit'))[0], 0)
+  clearInterval(timer)
+  g.gateway.app.server.off('connection', note)
+  assert.equal(served.length, 50)
+  assert.ok(
+    Math.max(...served.map(({ bytesRead }) => bytesRead)) <= 256 * 1024,
+    'much was read of a body that nobody wants',
+  )
+  assert.ok(most - before < 20 * 1024 * 1024, `${Math.round((most - before) / 1024 / 1024)} MB more`)
+})
