@@ -13,7 +13,7 @@ export function redact(text: string, secrets: readonly string[], mark = '[key]')
   return clean
 }
 
-function patternOf(secret: string): RegExp {
+export function patternOf(secret: string): RegExp {
   let pattern = patterns.get(secret)
   if (!pattern) {
     if (patterns.size >= PATTERNS_KEPT_MAX) patterns.clear()
@@ -32,7 +32,7 @@ function inBase64(bytes: Buffer): string[] {
     const length = lead + bytes.length
     const all = Buffer.concat([Buffer.alloc(lead), bytes])
       .toString('base64')
-      .replace(/=+$/, '')
+      .replace(/(?<!=)=+$/, '')
     const own = all.slice(lead === 0 ? 0 : lead + 1, length % 3 === 0 ? all.length : -1)
     return [own, own.replaceAll('+', '-').replaceAll('/', '_')]
   })

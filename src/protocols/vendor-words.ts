@@ -86,7 +86,7 @@ export function withoutSecrets(said: string, { secret, headers, baseUrl }: Targe
 function ownWords({ product, sent }: Hearing['ask']): (found: string, whole: string, at: number) => boolean {
   let lookups = 0
   return (found, whole, at) => {
-    const word = found.replace(/[.,;:!?]+$/, '')
+    const word = found.replace(/(?<![.,;:!?])[.,;:!?]+$/, '')
     if (word === product) return true
     // A company's plain name is its own, unless it is quoted: a vendor speaks of itself without quotes.
     const quoted = /["'`]/.test(whole[at - 1] ?? '') && /["'`]/.test(whole[at + found.length] ?? '')
