@@ -8,7 +8,7 @@ import { Dialog, DialogBody } from './ui/dialog.tsx'
 import { TextField } from './ui/field.tsx'
 import { Icon } from './ui/icon.tsx'
 import { Amount } from './ui/page.tsx'
-import { Empty, Loaded, More } from './ui/state.tsx'
+import { Empty, Loaded, LoadMore } from './ui/state.tsx'
 
 export function AccountPicker({ current, onClose }: { current: string | undefined; onClose: () => void }) {
   const operator = useIsOperator()
@@ -51,7 +51,7 @@ export function AccountPicker({ current, onClose }: { current: string | undefine
             )
           }
         </Loaded>
-        <More list={list} />
+        <LoadMore list={list} />
       </DialogBody>
     </Dialog>
   )

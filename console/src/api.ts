@@ -87,8 +87,8 @@ const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body 
 const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
 const remove = <T>(path: string) => call<T>('DELETE', path)
 
-const at = encodeURIComponent
-const account = (id: string, rest = '') => `/accounts/${at(id)}${rest}`
+const encode = encodeURIComponent
+const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
 
 interface Paging {
   cursor?: string | undefined
@@ -111,9 +111,9 @@ export const api = {
   logOut: () => post<unknown>('/logout'),
   changePassword: (input: { current: string; next: string }) => post<unknown>('/password', input),
   sessions: (signal?: AbortSignal) => get<wire.Page<wire.SessionRow>>('/sessions', undefined, signal),
-  endSession: (id: string) => remove<unknown>(`/sessions/${at(id)}`),
-  invite: (token: string, signal?: AbortSignal) => get<wire.Invite>(`/invites/${at(token)}`, undefined, signal),
-  acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${at(token)}`, { password }),
+  endSession: (id: string) => remove<unknown>(`/sessions/${encode(id)}`),
+  invite: (token: string, signal?: AbortSignal) => get<wire.Invite>(`/invites/${encode(token)}`, undefined, signal),
+  acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${encode(token)}`, { password }),
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
@@ -122,7 +122,7 @@ export const api = {
     post<wire.Account>('/accounts', input),
   changeAccount: (id: string, input: { name?: string; limits?: wire.Limits }) =>
     patch<wire.Account>(account(id), input),
-  /** With the same key it can be sent again, when its answer was lost, without giving twice. */
+  /** `key` is the idempotency key: sent again after a lost answer, the credits are added once. */
   addCredits: (id: string, body: { amount: string; note: string }, key: string) =>
     call<wire.Account>('POST', account(id, '/credits'), { body, headers: { 'idempotency-key': key } }),
   systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
@@ -135,29 +135,29 @@ export const api = {
   webhookSecret: (id: string, signal?: AbortSignal) =>
     get<{ secret: string }>(account(id, '/webhook-secret'), undefined, signal),
   passwordLink: (email: string) => post<{ link: string }>('/password-link', { email }),
-  removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${at(userId)}`)),
+  removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${encode(userId)}`)),
 
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
     get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
   createKey: (id: string, input: wire.KeyInput) => post<wire.NewKey>(account(id, '/keys'), input),
-  changeKey: (keyId: string, input: Partial<wire.KeyInput>) => patch<wire.Key>(`/keys/${at(keyId)}`, input),
-  revokeKey: (keyId: string) => remove<unknown>(`/keys/${at(keyId)}`),
+  changeKey: (keyId: string, input: Partial<wire.KeyInput>) => patch<wire.Key>(`/keys/${encode(keyId)}`, input),
+  revokeKey: (keyId: string) => remove<unknown>(`/keys/${encode(keyId)}`),
   rotateKey: (keyId: string, overlapSeconds: number) =>
-    post<wire.NewKey>(`/keys/${at(keyId)}/rotate`, { overlapSeconds }),
+    post<wire.NewKey>(`/keys/${encode(keyId)}/rotate`, { overlapSeconds }),
 
   overview: (id: string, days: number, signal?: AbortSignal) =>
     get<wire.Overview>(account(id, '/overview'), { days }, signal),
   usage: (id: string, query: UsageFilter & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.UsageRow>>(account(id, '/usage'), { ...query }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
-    get<wire.UsageDetail>(`/usage/${at(requestId)}`, undefined, signal),
+    get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
   ledger: (id: string, paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...paging }, signal),
   jobs: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Job>>(account(id, '/jobs'), { ...query }, signal),
   job: (id: string, jobId: string, signal?: AbortSignal) =>
-    get<wire.Job>(account(id, `/play/v1/jobs/${at(jobId)}`), undefined, signal),
-  cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${at(jobId)}`)),
+    get<wire.Job>(account(id, `/play/v1/jobs/${encode(jobId)}`), undefined, signal),
+  cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${encode(jobId)}`)),
   csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter = {}) => {
     const response = await send('GET', account(id, `/${table}`), {
       query: { ...query },
@@ -175,12 +175,12 @@ export const api = {
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<{ version: number }>('/catalog/rollback', { version }),
   changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing }) =>
-    patch<unknown>(`/models/${at(uid)}`, input),
+    patch<unknown>(`/models/${encode(uid)}`, input),
 
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
-  testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${at(name)}/test`),
-  storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${at(name)}/credential`, { value }),
-  removeCredential: (name: string) => remove<unknown>(`/vendors/${at(name)}/credential`),
+  testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
+  storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
+  removeCredential: (name: string) => remove<unknown>(`/vendors/${encode(name)}/credential`),
 
   verifyLedger: (signal?: AbortSignal) => get<wire.LedgerCheck>('/ledger/verify', undefined, signal),
   audit: (paging: Paging, signal?: AbortSignal) => get<wire.Page<wire.AuditRow>>('/audit', { ...paging }, signal),

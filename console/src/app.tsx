@@ -3,12 +3,12 @@ import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'r
 import { ApiError, api, whenSignedOut } from './api.ts'
 import { Login } from './pages/login.tsx'
 import { useQuery } from './query.ts'
-import { BASE, match, navigate, usePlace } from './router.tsx'
+import { BASE, match, navigate, useLocation } from './router.tsx'
 import { lastAccount, SessionProvider, useSession } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { LinkButton } from './ui/button.tsx'
 import { Page } from './ui/page.tsx'
-import { Empty, Fault, Net, Skeleton } from './ui/state.tsx'
+import { Empty, ErrorBoundary, Fault, Skeleton } from './ui/state.tsx'
 import { Toasts } from './ui/toast.tsx'
 
 type Params = Record<string, string>
@@ -52,12 +52,12 @@ const operatorRoutes: typeof routes = [
 const loginFrom = (path: string) => navigate(`/login?next=${encodeURIComponent(path)}`, { replace: true })
 
 export function App() {
-  const { path } = usePlace()
+  const { path } = useLocation()
   const outside = path === '/login' || path === '/setup' || path === '/invite'
   return (
     <>
-      <Net key={outside ? path : 'inside'}>
-        <Suspense fallback={<Waiting />}>
+      <ErrorBoundary key={outside ? path : 'inside'}>
+        <Suspense fallback={<LoadingScreen />}>
           {path === '/login' ? (
             <Login />
           ) : path === '/setup' ? (
@@ -68,7 +68,7 @@ export function App() {
             <SignedIn />
           )}
         </Suspense>
-      </Net>
+      </ErrorBoundary>
       <Toasts />
     </>
   )
@@ -83,32 +83,32 @@ function SignedIn() {
   if (session.data)
     return (
       <SessionProvider session={session.data}>
-        <Inside />
+        <SignedInPages />
       </SessionProvider>
     )
   if (session.error && !(session.error instanceof ApiError && session.error.status === 401))
     return (
-      <main className="gate">
+      <main className="signed-out">
         <Fault error={session.error} retry={session.reload} />
       </main>
     )
-  return <Waiting />
+  return <LoadingScreen />
 }
 
-function Inside() {
-  const { path } = usePlace()
+function SignedInPages() {
+  const { path } = useLocation()
   const { user } = useSession()
   const all = user.role === 'operator' ? [...routes, ...operatorRoutes] : routes
   let found: ReactNode
   for (const [pattern, View] of all) {
     const params = match(pattern, path)
-    // A change of account starts the page afresh: nothing of one account is shown under another's name.
+    // A change of account mounts the page anew: nothing of one account is shown under another's name.
     if (params) found = <View key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}`} {...params} />
     if (found) break
   }
   return (
     <Shell>
-      <Net key={path}>
+      <ErrorBoundary key={path}>
         <Suspense
           fallback={
             <div className="page">
@@ -116,14 +116,14 @@ function Inside() {
             </div>
           }
         >
-          {found ?? (path === '/' ? <Home /> : <Lost />)}
+          {found ?? (path === '/' ? <Home /> : <NotFound />)}
         </Suspense>
-      </Net>
+      </ErrorBoundary>
     </Shell>
   )
 }
 
-/** The console's door leads to the account that was open last, or to the operator's list. */
+/** The start page redirects to the account that was open last, or to the operator's list. */
 function Home() {
   const { user, accounts } = useSession()
   const last = lastAccount()
@@ -146,13 +146,13 @@ function Home() {
   )
 }
 
-function Lost() {
+function NotFound() {
   return (
     <Page title="Not found">
       <Empty
         icon="search"
         title="There is no page at this address"
-        action={<LinkButton to="/">To the start</LinkButton>}
+        action={<LinkButton to="/">Back to the overview</LinkButton>}
       >
         <p>It may have moved, or your login may not see it.</p>
       </Empty>
@@ -160,7 +160,7 @@ function Lost() {
   )
 }
 
-function Waiting() {
+function LoadingScreen() {
   return (
     <div className="waiting" role="status" aria-label="Loading">
       <span className="spinner" aria-hidden="true" />

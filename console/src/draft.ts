@@ -48,6 +48,6 @@ export function writeDraft(name: string, value: unknown): boolean {
   }
 }
 
-export function forgetDrafts(): void {
+export function clearDrafts(): void {
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(PREFIX)) sessionStorage.removeItem(name)
 }

@@ -18,7 +18,7 @@ export function Markdown({ text }: { text: string }) {
 const Section = memo(({ text }: { text: string }) => render(blocksOf(text)))
 
 /** One line: a description with code in it. */
-export function Words({ text }: { text: string }) {
+export function InlineMarkdown({ text }: { text: string }) {
   return render(inlineOf(text))
 }
 

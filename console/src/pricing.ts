@@ -48,7 +48,7 @@ export function priceOf(tier: PriceTier | undefined, quantities: Quantities): bi
 }
 
 /** Four characters to a token is the usual rule of thumb, and errs on the high side for English. */
-export function guessTokens(text: string): number {
+export function estimateTokens(text: string): number {
   return Math.ceil(text.length / 4)
 }
 

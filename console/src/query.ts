@@ -1,18 +1,18 @@
-// Reading from the server: what was read before is shown at once while it is read anew. The memory lives as long as the
-// page and is emptied at sign-out; nothing of it is written to the browser's storage.
+// Reading from the server: stale while revalidate, so what was read before is shown until the new answer is
+// there. The cache lives as long as the page and is cleared at sign-out; none of it is written to the browser's storage.
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 
-const memory = new Map<string, unknown>()
+const cache = new Map<string, unknown>()
 const watchers = new Map<string, Set<() => void>>()
 
-export function forgetAll(): void {
-  memory.clear()
+export function clearCache(): void {
+  cache.clear()
 }
 
 /** Everything whose key starts like this is read again where it is on screen, and forgotten where it is not. */
 export function refresh(...prefixes: string[]): void {
   const stale = (key: string) => prefixes.some((prefix) => key.startsWith(prefix))
-  for (const key of [...memory.keys()]) if (stale(key) && !watchers.get(key)?.size) memory.delete(key)
+  for (const key of [...cache.keys()]) if (stale(key) && !watchers.get(key)?.size) cache.delete(key)
   for (const [key, runs] of watchers) if (stale(key)) for (const run of runs) run()
 }
 
@@ -60,7 +60,7 @@ export function useQuery<T>(
     readNow(aborter.signal).then(
       (data) => {
         if (aborter.signal.aborted) return
-        memory.set(key, data)
+        cache.set(key, data)
         setState({ key, data, error: undefined, busy: false })
       },
       (error: Error) => {
@@ -79,7 +79,7 @@ export function useQuery<T>(
   }, [options.everyMs, key, reload])
 
   const current = state.key === key
-  const known = key === undefined ? undefined : (memory.get(key) as T | undefined)
+  const known = key === undefined ? undefined : (cache.get(key) as T | undefined)
   return {
     data: current ? (state.data ?? known) : known,
     error: current ? state.error : undefined,

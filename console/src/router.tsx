@@ -16,13 +16,13 @@ function subscribe(run: () => void): () => void {
   }
 }
 
-export interface Place {
+export interface PageLocation {
   /** Without the base: `/a/acc_1/keys`. */
   path: string
   query: URLSearchParams
 }
 
-export function usePlace(): Place {
+export function useLocation(): PageLocation {
   const href = useSyncExternalStore(subscribe, () => window.location.pathname + window.location.search)
   const url = new URL(href, window.location.origin)
   return { path: url.pathname.slice(BASE.length) || '/', query: url.searchParams }

@@ -1,8 +1,8 @@
-// Who is signed in, and what that person may see. The server decides; this only keeps useless doors out of the menu.
+// Who is signed in, and what that person may see. The server decides; this only hides links that would be refused.
 import { createContext, type ReactNode, useContext } from 'react'
 import { api } from './api.ts'
-import { forgetDrafts } from './draft.ts'
-import { forgetAll } from './query.ts'
+import { clearDrafts } from './draft.ts'
+import { clearCache } from './query.ts'
 import type { Session } from './wire.ts'
 
 const SessionContext = createContext<Session | undefined>(undefined)
@@ -49,7 +49,7 @@ export function lastAccount(): string | undefined {
 /** Leaves nothing of this person behind in the tab, then loads the page anew. */
 export async function signOut(): Promise<void> {
   await api.logOut().catch(() => undefined)
-  forgetAll()
-  forgetDrafts()
+  clearCache()
+  clearDrafts()
   window.location.assign('/console/login')
 }

@@ -3,28 +3,28 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { api } from './api.ts'
 import { useQuery } from './query.ts'
-import { Link, match, usePlace } from './router.tsx'
+import { Link, match, useLocation } from './router.tsx'
 import { lastAccount, rememberAccount, signOut, useMayManage, useSession } from './session.tsx'
 import { setTheme, type Theme, useTheme } from './theme.ts'
 import { IconButton } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
 import { Segments } from './ui/field.tsx'
-import { Icon, type IconName, Mark } from './ui/icon.tsx'
+import { Icon, type IconName, Logo } from './ui/icon.tsx'
 
-interface Door {
+interface NavigationLink {
   to: string
   label: string
   icon: IconName
 }
 
 export function Shell({ children }: { children: ReactNode }) {
-  const { path } = usePlace()
+  const { path } = useLocation()
   const [menu, setMenu] = useState(false)
   const [picking, setPicking] = useState(false)
   const main = useRef<HTMLElement>(null)
   const firstPath = useRef(path)
   const account = useCurrentAccount(path)
-  const doors = useDoors(account.id)
+  const links = useNavigation(account.id)
 
   // After following a link the focus goes to the new page, so that a screen reader reads it and Tab starts there.
   useEffect(() => {
@@ -35,13 +35,13 @@ export function Shell({ children }: { children: ReactNode }) {
     ;(heading ?? main.current)?.focus({ preventScroll: true })
   }, [path])
 
-  const current = (door: Door) => (isCurrent(door.to, path) ? ('page' as const) : undefined)
+  const current = (link: NavigationLink) => (isCurrent(link.to, path) ? ('page' as const) : undefined)
   const choose = () => {
     setMenu(false)
     setPicking(true)
   }
   const navigation = (
-    <SideNav account={account.name} doors={doors} current={current} onPick={account.mayPick ? choose : undefined} />
+    <SideNav account={account.name} links={links} current={current} onPick={account.mayPick ? choose : undefined} />
   )
 
   return (
@@ -51,13 +51,13 @@ export function Shell({ children }: { children: ReactNode }) {
       </a>
       <aside className="side" aria-label="Sidebar">
         <Link to="/" className="brand">
-          <Mark /> Tollgate
+          <Logo /> Tollgate
         </Link>
         {navigation}
       </aside>
       <header className="top">
         <Link to="/" className="top-mark" aria-label="Tollgate, start">
-          <Mark size={28} />
+          <Logo size={28} />
         </Link>
         <button type="button" className="top-account" onClick={choose} disabled={!account.mayPick}>
           <span>{account.name ?? 'Choose an account'}</span>
@@ -68,11 +68,11 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="main" className="main" ref={main} tabIndex={-1}>
         {children}
       </main>
-      <nav className="dock" aria-label="Main, short">
-        {doors.dock.map((door) => (
-          <Link key={door.to} to={door.to} className="dock-link" aria-current={current(door)}>
-            <Icon name={door.icon} size={20} />
-            {door.label}
+      <nav className="dock" aria-label="Main">
+        {links.dock.map((link) => (
+          <Link key={link.to} to={link.to} className="dock-link" aria-current={current(link)}>
+            <Icon name={link.icon} size={20} />
+            {link.label}
           </Link>
         ))}
         <button type="button" className="dock-link" onClick={() => setMenu(true)}>
@@ -92,27 +92,27 @@ export function Shell({ children }: { children: ReactNode }) {
 
 function SideNav({
   account,
-  doors,
+  links,
   current,
   onPick,
 }: {
   account: string | undefined
-  doors: Doors
-  current: (door: Door) => 'page' | undefined
+  links: Navigation
+  current: (link: NavigationLink) => 'page' | undefined
   onPick: (() => void) | undefined
 }) {
   const { user } = useSession()
   const theme = useTheme()
-  const group = (title: string, list: readonly Door[]) =>
+  const group = (title: string, list: readonly NavigationLink[]) =>
     list.length === 0 ? null : (
       <nav className="nav-group" aria-label={title}>
         <p className="nav-title">{title}</p>
         <ul>
-          {list.map((door) => (
-            <li key={door.to}>
-              <Link to={door.to} className="nav-link" aria-current={current(door)}>
-                <Icon name={door.icon} />
-                {door.label}
+          {list.map((link) => (
+            <li key={link.to}>
+              <Link to={link.to} className="nav-link" aria-current={current(link)}>
+                <Icon name={link.icon} />
+                {link.label}
               </Link>
             </li>
           ))}
@@ -129,8 +129,8 @@ function SideNav({
             <Icon name="swap" size={16} />
           </button>
         ) : null}
-        {group(onPick ? 'Use' : (account ?? 'Account'), doors.account)}
-        {group('Operate', doors.operator)}
+        {group(onPick ? 'Use' : (account ?? 'Account'), links.account)}
+        {group('Operate', links.operator)}
       </div>
       <div className="side-foot">
         <Link to="/profile" className="who" aria-current={current({ to: '/profile', label: '', icon: 'user' })}>
@@ -170,27 +170,23 @@ export function ThemeSwitch({ theme }: { theme: Theme }) {
     <Segments
       label="Theme"
       value={theme}
-      options={[
-        option('auto', 'auto', 'Like the system'),
-        option('light', 'sun', 'Light'),
-        option('dark', 'moon', 'Dark'),
-      ]}
+      options={[option('auto', 'auto', 'System'), option('light', 'sun', 'Light'), option('dark', 'moon', 'Dark')]}
       onPick={setTheme}
     />
   )
 }
 
-interface Doors {
-  account: readonly Door[]
-  operator: readonly Door[]
-  dock: readonly Door[]
+interface Navigation {
+  account: readonly NavigationLink[]
+  operator: readonly NavigationLink[]
+  dock: readonly NavigationLink[]
 }
 
-function useDoors(accountId: string | undefined): Doors {
+function useNavigation(accountId: string | undefined): Navigation {
   const { user } = useSession()
   const mayManage = useMayManage(accountId ?? '')
   const base = `/a/${encodeURIComponent(accountId ?? '')}`
-  const account: Door[] = accountId
+  const account: NavigationLink[] = accountId
     ? [
         { to: base, label: 'Overview', icon: 'overview' },
         { to: `${base}/playground`, label: 'Playground', icon: 'play' },
@@ -202,7 +198,7 @@ function useDoors(accountId: string | undefined): Doors {
         ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),
       ]
     : []
-  const operator: Door[] =
+  const operator: NavigationLink[] =
     user.role === 'operator'
       ? [
           { to: '/operator/accounts', label: 'Accounts', icon: 'accounts' },
@@ -214,7 +210,7 @@ function useDoors(accountId: string | undefined): Doors {
           { to: '/operator/system', label: 'System', icon: 'system' },
         ]
       : []
-  const first = accountId ? account.filter((door) => /Overview|Playground|Keys|Usage/.test(door.label)) : []
+  const first = accountId ? account.filter((link) => /Overview|Playground|Keys|Usage/.test(link.label)) : []
   return { account, operator, dock: first.length ? first : operator.slice(0, 4) }
 }
 

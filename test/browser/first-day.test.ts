@@ -103,7 +103,7 @@ test('a key is shown once and stays nowhere in the browser', async () => {
   assert.ok(!(await left()).includes(key), 'and does not come back')
 })
 
-test('a chat streams into the playground, and its charge is in the usage, its arithmetic and the overview', async () => {
+test('a chat streams into the playground, and its charge is in the usage, its cost breakdown and the overview', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)
   // The heading of the page that is left may still be there when the new one's is waited for.
@@ -117,15 +117,15 @@ test('a chat streams into the playground, and its charge is in the usage, its ar
   await page.getByLabel('Message', { exact: true }).fill('What does a gateway do? [[slow=10]]')
   await page.getByRole('button', { name: 'Send' }).click()
   assert.match((await answered).headers()['content-type'] ?? '', /^text\/event-stream/)
-  await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
   const seen = (await page.evaluate('new Set(window.seen).size')) as number
   assert.ok(seen > 3, `the answer grew ${seen} times on the page`)
   assert.match((await page.getByRole('log').textContent()) ?? '', /What does a gateway do\?.*sandbox/s)
   const charged = /([\d.]+) credits/.exec((await page.locator('.receipt').textContent()) ?? '')?.[1]
   assert.ok(charged && Number(charged) > 0, 'the receipt names the charge')
 
-  await page.getByRole('link', { name: 'Arithmetic' }).click()
-  await page.getByText('How the charge came about').waitFor()
+  await page.getByRole('link', { name: 'Cost breakdown' }).click()
+  await page.getByText('How the charge was calculated').waitFor()
   assert.ok(((await page.locator('.sum').textContent()) ?? '').includes(charged))
 
   await operator.go(`/a/${account}/usage`)
@@ -147,7 +147,7 @@ test('an image is made and shown', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/image`)
   await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour')
-  await page.getByRole('button', { name: 'Make the image' }).click()
+  await page.getByRole('button', { name: 'Generate image' }).click()
   const picture = page.locator('.picture img')
   await picture.waitFor()
   await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode())
@@ -158,7 +158,7 @@ test('a video job runs to its player', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/video`)
   await page.getByLabel('Prompt').fill('A paper boat drifts down a stream')
-  await page.getByRole('button', { name: 'Make the video' }).click()
+  await page.getByRole('button', { name: 'Generate video' }).click()
   await videoLoaded(page)
   assert.ok(((await page.evaluate('document.querySelector("video").duration')) as number) > 0)
 

@@ -59,7 +59,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await page.getByLabel('Message', { exact: true }).fill('Explain what a hold is, in two sentences.')
         await press(page, 'Send')
-        await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },
     {
@@ -78,7 +78,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: `${base}/playground/image`,
       async act(page) {
         await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour, warm window light')
-        await press(page, 'Make the image')
+        await press(page, 'Generate image')
         await page.locator('.picture img').waitFor()
         await page.locator('.picture img').evaluate((image) => (image as unknown as { decode(): unknown }).decode())
       },
@@ -88,7 +88,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: `${base}/playground/video`,
       async act(page) {
         await page.getByLabel('Prompt').fill('A paper boat drifts down a stream in spring')
-        await press(page, 'Make the video')
+        await press(page, 'Generate video')
         await videoLoaded(page)
       },
     },
@@ -128,7 +128,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
           .getByRole('link', { name: /alpha-5\.4/ })
           .first()
           .click()
-        await page.getByText('How the charge came about').waitFor()
+        await page.getByText('How the charge was calculated').waitFor()
       },
     },
     { name: 'jobs', path: `${base}/jobs` },

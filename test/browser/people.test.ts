@@ -43,7 +43,7 @@ test('a member invited by link sees the account, and no other by any address', a
   await operator.go(`/a/${own}/members`)
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByLabel('Email').fill('mara@example.com')
-  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByRole('button', { name: 'Create link' }).click()
   await page.getByText('Pass this link on').waitFor()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   assert.ok(link.startsWith(`${home.url}/console/invite#token=`), `the link is ${link}`)
@@ -160,7 +160,7 @@ test('markup in names, prompts and answers stays text on every page that shows i
     .getByLabel('Message', { exact: true })
     .fill(`Repeat exactly: ${XSS} [a](javascript:alert(3)) ![b](x onerror=alert(4))`)
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
   const answer = page.getByRole('article', { name: /Answer of/ })
   assert.ok(((await answer.textContent()) ?? '').includes('<script>alert(2)</script>'), 'the sandbox echoes the prompt')
   assert.equal(await page.locator('.talk-log img, .talk-log script, .talk-log a[href^="javascript"]').count(), 0)
@@ -195,7 +195,7 @@ test('Markdown in an answer is shown, and one hundred kilobytes of hostile Markd
   const answered = async (words: string) => {
     await page.getByLabel('Message', { exact: true }).fill(`Repeat exactly: ${words}`)
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('link', { name: 'Arithmetic' }).waitFor()
+    await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
     return page.locator('.markdown').last()
   }
   const list = '- one\n  - two\n- [x] three'

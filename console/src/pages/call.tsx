@@ -33,11 +33,15 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
     <>
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
-        <Stat label="Held meanwhile" value={briefCredits(call.held)} note="the worst case" />
+        <Stat label="Hold" value={briefCredits(call.held)} note="the worst case" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
-        <Stat label="First byte" value={formatMs(call.firstByteMs)} note={call.stream ? 'streamed' : 'not streamed'} />
+        <Stat
+          label="Time to first byte"
+          value={formatMs(call.firstByteMs)}
+          note={call.stream ? 'streamed' : 'not streamed'}
+        />
       </Stats>
-      <Card flush title="How the charge came about" lead="Quantity × rate, summed and rounded up once.">
+      <Card flush title="How the charge was calculated" lead="Quantity × rate, summed and rounded up once.">
         {call.lines.length === 0 ? (
           <div className="card-note">
             <p className="muted">
@@ -49,7 +53,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
         ) : (
           <>
             <Table
-              label="Arithmetic"
+              label="Charge, line by line"
               rows={call.lines}
               rowKey={(line) => line.unit}
               columns={[

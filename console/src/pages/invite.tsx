@@ -1,12 +1,12 @@
 import { api } from '../api.ts'
-import { forgetAll, useQuery } from '../query.ts'
+import { clearCache, useQuery } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault, Loaded } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { Gate, PASSWORD_MAX, PASSWORD_MIN, useSubmit, useToken } from './gate.tsx'
+import { PASSWORD_MAX, PASSWORD_MIN, SignedOutPage, useSubmit, useToken } from './signed-out.tsx'
 
 /** Where both kinds of links lead: to join an account, and to choose a new password. */
 export function Invite() {
@@ -15,12 +15,12 @@ export function Invite() {
   const renewing = invite.data?.kind === 'password'
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     await api.acceptInvite(token, String(form.get('password')))
-    forgetAll()
+    clearCache()
     toast(renewing ? 'Your password was changed.' : 'Welcome. You are a member now.')
     navigate('/', { replace: true })
   })
   return (
-    <Gate
+    <SignedOutPage
       title={renewing ? 'Choose a new password' : 'Accept the invitation'}
       foot={<Link to="/login">Sign in instead</Link>}
     >
@@ -61,6 +61,6 @@ export function Invite() {
       ) : (
         <Note tone="warn">This address is missing its token. Open the whole link.</Note>
       )}
-    </Gate>
+    </SignedOutPage>
   )
 }

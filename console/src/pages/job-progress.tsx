@@ -1,4 +1,4 @@
-// How far a job is: its steps, its clock, and at the end its result or its reason.
+// The progress of a job: its steps, its duration, and at the end its result or the reason for its failure.
 import { useEffect, useEffectEvent, useState } from 'react'
 import { api } from '../api.ts'
 import { formatDuration } from '../format.ts'
@@ -9,8 +9,8 @@ import { toast, toastError } from '../ui/toast.tsx'
 import type { Job, JobStatus } from '../wire.ts'
 import { assetSource } from './asset.ts'
 
-const OVER: ReadonlySet<JobStatus> = new Set(['COMPLETED', 'FAILED', 'CANCELLED'])
-export const isOver = (status: JobStatus) => OVER.has(status)
+const FINISHED: ReadonlySet<JobStatus> = new Set(['COMPLETED', 'FAILED', 'CANCELLED'])
+export const isFinished = (status: JobStatus) => FINISHED.has(status)
 
 const TONES: Record<JobStatus, Tone> = {
   PENDING: 'calm',
@@ -21,22 +21,22 @@ const TONES: Record<JobStatus, Tone> = {
   CANCELLED: 'warn',
 }
 
-const WORDS: Record<JobStatus, string> = {
-  PENDING: 'Waiting',
-  CONNECT: 'Handed over',
-  PROCESSING: 'In the making',
-  COMPLETED: 'Done',
+export const JOB_STATUS_LABELS: Record<JobStatus, string> = {
+  PENDING: 'Queued',
+  CONNECT: 'Submitted',
+  PROCESSING: 'Processing',
+  COMPLETED: 'Completed',
   FAILED: 'Failed',
   CANCELLED: 'Cancelled',
 }
 
 export function JobBadge({ status }: { status: JobStatus }) {
-  return <Badge tone={TONES[status] ?? 'calm'}>{WORDS[status] ?? status}</Badge>
+  return <Badge tone={TONES[status] ?? 'calm'}>{JOB_STATUS_LABELS[status] ?? status}</Badge>
 }
 
 const REFRESH_MS = 3000
 
-/** Reads again while something is under way and the page is visible. */
+/** Polls while a job is running and the page is visible. */
 export function useJobRefresh(running: boolean, reload: () => void): void {
   const again = useEffectEvent(reload)
   useEffect(() => {
@@ -49,7 +49,7 @@ export function useJobRefresh(running: boolean, reload: () => void): void {
 }
 
 export function JobDuration({ job }: { job: Job }) {
-  const running = !isOver(job.status)
+  const running = !isFinished(job.status)
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
     if (!running) return
@@ -83,13 +83,13 @@ export function JobProgress({ job }: { job: Job }) {
                   <Icon name="close" size={12} />
                 ) : null}
               </span>
-              {failed && index === reached ? WORDS[job.status] : WORDS[step]}
+              {failed && index === reached ? JOB_STATUS_LABELS[job.status] : JOB_STATUS_LABELS[step]}
             </li>
           )
         })}
       </ol>
       <p className="sr-only" role="status">
-        {WORDS[job.status]}
+        {JOB_STATUS_LABELS[job.status]}
       </p>
     </div>
   )
@@ -154,7 +154,7 @@ export function resultUrls(output: unknown): string[] {
 
 export function CancelJob({ account, job, onDone }: { account: string; job: Job; onDone: () => void }) {
   const [busy, setBusy] = useState(false)
-  if (isOver(job.status)) return null
+  if (isFinished(job.status)) return null
   const cancel = async () => {
     setBusy(true)
     try {

@@ -3,12 +3,12 @@ import { useQuery } from '../query.ts'
 import { Code } from '../ui/code.tsx'
 import { Amount, Card, Facts, Page, When } from '../ui/page.tsx'
 import { Loaded } from '../ui/state.tsx'
-import { CancelJob, isOver, JobBadge, JobDuration, JobProgress, JobResult, useJobRefresh } from './job-progress.tsx'
+import { CancelJob, isFinished, JobBadge, JobDuration, JobProgress, JobResult, useJobRefresh } from './job-progress.tsx'
 
 export function JobPage({ account, job: id }: { account: string; job: string }) {
   const base = `/a/${encodeURIComponent(account)}`
   const job = useQuery(`job/${account}/${id}`, (signal) => api.job(account, id, signal))
-  useJobRefresh(job.data !== undefined && !isOver(job.data.status), job.reload)
+  useJobRefresh(job.data !== undefined && !isFinished(job.data.status), job.reload)
   return (
     <Page
       title="Job"
@@ -27,7 +27,7 @@ export function JobPage({ account, job: id }: { account: string; job: string }) 
               <Facts
                 items={[
                   ['Status', <JobBadge key="s" status={data.status} />],
-                  ['Took', <JobDuration key="d" job={data} />],
+                  ['Duration', <JobDuration key="d" job={data} />],
                   ['Created', <When key="c" at={data.createdAt} />],
                   ['Started', data.startedAt ? <When key="b" at={data.startedAt} /> : '–'],
                   ['Ended', data.completedAt ? <When key="e" at={data.completedAt} /> : '–'],
@@ -35,7 +35,7 @@ export function JobPage({ account, job: id }: { account: string; job: string }) 
                 ]}
               />
             </Card>
-            <Card title="What was asked">
+            <Card title="Request">
               <Code label="Input" text={JSON.stringify(data.inputParams, null, 2)} />
             </Card>
           </>

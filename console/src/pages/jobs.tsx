@@ -1,24 +1,24 @@
 import { api } from '../api.ts'
 import { useList } from '../query.ts'
-import { Link, setQuery, usePlace } from '../router.tsx'
+import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Ago, Amount, Card, Page } from '../ui/page.tsx'
-import { Empty, Loaded, More } from '../ui/state.tsx'
+import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
-import type { Job } from '../wire.ts'
-import { isOver, JobBadge, JobDuration, useJobRefresh } from './job-progress.tsx'
+import type { Job, JobStatus } from '../wire.ts'
+import { isFinished, JOB_STATUS_LABELS, JobBadge, JobDuration, useJobRefresh } from './job-progress.tsx'
 
-const STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
+const STATUSES = Object.keys(JOB_STATUS_LABELS) as JobStatus[]
 
 export function JobsPage({ account }: { account: string }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const status = query.get('status') ?? ''
   const base = `/a/${encodeURIComponent(account)}`
   const list = useList(`jobs/${account}/${status}`, (cursor, signal) =>
     api.jobs(account, { status: status || undefined, cursor }, signal),
   )
-  useJobRefresh(list.data?.some((job) => !isOver(job.status)) ?? false, list.reload)
+  useJobRefresh(list.data?.some((job) => !isFinished(job.status)) ?? false, list.reload)
   const to = (job: Job) => `${base}/jobs/${encodeURIComponent(job.id)}`
   return (
     <Page
@@ -29,7 +29,7 @@ export function JobsPage({ account }: { account: string }) {
           <option value="">All statuses</option>
           {STATUSES.map((name) => (
             <option key={name} value={name}>
-              {name.charAt(0) + name.slice(1).toLowerCase()}
+              {JOB_STATUS_LABELS[name]}
             </option>
           ))}
         </SelectField>
@@ -69,7 +69,7 @@ export function JobsPage({ account }: { account: string }) {
                   },
                   { head: 'Model', cell: (job) => job.product ?? String(job.inputParams.model ?? '–'), tight: true },
                   { head: 'Status', cell: (job) => <JobBadge status={job.status} />, tight: true },
-                  { head: 'Took', cell: (job) => <JobDuration job={job} />, right: true },
+                  { head: 'Duration', cell: (job) => <JobDuration job={job} />, right: true },
                   { head: 'Created', cell: (job) => <Ago at={job.createdAt} />, tight: true },
                   {
                     head: 'Credits',
@@ -81,7 +81,7 @@ export function JobsPage({ account }: { account: string }) {
             )
           }
         </Loaded>
-        <More list={list} />
+        <LoadMore list={list} />
       </Card>
     </Page>
   )

@@ -8,7 +8,7 @@ import { Fault, Loaded } from '../ui/state.tsx'
 import type { Key, KeyInput, NewKey, PublicCatalog } from '../wire.ts'
 import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
-const ENDS = [
+const EXPIRIES = [
   ['', 'Never'],
   ['7', 'In 7 days'],
   ['30', 'In 30 days'],
@@ -28,7 +28,7 @@ interface Props {
 export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
   const [name, setName] = useState(edit?.name ?? '')
   const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? null)
-  const [ends, setEnds] = useState(edit?.expiresAt ? 'date' : '')
+  const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
   const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? null))
@@ -41,7 +41,7 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
     const input: KeyInput = {
       name: name.trim(),
       models: models ? [...models] : null,
-      expiresAt: endOf(ends, date),
+      expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       limits: textsAsLimits(limits, edit?.limits ?? null),
     }
@@ -73,14 +73,14 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
               required
             />
             <div className="stack-tight">
-              <SelectField label="Ends" value={ends} onText={setEnds}>
-                {ENDS.map(([value, label]) => (
+              <SelectField label="Expires" value={expires} onText={setExpires}>
+                {EXPIRIES.map(([value, label]) => (
                   <option key={value} value={value}>
                     {label}
                   </option>
                 ))}
               </SelectField>
-              {ends === 'date' ? (
+              {expires === 'date' ? (
                 <TextField label="Last day" quiet type="date" value={date} onText={setDate} required />
               ) : null}
             </div>
@@ -119,10 +119,10 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
 }
 
 /** The day's last moment where the reader is. */
-function endOf(ends: string, date: string): string | null {
-  if (ends === '') return null
-  if (ends === 'date') return date ? new Date(`${date}T23:59:59`).toISOString() : null
-  return new Date(Date.now() + Number(ends) * 86_400_000).toISOString()
+function expiryOf(expires: string, date: string): string | null {
+  if (expires === '') return null
+  if (expires === 'date') return date ? new Date(`${date}T23:59:59`).toISOString() : null
+  return new Date(Date.now() + Number(expires) * 86_400_000).toISOString()
 }
 
 function onlyGiven(input: KeyInput): KeyInput {

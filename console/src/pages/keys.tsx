@@ -1,22 +1,22 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useList } from '../query.ts'
-import { setQuery, usePlace } from '../router.tsx'
+import { setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Ago, Badge, Card, Page, useNow } from '../ui/page.tsx'
-import { Empty, Loaded, More } from '../ui/state.tsx'
+import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
 import { KeyForm } from './key-form.tsx'
-import { KeyOnce } from './key-once.tsx'
 import { describeLimits } from './limits.tsx'
+import { NewKeyDialog } from './new-key.tsx'
 
 export function KeysPage({ account }: { account: string }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const creating = query.get('new') === '1'
   return (
     <Page
@@ -78,10 +78,10 @@ export function KeysPanel({
             )
           }
         </Loaded>
-        <More list={keys} />
+        <LoadMore list={keys} />
       </Card>
       {creating ? <KeyForm account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
-      {made ? <KeyOnce made={made} onClose={() => setMade(undefined)} /> : null}
+      {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
       {ask?.about === 'edit' ? (
         <KeyForm
           account={account}
@@ -205,7 +205,7 @@ function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void;
   return (
     <Confirm
       title="Rotate this key"
-      action="Make the new key"
+      action="Rotate"
       run={async () => onMade(await api.rotateKey(keyRow.id, Number(overlap)))}
       onClose={onClose}
     >
@@ -213,7 +213,7 @@ function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void;
         A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>. The old one goes on
         working until it ends, so that programs can be moved over.
       </p>
-      <SelectField label="The old key ends" value={overlap} onText={setOverlap}>
+      <SelectField label="The old key expires" value={overlap} onText={setOverlap}>
         {OVERLAPS.map(([seconds, label]) => (
           <option key={seconds} value={seconds}>
             {label}

@@ -7,10 +7,10 @@ import { LIMIT_NAMES, type LimitName, type Limits } from '../wire.ts'
 const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
   requestsPerMinute: { label: 'Requests per minute', short: (value) => `${value} req/min`, money: false },
   tokensPerMinute: { label: 'Tokens per minute', short: (value) => `${value} tokens/min`, money: false },
-  concurrency: { label: 'Requests at once', short: (value) => `${value} at once`, money: false },
+  concurrency: { label: 'Concurrent requests', short: (value) => `${value} concurrent`, money: false },
   spendPerDay: { label: 'Credits per day', short: (value) => `${value} credits/day`, money: true },
   spendPerMonth: { label: 'Credits per month', short: (value) => `${value} credits/month`, money: true },
-  spendTotal: { label: 'Credits in total', short: (value) => `${value} credits in all`, money: true },
+  spendTotal: { label: 'Credits in total', short: (value) => `${value} credits in total`, money: true },
 }
 
 export type LimitTexts = Partial<Record<LimitName, string>>

@@ -1,23 +1,23 @@
 import { api } from '../api.ts'
 import { safeNext } from '../path.ts'
-import { forgetAll, useQuery } from '../query.ts'
-import { navigate, usePlace } from '../router.tsx'
+import { clearCache, useQuery } from '../query.ts'
+import { navigate, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
-import { Gate, useSubmit } from './gate.tsx'
+import { SignedOutPage, useSubmit } from './signed-out.tsx'
 
 export function Login() {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const setup = useQuery('setup', api.setupOpen)
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     await api.logIn({ email: String(form.get('email')), password: String(form.get('password')) })
-    forgetAll()
+    clearCache()
     navigate(safeNext(query.get('next')), { replace: true })
   })
   return (
-    <Gate title="Sign in" foot={<a href="/docs">API reference</a>}>
+    <SignedOutPage title="Sign in" foot={<a href="/docs">API reference</a>}>
       {setup.data?.open ? (
         <Note>
           Nobody has set up this gateway yet. Open the one-time link that it printed when it started: it creates the
@@ -36,6 +36,6 @@ export function Login() {
         No login yet? The owner of your account can send you an invitation link. Forgot your password? The operator can
         make you a link to choose a new one.
       </p>
-    </Gate>
+    </SignedOutPage>
   )
 }

@@ -210,7 +210,7 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
         <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={busy}>
-            Make the link
+            Create link
           </Button>
         </DialogFoot>
       </form>
@@ -225,7 +225,7 @@ function PasswordLink({ email, onClose }: { email: string; onClose: () => void }
     return (
       <Confirm
         title="Make a link for a new password?"
-        action="Make the link"
+        action="Create link"
         run={async () => setLink((await api.passwordLink(email)).link)}
         onClose={onClose}
         stay

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
-import { Words } from '../markdown.tsx'
+import { InlineMarkdown } from '../markdown.tsx'
 import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { LinkButton } from '../ui/button.tsx'
@@ -90,7 +90,7 @@ function ModelBody({ model }: { model: PublicModel }) {
             ['Type', TYPE_NAMES[model.type] ?? model.type],
             model.family ? ['Family', model.family] : false,
             limits.contextTokens ? ['Context', `${formatWhole(limits.contextTokens)} tokens`] : false,
-            limits.outputTokensMax ? ['Longest answer', `${formatWhole(limits.outputTokensMax)} tokens`] : false,
+            limits.outputTokensMax ? ['Max output', `${formatWhole(limits.outputTokensMax)} tokens`] : false,
             [
               'Capabilities',
               model.capabilities?.length ? (
@@ -133,7 +133,7 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
   return (
     <>
       <p className="lead">
-        <Words text={endpoint.description} />
+        <InlineMarkdown text={endpoint.description} />
       </p>
       <PriceCard pricing={endpoint.pricing} />
       <Card flush title="Parameters" lead={<code>{`${endpoint.method} ${endpoint.path}`}</code>}>
@@ -156,8 +156,8 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
               head: 'Description',
               cell: (param) => (
                 <span>
-                  <Words text={param.description} />
-                  <span className="cell-sub">{takes(param)}</span>
+                  <InlineMarkdown text={param.description} />
+                  <span className="cell-sub">{describeAllowed(param)}</span>
                 </span>
               ),
             },
@@ -171,7 +171,7 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
   )
 }
 
-function takes(param: Param): string {
+function describeAllowed(param: Param): string {
   const allowed = param.allowed?.join(', ')
   if (allowed) return allowed.length > 160 ? `One or more of ${param.allowed?.length} names.` : allowed
   if (param.min !== undefined) return param.max === undefined ? `${param.min} or more` : `${param.min} to ${param.max}`

@@ -3,7 +3,7 @@ import { api } from '../api.ts'
 import { formatCompact } from '../format.ts'
 import { priceWords } from '../pricing.ts'
 import { useQuery } from '../query.ts'
-import { Link, setQuery, usePlace } from '../router.tsx'
+import { Link, setQuery, useLocation } from '../router.tsx'
 import { Segments } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Badge, Card, Page } from '../ui/page.tsx'
@@ -33,7 +33,7 @@ type Choice = (typeof TYPES)[number]['value']
 export const TYPE_NAMES: Record<ModelType, string> = { text: 'Text', image: 'Image', video: 'Video', data: 'Data' }
 
 export function ModelsPage({ account }: { account: string }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const catalog = useQuery('public-catalog', api.publicCatalog)
   const [text, setText] = useState(query.get('q') ?? '')
   const sought = useDeferredValue(text.trim().toLowerCase())
@@ -104,13 +104,13 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
         { head: 'Type', cell: (offer) => <Badge>{TYPE_NAMES[offer.type] ?? offer.type}</Badge>, tight: true },
         { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {
-          head: 'Size',
+          head: 'Context',
           cell: (offer) => offer.detail || <span className="muted">–</span>,
           wideOnly: true,
           tight: true,
         },
         {
-          head: 'Can',
+          head: 'Capabilities',
           wideOnly: true,
           cell: (offer) => (
             <span className="badges">
@@ -143,7 +143,7 @@ function offersOf(catalog: PublicCatalog): Offer[] {
       name: model.name,
       type: model.type,
       pricing: model.pricing,
-      detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} context` : '',
+      detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} tokens` : '',
       // What every model of its kind can do tells nothing.
       marks: (model.capabilities ?? []).filter((name) => !/^(text|streaming|generation|text-to-video)$/.test(name)),
     }))

@@ -13,7 +13,7 @@ import {
   plural,
 } from '../format.ts'
 import { useQuery } from '../query.ts'
-import { Link, setQuery, usePlace } from '../router.tsx'
+import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { BarList, Chart } from '../ui/chart.tsx'
 import { Code } from '../ui/code.tsx'
@@ -32,7 +32,7 @@ const PERIODS = [
 type Period = (typeof PERIODS)[number]['value']
 
 export function OverviewPage({ account }: { account: string }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const days = PERIODS.find((period) => period.value === query.get('days'))?.value ?? '30'
   const overview = useQuery(`overview/${account}/${days}`, (signal) => api.overview(account, Number(days), signal), {
     everyMs: 60_000,
@@ -87,11 +87,11 @@ export function OverviewBody({ account, data }: { account: string; data: Overvie
         <Stat label="Spent" value={formatCredits(spent, 2)} note="credits" />
         <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
-          label="Success"
+          label="Success rate"
           value={nothingYet ? '–' : formatPercent((requests - errors) / requests)}
           note={nothingYet ? 'no requests yet' : 'of all requests'}
         />
-        <Stat label="Average time" value={nothingYet ? '–' : formatMs(latency)} note="to the end of the answer" />
+        <Stat label="Average latency" value={nothingYet ? '–' : formatMs(latency)} note="to the end of the answer" />
       </Stats>
       {nothingYet ? <FirstSteps account={account} /> : <Charts data={data} account={account} />}
     </>
@@ -125,7 +125,7 @@ function Charts({ account, data }: { account: string; data: Overview }) {
             axis={axis}
             format={formatCompact}
             series={[
-              { name: 'Answered', color: 4, values: slots.map((slot) => slot.requests - slot.errors) },
+              { name: 'Succeeded', color: 4, values: slots.map((slot) => slot.requests - slot.errors) },
               { name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) },
             ]}
           />
@@ -174,7 +174,10 @@ function Charts({ account, data }: { account: string; data: Overview }) {
 function FirstSteps({ account }: { account: string }) {
   const base = `/a/${encodeURIComponent(account)}`
   return (
-    <Card title="First steps" lead="This account has made no requests in this period. Three steps to the first one:">
+    <Card
+      title="Getting started"
+      lead="This account has made no requests in this period. Three steps to the first one:"
+    >
       <ol className="steps">
         <li>
           <h3>Make a key</h3>

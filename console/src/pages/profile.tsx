@@ -9,7 +9,7 @@ import { Fault, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast, toastError } from '../ui/toast.tsx'
 import type { SessionRow } from '../wire.ts'
-import { PASSWORD_MAX, PASSWORD_MIN, useSubmit } from './gate.tsx'
+import { PASSWORD_MAX, PASSWORD_MIN, useSubmit } from './signed-out.tsx'
 
 export function ProfilePage() {
   const { user } = useSession()
@@ -30,7 +30,7 @@ export function ProfilePage() {
             label="Theme"
             value={theme}
             options={[
-              { value: 'auto', label: 'Like the system' },
+              { value: 'auto', label: 'System' },
               { value: 'light', label: 'Light' },
               { value: 'dark', label: 'Dark' },
             ]}

@@ -1,12 +1,12 @@
 import { api } from '../api.ts'
-import { forgetAll } from '../query.ts'
+import { clearCache } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { Gate, PASSWORD_MAX, PASSWORD_MIN, useSubmit, useToken } from './gate.tsx'
+import { PASSWORD_MAX, PASSWORD_MIN, SignedOutPage, useSubmit, useToken } from './signed-out.tsx'
 
 export function Setup() {
   const token = useToken()
@@ -15,12 +15,12 @@ export function Setup() {
     const password = String(form.get('password'))
     if (password !== form.get('again')) throw new Error('The two passwords are not the same.')
     await api.setUp({ token, email, password })
-    forgetAll()
+    clearCache()
     toast('Welcome. You are the operator of this gateway.')
     navigate('/', { replace: true })
   })
   return (
-    <Gate
+    <SignedOutPage
       title="Set up Tollgate"
       lead="Create the operator’s login. The operator sees every account, the catalogue and the vendors."
       foot={<Link to="/login">I already have a login</Link>}
@@ -49,6 +49,6 @@ export function Setup() {
           This address is missing its one-time token. Open the whole link that the gateway printed when it started.
         </Note>
       )}
-    </Gate>
+    </SignedOutPage>
   )
 }

@@ -5,7 +5,7 @@ import { useList, useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { Amount, Badge, Card, Name, Page, ShortId, Stat, Stats, type Tone, When } from '../ui/page.tsx'
-import { Empty, Loaded, More, Skeleton } from '../ui/state.tsx'
+import { Empty, Loaded, LoadMore, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { LedgerRow } from '../wire.ts'
 import { saveCsv } from './csv.ts'
@@ -16,7 +16,7 @@ export function StatementPage({ account }: { account: string }) {
   return (
     <Page
       title="Statement"
-      lead="Every movement of this account’s credits, newest first."
+      lead="Every transaction on this account’s credits, newest first."
       actions={
         <Button
           icon="download"
@@ -35,7 +35,7 @@ export function StatementPage({ account }: { account: string }) {
         {(data) => (
           <Stats>
             <Stat label="Balance" value={<Amount value={data.balance} decimals={2} />} note="credits" />
-            <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls under way" />
+            <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls in flight" />
             <Stat label="Available" value={<Amount value={data.available} decimals={2} />} note="to spend now" />
           </Stats>
         )}
@@ -47,7 +47,7 @@ export function StatementPage({ account }: { account: string }) {
 
 const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   grant: { label: 'Credits added', tone: 'good' },
-  takeback: { label: 'Credits taken back', tone: 'warn' },
+  takeback: { label: 'Credits removed', tone: 'warn' },
   settled: { label: 'Charge', tone: 'calm' },
   released: { label: 'Hold released', tone: 'calm' },
   expired: { label: 'Hold expired', tone: 'warn' },
@@ -60,7 +60,7 @@ export function LedgerPanel({ account }: { account: string }) {
       <Loaded query={list}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty icon="statement" title="Nothing has moved yet">
+            <Empty icon="statement" title="No transactions yet">
               <p>Credits that are added and charges for calls appear here.</p>
             </Empty>
           ) : (
@@ -70,7 +70,7 @@ export function LedgerPanel({ account }: { account: string }) {
               rowKey={(row) => row.id}
               columns={[
                 {
-                  head: 'Movement',
+                  head: 'Transaction',
                   main: true,
                   cell: (row) => (
                     <>
@@ -106,7 +106,7 @@ export function LedgerPanel({ account }: { account: string }) {
           )
         }
       </Loaded>
-      <More list={list} />
+      <LoadMore list={list} />
     </Card>
   )
 }

@@ -3,18 +3,21 @@ import { api, type UsageFilter } from '../api.ts'
 import { formatCompact, formatMs } from '../format.ts'
 import { UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
-import { Link, setQuery, usePlace } from '../router.tsx'
+import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Amount, Badge, Card, Name, Page, When } from '../ui/page.tsx'
-import { Empty, Loaded, More } from '../ui/state.tsx'
+import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
 import { saveCsv } from './csv.ts'
 
 export function UsagePage({ account }: { account: string }) {
   return (
-    <Page title="Usage" lead="Every call with what it consumed and what it cost. Open one to see its arithmetic.">
+    <Page
+      title="Usage"
+      lead="Every call with what it consumed and what it cost. Open one to see how its charge was calculated."
+    >
       <UsagePanel account={account} />
     </Page>
   )
@@ -23,7 +26,7 @@ export function UsagePage({ account }: { account: string }) {
 const FILTERS = ['from', 'to', 'product', 'key', 'outcome'] as const
 
 export function UsagePanel({ account }: { account: string }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const chosen = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]))
   const filter: UsageFilter = {
     ...chosen,
@@ -73,7 +76,7 @@ export function UsagePanel({ account }: { account: string }) {
             )
           }
         </Loaded>
-        <More list={list} />
+        <LoadMore list={list} />
       </Card>
     </>
   )

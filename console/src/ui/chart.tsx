@@ -172,7 +172,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
   )
 }
 
-/** Without neighbours there is no line to see it by. */
+/** A point without neighbours would not show as a line, so it gets a dot. */
 function isLone(values: readonly (number | null)[], index: number): boolean {
   return (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
 }
@@ -196,7 +196,7 @@ function linePath(
   return path
 }
 
-/** Shares of a whole as bars with their names: readable where a pie is not. */
+/** Shares of a whole as labelled bars, which are easier to read than a pie chart. */
 export function BarList({
   label,
   rows,

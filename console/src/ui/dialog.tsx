@@ -83,7 +83,7 @@ export function Confirm({
   danger?: boolean
   run: () => Promise<unknown>
   onClose: () => void
-  /** What follows takes this dialog's place by itself. */
+  /** The caller replaces this dialog itself, so it does not close. */
   stay?: boolean
 }) {
   const [busy, setBusy] = useState(false)

@@ -1,4 +1,4 @@
-// Form controls with their label, hint and fault tied together for everyone, screen readers included.
+// Form controls whose label, hint and error message are tied to the control, also for screen readers.
 import { type ComponentProps, type ReactNode, useId } from 'react'
 import { Icon } from './icon.tsx'
 
@@ -6,7 +6,7 @@ interface Around {
   label: ReactNode
   hint?: ReactNode
   fault?: string | undefined
-  /** The label is there for screen readers only: where the place says enough. */
+  /** The label is for screen readers only, where the context makes it clear. */
   quiet?: boolean
 }
 
@@ -135,7 +135,7 @@ export function Checkbox({
   )
 }
 
-/** On and off, at once: for what takes effect without a save button. */
+/** A switch, for what takes effect without a save button. */
 export function Switch({
   label,
   on,
@@ -160,7 +160,7 @@ export function Switch({
   )
 }
 
-/** A few choices side by side, of which one holds. */
+/** A segmented control: a few choices side by side, one of them selected. */
 export function Segments<Value extends string>({
   label,
   value,

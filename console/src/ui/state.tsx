@@ -87,7 +87,7 @@ export function Loaded<T>({
   )
 }
 
-export function More<T>({ list }: { list: List<T> }) {
+export function LoadMore<T>({ list }: { list: List<T> }) {
   if (!list.more) return null
   return (
     <div className="more">
@@ -98,8 +98,8 @@ export function More<T>({ list }: { list: List<T> }) {
   )
 }
 
-/** The last net: a page that breaks leaves the menu standing. */
-export class Net extends Component<{ children: ReactNode }, { error: Error | undefined }> {
+/** A page that throws shows this message in its place; the navigation stays. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined }
 
   static getDerivedStateFromError(error: Error) {

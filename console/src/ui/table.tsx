@@ -6,13 +6,13 @@ import { navigate } from '../router.tsx'
 export interface Column<Row> {
   head: string
   cell: (row: Row) => ReactNode
-  /** Numbers stand right, so that their digits line up. */
+  /** Right-aligned, so that digits line up. */
   right?: boolean
-  /** The row's name: heads the card on narrow screens. */
+  /** The name of the row; the heading of the card on narrow screens. */
   main?: boolean
-  /** Too much for a phone. */
+  /** Hidden on narrow screens. */
   wideOnly?: boolean
-  /** Never breaks. */
+  /** Never wraps. */
   tight?: boolean
 }
 

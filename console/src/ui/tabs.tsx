@@ -2,7 +2,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState 
 import { Link } from '../router.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
-/** Tabs that are places: each has its own address. */
+/** Tabs that are links: each has its own address. */
 export function RouteTabs({
   label,
   tabs,

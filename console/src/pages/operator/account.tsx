@@ -50,7 +50,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
           <>
             <Stats>
               <Stat label="Balance" value={<Amount value={data.balance} decimals={2} />} note="credits" />
-              <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls under way" />
+              <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls in flight" />
               <Stat label="Available" value={<Amount value={data.available} decimals={2} />} note="to spend now" />
             </Stats>
             <RouteTabs
@@ -99,7 +99,7 @@ function Settings({ account }: { account: Account }) {
     setBusy(false)
   }
   return (
-    <Card title="Name and limits" lead="Limits hold for all keys of the account together. Empty: no limit.">
+    <Card title="Name and limits" lead="For all keys of the account together. Empty: no limit.">
       <form className="stack" onSubmit={submit}>
         <div className="half">
           <TextField label="Name" value={name} onText={setName} maxLength={100} required />
@@ -124,7 +124,7 @@ function randomKey(): string {
 function AddCredits({ account, onClose }: { account: Account; onClose: () => void }) {
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
-  /** Of what is in the form: sent again unchanged, it is the same gift; changed, it is another. */
+  /** The idempotency key: sending the same form again adds the credits once, and a changed form gets a new key. */
   const [key, setKey] = useState(randomKey)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()

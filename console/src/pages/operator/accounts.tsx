@@ -8,7 +8,7 @@ import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Ago, Amount, Badge, Card, Page } from '../../ui/page.tsx'
-import { Empty, Fault, Loaded, More } from '../../ui/state.tsx'
+import { Empty, Fault, Loaded, LoadMore } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Account } from '../../wire.ts'
@@ -98,7 +98,7 @@ export function AccountsPage() {
             )
           }
         </Loaded>
-        <More list={list} />
+        <LoadMore list={list} />
       </Card>
       {creating ? <CreateAccount onClose={() => setCreating(false)} /> : null}
     </Page>

@@ -1,7 +1,7 @@
 import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
 import { Card, Page, When } from '../../ui/page.tsx'
-import { Empty, Loaded, More } from '../../ui/state.tsx'
+import { Empty, Loaded, LoadMore } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 
 export function AuditPage() {
@@ -38,7 +38,7 @@ export function AuditPage() {
             )
           }
         </Loaded>
-        <More list={list} />
+        <LoadMore list={list} />
       </Card>
     </Page>
   )

@@ -52,8 +52,8 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
     <>
       {outdated ? (
         <Note tone="warn">
-          This draft was made from version {draft.from}; version {catalog.version} holds now. The preview shows what
-          applying the draft would change in it.
+          This draft was made from version {draft.from}; version {catalog.version} is current now. The preview shows
+          what applying the draft would change in it.
         </Note>
       ) : null}
       <Card>
@@ -95,7 +95,7 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
           changes={check.changes}
           apply={async (note) => {
             const { version } = await api.applyCatalog(parsed.document, note)
-            toast(`Version ${version} holds now.`)
+            toast(`Version ${version} is current now.`)
             setDraft(null)
             setCheck(undefined)
             catalogChanged()
@@ -156,7 +156,7 @@ function Review({
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
   const hunks = hunksOf(diffLines(before.split('\n'), after.split('\n')))
-  const go = async () => {
+  const applyNow = async () => {
     setBusy(true)
     setError(undefined)
     try {
@@ -204,7 +204,7 @@ function Review({
       </DialogBody>
       <DialogFoot>
         <Button onClick={onClose}>Back to editing</Button>
-        <Button look="primary" busy={busy} onClick={go}>
+        <Button look="primary" busy={busy} onClick={applyNow}>
           Apply
         </Button>
       </DialogFoot>

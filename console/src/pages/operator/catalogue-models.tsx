@@ -94,10 +94,10 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
               },
               { head: 'Price', cell: (row) => <Price pricing={row.model.pricing} />, tight: true },
               {
-                head: 'Offered',
+                head: 'Enabled',
                 cell: (row) => (
                   <Switch
-                    label={`Offer ${row.model.name}`}
+                    label={`Enable ${row.model.name}`}
                     on={row.model.enabled !== false}
                     disabled={busy === row.uid}
                     onSwitch={(on) => void enable(row, on)}
@@ -154,9 +154,7 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
     <Dialog title={`Price of ${row.model.name}`} wide onClose={onClose}>
       <form onSubmit={submit}>
         <DialogBody>
-          <Note>
-            In credits. Calls that are under way keep the old price. Tiers and routes are edited in the whole document.
-          </Note>
+          <Note>In credits. Calls in flight keep the old price. Tiers and routes are edited in the JSON document.</Note>
           {tiers.map((tier, index) => (
             <fieldset key={describeTier(tier)} className="stack">
               {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}

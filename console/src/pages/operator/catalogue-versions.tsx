@@ -4,7 +4,7 @@ import { useList } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Badge, Card, When } from '../../ui/page.tsx'
-import { Empty, Loaded, More } from '../../ui/state.tsx'
+import { Empty, Loaded, LoadMore } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { CatalogVersion } from '../../wire.ts'
@@ -30,8 +30,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
                   main: true,
                   cell: (row) => (
                     <>
-                      <b>Version {row.version}</b>{' '}
-                      {row.version === current ? <Badge tone="good">in force</Badge> : null}
+                      <b>Version {row.version}</b> {row.version === current ? <Badge tone="good">current</Badge> : null}
                     </>
                   ),
                 },
@@ -43,7 +42,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
                   cell: (row) =>
                     row.version === current ? null : (
                       <Button small icon="history" onClick={() => setBack(row)}>
-                        Go back to this
+                        Roll back
                       </Button>
                     ),
                 },
@@ -52,14 +51,14 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
           )
         }
       </Loaded>
-      <More list={list} />
+      <LoadMore list={list} />
       {back ? (
         <Confirm
-          title={`Go back to version ${back.version}?`}
-          action="Go back"
+          title={`Roll back to version ${back.version}?`}
+          action="Roll back"
           run={async () => {
             const { version } = await api.rollBackCatalog(back.version)
-            toast(`Version ${version} holds now, with the content of version ${back.version}.`)
+            toast(`Version ${version} is current now, with the content of version ${back.version}.`)
             catalogChanged()
           }}
           onClose={() => setBack(undefined)}

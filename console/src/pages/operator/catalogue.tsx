@@ -9,7 +9,7 @@ import { CatalogueVersions } from './catalogue-versions.tsx'
 
 const TABS = [
   { name: 'models', label: 'Models and prices', to: '/operator/catalogue' },
-  { name: 'document', label: 'Whole document', to: '/operator/catalogue/document' },
+  { name: 'document', label: 'JSON document', to: '/operator/catalogue/document' },
   { name: 'versions', label: 'Versions', to: '/operator/catalogue/versions' },
 ] as const
 

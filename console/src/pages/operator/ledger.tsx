@@ -27,7 +27,7 @@ export function LedgerPage() {
   return (
     <Page
       title="Ledger check"
-      lead="Replays every movement: balances equal the sum of their entries, holds resolve once, and each charge follows from its usage and its price."
+      lead="Replays every transaction: balances equal the sum of their entries, holds resolve once, and each charge follows from its usage and its price."
       actions={
         <Button look="primary" icon="ledger" busy={busy} onClick={run}>
           {result ? 'Check again' : 'Check now'}
@@ -42,10 +42,10 @@ export function LedgerPage() {
           </Card>
         ) : result ? (
           <div className="stack">
-            <div className={result.check.ok ? 'seal seal-good' : 'seal seal-bad'}>
+            <div className={result.check.ok ? 'check-result check-result-good' : 'check-result check-result-bad'}>
               <Icon name={result.check.ok ? 'check' : 'warning'} size={28} />
               <div>
-                <p className="seal-title">
+                <p className="check-result-title">
                   {result.check.ok ? 'The ledger is in order' : `${plural(problems.length, 'problem')} found`}
                 </p>
                 <p className="muted">Checked in {formatMs(result.tookMs)}.</p>
@@ -73,7 +73,7 @@ export function LedgerPage() {
           </div>
         ) : error ? null : (
           <Card>
-            <Empty icon="ledger" title="Not checked in this visit">
+            <Empty icon="ledger" title="Not checked yet">
               <p>The check only reads. On a large ledger it may take a while.</p>
             </Empty>
           </Card>

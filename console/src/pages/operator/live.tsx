@@ -22,9 +22,9 @@ export function LivePage() {
       actions={
         <>
           <Badge tone={paused ? 'warn' : 'good'}>{paused ? 'Paused' : 'Live'}</Badge>
-          <Badge tone={running ? 'busy' : 'calm'}>{running} under way</Badge>
+          <Badge tone={running ? 'busy' : 'calm'}>{running} in flight</Badge>
           <Button icon={paused ? 'live' : 'stop'} onClick={() => setPaused(!paused)}>
-            {paused ? 'Go on' : 'Pause'}
+            {paused ? 'Resume' : 'Pause'}
           </Button>
         </>
       }

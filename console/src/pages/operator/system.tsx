@@ -14,7 +14,7 @@ export function SystemPage() {
   const system = useQuery('system', api.system, { everyMs: 10_000 })
   const limits = useQuery('limits', api.systemLimits)
   return (
-    <Page title="System" lead="This gateway, its store and its queue.">
+    <Page title="System" lead="This gateway, its database and its queue.">
       <Loaded query={system} skeleton={<Skeleton lines={2} tall />}>
         {(data) => <SystemBody system={data} />}
       </Loaded>
@@ -29,15 +29,15 @@ function SystemBody({ system }: { system: System }) {
     <>
       <Stats>
         <Stat label="Version" value={system.version} note={system.runtime} />
-        <Stat label="Up for" value={formatDuration(system.uptimeSeconds)} note="this process" />
+        <Stat label="Uptime" value={formatDuration(system.uptimeSeconds)} note="this process" />
         <Stat
-          label="Store"
+          label="Database"
           value={formatBytes(system.store.sizeBytes)}
           note={`${system.store.kind} ${system.store.version}`}
         />
-        <Stat label="Catalogue" value={system.catalogVersion} note="version in force" />
+        <Stat label="Catalogue" value={system.catalogVersion} note="current version" />
       </Stats>
-      <Card title="Store and queue">
+      <Card title="Database and queue">
         <Facts
           items={[
             [
@@ -47,8 +47,8 @@ function SystemBody({ system }: { system: System }) {
                 <Badge tone={current ? 'good' : 'warn'}>{current ? 'current' : 'behind'}</Badge>
               </span>,
             ],
-            ['Jobs waiting', formatWhole(system.queue.created)],
-            ['Jobs under way', formatWhole(system.queue.active)],
+            ['Jobs queued', formatWhole(system.queue.created)],
+            ['Jobs running', formatWhole(system.queue.active)],
             ['Jobs failed', formatWhole(system.queue.failed)],
           ]}
         />
@@ -56,7 +56,7 @@ function SystemBody({ system }: { system: System }) {
       <Card
         flush
         title="Processes"
-        lead="Processes that share this store. One that falls silent loses its holds after 20 seconds."
+        lead="Processes that share this database. One that falls silent loses its holds after 20 seconds."
       >
         <Table
           label="Processes"
@@ -91,7 +91,7 @@ function SystemLimits({ limits }: { limits: Limits }) {
     setBusy(false)
   }
   return (
-    <Card title="Limits of the whole system" lead="They hold for all accounts together. Empty: no limit.">
+    <Card title="System-wide limits" lead="For all accounts together. Empty: no limit.">
       <form className="stack" onSubmit={submit}>
         <LimitFields texts={texts} onTexts={setTexts} />
         {error ? <Fault error={error} /> : null}

@@ -16,7 +16,7 @@ export function VendorsPage() {
   return (
     <Page
       title="Vendors"
-      lead="Where calls are sent to. An open breaker means that a vendor failed several times in a row and is left alone for a while."
+      lead="Where calls are sent. A circuit breaker opens when a vendor has failed several times in a row; calls then take another route for a while."
     >
       <Loaded query={vendors} skeleton={<Skeleton lines={3} tall />}>
         {({ items }) =>
@@ -36,9 +36,9 @@ export function VendorsPage() {
 }
 
 const BREAKERS: Record<Vendor['breaker'], { label: string; tone: Tone }> = {
-  closed: { label: 'Working', tone: 'good' },
-  open: { label: 'Breaker open', tone: 'bad' },
-  'half-open': { label: 'Being probed', tone: 'warn' },
+  closed: { label: 'Circuit closed', tone: 'good' },
+  open: { label: 'Circuit open', tone: 'bad' },
+  'half-open': { label: 'Circuit half-open', tone: 'warn' },
 }
 
 function VendorCard({ vendor }: { vendor: Vendor }) {
@@ -93,9 +93,9 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
             'Errors',
             vendor.requests ? `${formatWhole(vendor.errors)} (${formatPercent(vendor.errors / vendor.requests)})` : '–',
           ],
-          ['Under way', formatWhole(vendor.inFlight)],
-          ['Half within', formatMs(vendor.latencyMsP50)],
-          ['95 % within', formatMs(vendor.latencyMsP95)],
+          ['In flight', formatWhole(vendor.inFlight)],
+          ['Latency p50', formatMs(vendor.latencyMsP50)],
+          ['Latency p95', formatMs(vendor.latencyMsP95)],
           ['Last call', <Ago key="l" at={vendor.lastAt} none="None yet" />],
         ]}
       />

@@ -33,7 +33,7 @@ export interface ChatSettings {
   effort: string
 }
 
-export const FIRST_SETTINGS: ChatSettings = {
+export const DEFAULT_SETTINGS: ChatSettings = {
   model: '',
   system: '',
   tools: '',

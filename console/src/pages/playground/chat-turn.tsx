@@ -12,7 +12,7 @@ export function ChatTurn({
   turn,
   last,
   idle,
-  onAgain,
+  onRegenerate,
   onEdit,
   onTools,
 }: {
@@ -20,7 +20,7 @@ export function ChatTurn({
   turn: Turn
   last: boolean
   idle: boolean
-  onAgain: () => void
+  onRegenerate: () => void
   onEdit: () => void
   onTools: (results: { toolCallId: string; text: string }[]) => void
 }) {
@@ -77,8 +77,8 @@ export function ChatTurn({
           <div className="row">
             {turn.text ? <CopyButton text={turn.text} /> : null}
             {last && idle ? (
-              <Button small icon="refresh" onClick={onAgain}>
-                Again
+              <Button small icon="refresh" onClick={onRegenerate}>
+                Regenerate
               </Button>
             ) : null}
           </div>

@@ -1,16 +1,16 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
-import { guessTokens, priceOf, priceSummary, tierFor } from '../../pricing.ts'
+import { estimateTokens, priceOf, priceSummary, tierFor } from '../../pricing.ts'
 import { useQuery } from '../../query.ts'
-import { usePlace } from '../../router.tsx'
+import { useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogBody } from '../../ui/dialog.tsx'
 import { SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
-import { type ChatSettings, chatBody, FIRST_SETTINGS, readTools, type Turn } from './chat-stream.ts'
+import { type ChatSettings, chatBody, DEFAULT_SETTINGS, readTools, type Turn } from './chat-stream.ts'
 import { ChatTurn } from './chat-turn.tsx'
 import { CostHint } from './cost.tsx'
 import { ModelOptions } from './model-options.tsx'
@@ -39,8 +39,8 @@ const IDEAS = [
 ]
 
 function ChatRoom({ account, models }: { account: string; models: readonly PublicModel[] }) {
-  const { query } = usePlace()
-  const [settings, setSettings] = useDraft<ChatSettings>(`chat/${account}/settings`, FIRST_SETTINGS)
+  const { query } = useLocation()
+  const [settings, setSettings] = useDraft<ChatSettings>(`chat/${account}/settings`, DEFAULT_SETTINGS)
   const [text, setText] = useDraft(`chat/${account}/text`, '')
   const [code, setCode] = useState(false)
   const wanted = query.get('model')
@@ -108,8 +108,8 @@ function ChatRoom({ account, models }: { account: string; models: readonly Publi
                 turn={turn}
                 last={index === chat.turns.length - 1}
                 idle={!chat.busy}
-                onAgain={() => chat.again(turn)}
-                onEdit={() => setText(chat.takeBack(turn))}
+                onRegenerate={() => chat.regenerate(turn)}
+                onEdit={() => setText(chat.editFrom(turn))}
                 onTools={chat.answerTools}
               />
             ))
@@ -192,7 +192,7 @@ function ChatCost({
   turns: readonly Turn[]
   text: string
 }) {
-  const input = guessTokens(settings.system + settings.tools + turns.map((turn) => turn.text).join('') + text) + 8
+  const input = estimateTokens(settings.system + settings.tools + turns.map((turn) => turn.text).join('') + text) + 8
   const output = Number(settings.maxTokens) || model.limits.outputTokensReserve || 4096
   const tier = model.pricing ? tierFor(model.pricing, {}, input) : undefined
   return <CostHint least={priceOf(tier, { input })} most={priceOf(tier, { input, output })} />
@@ -270,7 +270,7 @@ function Settings({
               value={settings.maxTokens}
               onText={set('maxTokens')}
             />
-            <SelectField label="Effort" value={settings.effort} onText={set('effort')}>
+            <SelectField label="Reasoning effort" value={settings.effort} onText={set('effort')}>
               <option value="">Default</option>
               {['minimal', 'low', 'medium', 'high'].map((effort) => (
                 <option key={effort}>{effort}</option>

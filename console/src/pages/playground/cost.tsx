@@ -61,7 +61,7 @@ export function ReceiptLine({ account, receipt }: { account: string; receipt: Re
     <p className="receipt">
       {parts.length ? <span>{parts.join(' · ')}</span> : null}
       <Link to={`/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(receipt.requestId)}`}>
-        {parts.length ? 'Arithmetic' : receipt.requestId}
+        {parts.length ? 'Cost breakdown' : receipt.requestId}
       </Link>
     </p>
   )

@@ -4,7 +4,7 @@ import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { priceOf, priceSummary } from '../../pricing.ts'
 import { refresh, useQuery } from '../../query.ts'
-import { setQuery, usePlace } from '../../router.tsx'
+import { setQuery, useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
@@ -27,7 +27,7 @@ export function AnalyticsPlay({ account }: { account: string }) {
 type Area = 'social' | 'siteanalytics'
 
 function DataPlay({ account, area }: { account: string; area: Area }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const catalog = useQuery('public-catalog', api.publicCatalog)
   const [last, setLast] = useDraft(`data/${account}/${area}/endpoint`, '')
   return (

@@ -4,7 +4,7 @@ import { useDraft } from '../../draft.ts'
 import { formatDuration } from '../../format.ts'
 import { priceOf, tierFor } from '../../pricing.ts'
 import { refresh, useQuery } from '../../query.ts'
-import { usePlace } from '../../router.tsx'
+import { useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { SelectField, TextArea } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
@@ -57,7 +57,7 @@ export function ImagePlay({ account }: { account: string }) {
 }
 
 function ImageBench({ account, models }: { account: string; models: readonly PublicModel[] }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const [wish, setWish] = useDraft<Wish>(`image/${account}/wish`, FIRST)
   const [references, setReferences] = useDraft<Reference[]>(`image/${account}/references`, [])
   const [results, setResults] = useDraft<Result[]>(`image/${account}/results`, [])
@@ -164,7 +164,7 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
         <Choice label="Format" value={wish.format} options={['png', 'jpeg', 'webp']} onText={set('format')} />
         <CostHint most={priceOf(tier, { image: 1 })} />
         <Button type="submit" look="primary" icon="image" busy={since !== undefined} disabled={!wish.prompt.trim()}>
-          Make the image
+          Generate image
         </Button>
         <details className="fold">
           <summary>As code</summary>

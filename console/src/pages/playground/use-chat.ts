@@ -1,4 +1,4 @@
-// The conversation of one account: kept across reloads, one answer under way at a time.
+// The conversation of one account: kept across reloads, one answer at a time.
 import { useEffect, useRef, useState } from 'react'
 import { useDraft } from '../../draft.ts'
 import { refresh } from '../../query.ts'
@@ -57,9 +57,9 @@ export function useChat(account: string, settings: ChatSettings) {
     /** Results of the tools that the last answer called; the model then goes on. */
     answerTools: (results: { toolCallId: string; text: string }[]) =>
       void run([...stored, ...results.map((result) => ({ id: newId(), role: 'tool' as const, ...result }))]),
-    again: (turn: Turn) => void run(upTo(turn)),
-    /** Takes a message back for editing, with everything after it. */
-    takeBack: (turn: Turn) => {
+    regenerate: (turn: Turn) => void run(upTo(turn)),
+    /** Removes a message and everything after it, and returns its text for editing. */
+    editFrom: (turn: Turn) => {
       setStored(upTo(turn))
       return turn.text
     },

@@ -3,13 +3,13 @@ import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { priceOf, tierFor } from '../../pricing.ts'
 import { refresh, useQuery } from '../../query.ts'
-import { Link, usePlace } from '../../router.tsx'
+import { Link, useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Amount, Card } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
-import { CancelJob, isOver, JobDuration, JobProgress, JobResult, useJobRefresh } from '../job-progress.tsx'
+import { CancelJob, isFinished, JobDuration, JobProgress, JobResult, useJobRefresh } from '../job-progress.tsx'
 import { SnippetTabs } from '../model.tsx'
 import { CostHint } from './cost.tsx'
 import { Choice } from './image.tsx'
@@ -48,7 +48,7 @@ export function VideoPlay({ account }: { account: string }) {
 }
 
 function VideoBench({ account, models }: { account: string; models: readonly PublicModel[] }) {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const [wish, setWish] = useDraft<Wish>(`video/${account}/wish`, FIRST)
   const [frames, setFrames] = useDraft<Reference[]>(`video/${account}/frame`, [])
   const [jobs, setJobs] = useDraft<string[]>(`video/${account}/jobs`, [])
@@ -143,7 +143,7 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
         {error ? <Fault error={error} /> : null}
         <CostHint most={priceOf(tier, { second: seconds })} />
         <Button type="submit" look="primary" icon="video" busy={busy} disabled={!wish.prompt.trim()}>
-          Make the video
+          Generate video
         </Button>
         <details className="fold">
           <summary>As code</summary>
@@ -156,7 +156,7 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
 
 function VideoJob({ account, id, onDrop }: { account: string; id: string; onDrop: () => void }) {
   const job = useQuery(`job/${account}/${id}`, (signal) => api.job(account, id, signal))
-  useJobRefresh(job.data !== undefined && !isOver(job.data.status), job.reload)
+  useJobRefresh(job.data !== undefined && !isFinished(job.data.status), job.reload)
   const prompt = typeof job.data?.inputParams.prompt === 'string' ? job.data.inputParams.prompt : `Job ${id}`
   return (
     <Card>
@@ -166,7 +166,7 @@ function VideoJob({ account, id, onDrop }: { account: string; id: string; onDrop
         </p>
         <div className="row">
           {job.data ? <CancelJob account={account} job={job.data} onDone={job.reload} /> : null}
-          {!job.data || isOver(job.data.status) ? (
+          {!job.data || isFinished(job.data.status) ? (
             <Button small onClick={onDrop}>
               Hide
             </Button>

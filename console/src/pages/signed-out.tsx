@@ -1,8 +1,8 @@
-// The frame of the pages outside: sign in, set up, accept an invitation.
+// The frame of the pages for whoever is not signed in: sign in, set up, accept an invitation.
 import { type FormEvent, type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
-import { Mark } from '../ui/icon.tsx'
+import { Logo } from '../ui/icon.tsx'
 
-export function Gate({
+export function SignedOutPage({
   title,
   lead,
   children,
@@ -17,25 +17,25 @@ export function Gate({
     document.title = `${title} · Tollgate`
   }, [title])
   return (
-    <main className="gate">
-      <div className="gate-box">
-        <div className="gate-brand">
-          <Mark size={34} /> Tollgate
+    <main className="signed-out">
+      <div className="signed-out-box">
+        <div className="signed-out-brand">
+          <Logo size={34} /> Tollgate
         </div>
-        <div className="gate-card">
+        <div className="signed-out-card">
           <div>
             <h1>{title}</h1>
             {lead ? <p className="lead">{lead}</p> : null}
           </div>
           {children}
         </div>
-        {foot ? <div className="gate-foot">{foot}</div> : null}
+        {foot ? <div className="signed-out-foot">{foot}</div> : null}
       </div>
     </main>
   )
 }
 
-/** One submission at a time, with its fault. */
+/** One submission at a time, with its error. */
 export function useSubmit(run: (form: FormData) => Promise<void>): {
   busy: boolean
   error: Error | undefined

@@ -7,7 +7,7 @@ import { Dialog, DialogBody, DialogFoot } from '../ui/dialog.tsx'
 import { Note } from '../ui/page.tsx'
 import type { NewKey } from '../wire.ts'
 
-export function KeyOnce({ made, onClose }: { made: NewKey; onClose: () => void }) {
+export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => void }) {
   useEffect(() => {
     window.addEventListener('pagehide', onClose)
     return () => window.removeEventListener('pagehide', onClose)
