@@ -6,6 +6,7 @@ import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { forgetOldAnswers } from './admission/idempotency.ts'
+import { forgetKeptAnswers } from './admission/kept-answers.ts'
 import { createKeys } from './admission/keys.ts'
 import { openDiskStore } from './assets/disk.ts'
 import { createAssetHost } from './assets/host.ts'
@@ -263,7 +264,13 @@ export async function createGateway(options: GatewayOptions) {
     every(
       world,
       TIDY_EVERY_MS,
-      () => Promise.all([forgetOldAnswers(database), apiKeys.flushLastUsed(), office.people.tidy()]),
+      () =>
+        Promise.all([
+          forgetOldAnswers(database),
+          forgetKeptAnswers(database),
+          apiKeys.flushLastUsed(),
+          office.people.tidy(),
+        ]),
       log,
     ),
   ]

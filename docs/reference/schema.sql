@@ -173,6 +173,16 @@ create table job_body (
   constraint job_body_pkey PRIMARY KEY (job_id)
 );
 
+create table kept_answer (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  vendor text not null,
+  product text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint kept_answer_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX kept_answer_age ON public.kept_answer USING btree (created_at);
+
 create table limited (
   scope text collate "C" not null,
   limits jsonb not null,

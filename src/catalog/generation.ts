@@ -28,6 +28,20 @@ const modelId: TextField = {
   example: 'alpha-5.4',
 }
 
+const responseId: TextField = {
+  kind: 'text',
+  in: 'path',
+  required: true,
+  description: 'The `id` of a response that was made with `store`.',
+  example: 'resp_0123456789abcdef',
+}
+
+const includes: TextField = {
+  kind: 'text',
+  description: 'What else to show, as the protocol names it; may be repeated.',
+  example: 'reasoning.encrypted_content',
+}
+
 export const GENERATION: readonly EndpointSpec[] = [
   {
     id: 'chat',
@@ -50,6 +64,46 @@ export const GENERATION: readonly EndpointSpec[] = [
     description: 'The multimodal Responses protocol.',
     returns: 'A `response`, or with `stream: true` its events.',
     body: responsesBody,
+  },
+  {
+    id: 'responses/{id}',
+    method: 'GET',
+    path: '/alpha/responses/{id}',
+    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
+    surface: 'responses',
+    title: 'A stored response',
+    description: 'A response of this account that its vendor keeps. Free of charge. An extension of the contract.',
+    returns: 'The `response`, whole.',
+    params: { id: responseId, include: includes },
+  },
+  {
+    id: 'responses/{id}/delete',
+    method: 'DELETE',
+    path: '/alpha/responses/{id}',
+    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
+    surface: 'responses',
+    title: 'Delete a stored response',
+    description: 'Has the vendor delete a response of this account. Free of charge. An extension of the contract.',
+    returns: '`{id, object, deleted}`.',
+    params: { id: responseId },
+  },
+  {
+    id: 'responses/{id}/input_items',
+    method: 'GET',
+    path: '/alpha/responses/{id}/input_items',
+    aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
+    surface: 'responses',
+    title: 'The input of a stored response',
+    description:
+      'The items that a response of this account was made from. Free of charge. An extension of the contract.',
+    returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
+    params: {
+      id: responseId,
+      limit: { kind: 'integer', min: 1, max: 100, description: 'How many.', example: '20' },
+      order: { kind: 'choice', allowed: ['asc', 'desc'], description: 'Oldest or newest first.', example: 'asc' },
+      after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
+      include: includes,
+    },
   },
   {
     id: 'messages',

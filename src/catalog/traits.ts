@@ -57,8 +57,9 @@ export const textTraits = z.strictObject({
   /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
   hostedTools: words.default([]),
   /**
-   * Lets callers continue what the vendor keeps (`previous_response_id`, item references), as the SDKs do by default. All
-   * accounts share the vendor's credential, so only the unguessable ids keep them apart; `false` refuses such requests.
+   * Lets callers continue what the vendor keeps (`previous_response_id`, threads, item references), as the SDKs do by default.
+   * Responses and threads are bound to the account that made them; of items only the unguessable ids keep accounts apart.
+   * `false` refuses such requests, and tells the vendor to keep nothing.
    */
   vendorState: z.boolean().default(true),
 })

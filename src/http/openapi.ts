@@ -207,7 +207,7 @@ function parametersOf(spec: EndpointSpec): unknown[] {
 function tagOf(spec: EndpointSpec): string {
   if (spec.id.startsWith('siteanalytics/')) return 'Site analytics'
   if (spec.id.startsWith('social/')) return 'Social data'
-  if (['chat', 'responses', 'messages', 'count_tokens'].includes(spec.id)) return 'Text'
+  if (/^(?:chat|responses|messages|count_tokens)(?:\/|$)/.test(spec.id)) return 'Text'
   if (spec.id === 'images') return 'Images'
   if (spec.id === 'video' || spec.id.startsWith('jobs')) return 'Video and jobs'
   return 'Account and models'

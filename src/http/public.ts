@@ -21,6 +21,7 @@ import { createModelLists } from './models.ts'
 import { type DefaultModels, readQuoted } from './quote.ts'
 import { type Handlers, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
+import { keeperOf, storedHandlers } from './stored.ts'
 import { readTextRequest, TEXT_DOORS, textAsk, withModel } from './text.ts'
 
 /** For the checks that do not depend on the product, when it is not offered. */
@@ -44,9 +45,12 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     const now = catalog.current
     const json = withModel(readTextRequest(request), spec.id === 'chat' ? deps.defaultModels?.chat : undefined)
     const { ask, model } = textAsk(TEXT_DOORS[spec.id]!, json, now, request.principal!)
-    onPath(request, reply, deps, (out) =>
-      serve(arrive(request, out, ask, model, { door: spec.id, catalog: now, body: json.text }, path), path),
-    )
+    const facts = { door: spec.id, catalog: now, body: json.text }
+    onPath(request, reply, deps, async (out) => {
+      const arrived = arrive(request, out, ask, model, facts, path)
+      if (!ask.continues) return serve(arrived, path)
+      return serve({ ...arrived, keeper: await keeperOf(ask, model, request.principal!.accountId, deps) }, path)
+    })
   }
 
   function data(request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec): void {
@@ -86,6 +90,7 @@ export function publicHandlers(deps: PublicDeps): Handlers {
     chat: text,
     responses: text,
     messages: text,
+    ...storedHandlers(deps),
     data,
     count_tokens: (request, reply) =>
       send(reply, JSON.stringify({ input_tokens: countTokens(readTextRequest(request)) })),

@@ -32,6 +32,8 @@ export interface Arrived extends Application {
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>
+  /** The one vendor that may answer, because it keeps what the request is about. */
+  readonly keeper?: string | undefined
   /** Sent with a whole answer. */
   readonly extraHeaders?: Readonly<Record<string, string>>
   /** For an answer that others may be given as well. */

@@ -1,5 +1,6 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
+import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { tell } from '../protocols/vendor-fault.ts'
@@ -31,6 +32,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     const status = answer.status ?? 200
     settling = true
+    const remembered = remember(answered, answer.keptAs, deps)
     const receipt = await settle(
       answered,
       {
@@ -42,6 +44,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       },
       deps,
     )
+    await remembered
     answered.out.send(
       status,
       {
@@ -159,6 +162,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     await relay.ready?.()
     const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen, relay.state.promptUsage)
     settling = true
+    const remembered = remember(answered, relay.state.keptAs, deps)
     const receipt = await settle(
       answered,
       {
@@ -169,6 +173,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
       },
       deps,
     )
+    await remembered
     start()
     out.end(relay.finish(receiptComment(receipt)))
     return receipt
@@ -236,6 +241,19 @@ async function readAll(
     const cut = deps.world.after(LINGER_MS, () => reply.abort())
     ended.catch(() => undefined).finally(cut)
   } else ended.catch(() => undefined)
+}
+
+/** Whose it is must be known before its id is: the next request may come at once, and to another process. */
+async function remember(answered: Answered, id: string | undefined, { database, log }: PathDeps): Promise<void> {
+  if (id === undefined) return
+  const { principal, ask, attempted, requestId } = answered
+  const kept = { vendor: attempted.candidate.vendorName, product: ask.product }
+  try {
+    await keepAnswer(database, principal.accountId, id, kept)
+  } catch (error) {
+    // The answer itself is here and paid for; only nobody can go on from it.
+    log.error({ requestId, error }, 'a kept answer could not be remembered')
+  }
 }
 
 /** A vendor that bills the whole answer is listened to after its caller has left, for a while. */

@@ -55,7 +55,12 @@ function statusOf(error: unknown): number {
 async function answer(held: Held, seen: Seen, deps: PathDeps): Promise<Answered> {
   const { ask, product, catalog, admitted } = held
   if (held.out.signal.aborted) throw GONE
-  const candidates = routeAsk(ask, product.routes, catalog.document, deps.routes)
+  const nowSeconds = () => Math.floor(deps.world.nowMs() / 1000)
+  const routed = routeAsk(ask, product.routes, catalog.document, deps.routes)
+  const candidates =
+    held.keeper === undefined
+      ? routed
+      : routed.filter(({ vendorName, target }) => vendorName === held.keeper && target.protocol === ask.door)
   const attempted = await attempt(
     ask,
     candidates,
@@ -63,7 +68,8 @@ async function answer(held: Held, seen: Seen, deps: PathDeps): Promise<Answered>
       requestId: held.requestId,
       account: held.principal.accountId,
       tried: seen.tried,
-      createdSeconds: Math.floor(deps.world.nowMs() / 1000),
+      createdSeconds: nowSeconds(),
+      nowSeconds,
       signal: held.out.signal,
       callerHeaders: held.callerHeaders,
       ...(admitted.outputTokensCap === undefined ? {} : { outputTokensCap: admitted.outputTokensCap }),

@@ -409,6 +409,7 @@ test('what another format has no words for is refused, and the field is named', 
       'messages[0].content[0]',
     ],
     [MESSAGES, RESPONSES, messages({ mcp_servers: [{ url: 'x' }] }), 'mcp_servers'],
+    [MESSAGES, RESPONSES, messages({ thread: { type: 'create' } }), 'thread'],
   ]
   for (const [front, back, body, field] of cases)
     assert.equal(

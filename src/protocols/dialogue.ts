@@ -170,6 +170,7 @@ export interface AnswerFacts {
   readonly uid: string
   readonly requestId: string
   readonly createdSeconds: number
+  readonly nowSeconds: () => number
   /** The estimate of the prompt, for frames that must name one before the vendor has counted. */
   readonly inputTokens: number
   readonly includeUsage: boolean

@@ -5,7 +5,7 @@ import type { TextTraits } from '../catalog/traits.ts'
 import type { JsonText } from '../kernel/json.ts'
 import type { Fields, Json } from './check.ts'
 import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
-import type { Answer, OpenOptions, Target } from './protocol.ts'
+import type { Answer, Continued, OpenOptions, Target } from './protocol.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
 
@@ -17,6 +17,9 @@ export interface CheckedAsk {
   readonly n: number
   readonly tokensMax: number | undefined
   readonly hasTools: boolean
+  /** The vendor is asked to keep its answer, in a format whose answers do not say whether it does. */
+  readonly keeps?: boolean
+  readonly continues?: Continued | undefined
 }
 
 export interface PassOptions {
@@ -35,7 +38,7 @@ export interface TextFormat {
   prompt(value: Json): readonly unknown[]
   /** At both doors at once: the request's own text with what must differ, and a look at what comes back. */
   pass(json: JsonText, ask: CheckedAsk, options: PassOptions): string
-  passAnswer(body: Buffer, uid: string, traits: TextTraits): Answer
+  passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedAsk): Answer
   observe(uid: string, ask: CheckedAsk, traits: TextTraits): Observer
   /** At the front of a conversion. */
   readDialogue(value: Json): Dialogue

@@ -26,6 +26,12 @@ export type PriceAttributes = Readonly<Record<string, string>>
 /** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
 export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
 
+/** What a vendor keeps, and a request goes on from; and what to say to those who do not own it. */
+export interface Continued {
+  readonly id: string
+  readonly unknown: Fault
+}
+
 export interface Ask {
   /** The model's uid or the data endpoint's id: what the price and the usage row name. */
   readonly product: string
@@ -54,6 +60,7 @@ export interface Ask {
   readonly needs?: readonly string[]
   /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
   readonly leftOut?: string
+  readonly continues?: Continued
   /** Why a route of this format cannot carry the ask; undefined when it can. */
   refusal?(protocol: ProtocolName): Fault | undefined
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
@@ -63,6 +70,8 @@ export interface OpenOptions {
   readonly requestId: string
   /** Unix seconds, for the `created` of answers that the vendor gives none. */
   readonly createdSeconds: number
+  /** For the time at which an answer was complete; absent: when it was begun. */
+  readonly nowSeconds?: () => number
   /** The output cap to send upstream, when the hold covers less than the ask's worst case. */
   readonly outputTokensCap?: number
   readonly signal: AbortSignal
@@ -104,6 +113,8 @@ export interface Answer {
   readonly usage: Usage | undefined
   /** How much text came out, for the estimate. */
   readonly outputChars?: number
+  /** The vendor's id of the answer, where it keeps it for the caller. */
+  readonly keptAs?: string | undefined
   /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
   readonly price?: PriceAttributes
 }
@@ -137,6 +148,8 @@ export interface StreamState {
   readonly usage: Usage | undefined
   /** What the vendor counted of the prompt when its answer began, for endings without usage. */
   readonly promptUsage?: Usage | undefined
+  /** The vendor's id of the answer, where it keeps it for the caller. */
+  readonly keptAs?: string | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */
   readonly outputTokensSeen: number
 }

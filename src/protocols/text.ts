@@ -81,6 +81,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
     ...(needs ? { needs } : {}),
     ...(leftOut ? { leftOut } : {}),
+    ...(checked.continues ? { continues: checked.continues } : {}),
     refusal: (protocol) => opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
@@ -157,7 +158,7 @@ class Opening {
     const body = format.pass(json, checked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {
       body,
-      answer: (bytes) => format.passAnswer(bytes, uid, traits),
+      answer: (bytes) => format.passAnswer(bytes, uid, traits, checked),
       relay: () => new PassRelay(format.observe(uid, checked, traits)),
     })
   }
@@ -172,6 +173,7 @@ class Opening {
       uid,
       requestId: options.requestId,
       createdSeconds: options.createdSeconds,
+      nowSeconds: options.nowSeconds ?? (() => options.createdSeconds),
       inputTokens: this.size.likely,
       includeUsage: checked.includeUsage,
       request: this.json.value,

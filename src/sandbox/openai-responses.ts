@@ -1,25 +1,34 @@
 // The Responses API. responses-stream.ts writes the streamed form.
+import type { IncomingMessage } from 'node:http'
 import { familyOf } from './family.ts'
 import { type Json, list, number, record, string } from './json.ts'
 import { openaiError, Refusal } from './refusal.ts'
 import { checkResponses } from './responses-rules.ts'
 import { responseObject } from './responses-shape.ts'
 import { streamResponses } from './responses-stream.ts'
+import type { Room, RoomContext } from './room.ts'
 import type { TextAsk, TextTurn, ToolChoice } from './text.ts'
-import { textRoom } from './text-room.ts'
+import { type TextAnswer, textRoom } from './text-room.ts'
 
-/** Conversations that `previous_response_id` can take up again; the oldest are forgotten. */
+/** What `store` keeps; the oldest are forgotten. */
 const KEPT_MAX = 500
 const KEPT_CHARS_MAX = 100_000
+const PAGE = 20
+
+interface Kept {
+  readonly turns: readonly TextTurn[]
+  readonly response: Json
+  readonly items: readonly Json[]
+}
 
 /** A room of its own for each sandbox, because it remembers conversations. */
-export function openResponsesRoom() {
-  const kept = new Map<string, readonly TextTurn[]>()
-  return textRoom({
+export function openResponsesRoom(): Room {
+  const kept = new Map<string, Kept>()
+  const making = textRoom({
     name: 'openai-responses',
     path: /^\/openai(\/v1)?\/responses$/,
     error: openaiError,
-    read: (body) => readResponses(body, kept.get(string(body.previous_response_id)) ?? []),
+    read: (body) => readResponses(body, kept.get(string(body.previous_response_id))?.turns ?? []),
     check(body, ask) {
       checkResponses(body, ask.model)
       const previous = string(body.previous_response_id)
@@ -33,28 +42,60 @@ export function openResponsesRoom() {
       }
     },
     whole(answer) {
-      keep(kept, answer.id, answer.body, answer.ask.turns, answer.reply.text)
+      keep(kept, answer)
       return responseObject(answer, 'whole')
     },
     stream(res, ctx, answer) {
-      keep(kept, answer.id, answer.body, answer.ask.turns, answer.reply.text)
+      keep(kept, answer)
       return streamResponses(res, ctx, answer)
     },
   })
+  return {
+    name: making.name,
+    match: (method, path) => making.match(method, path) || (method !== 'POST' && STORED.test(path)),
+    serve: (req, res, ctx) => (req.method === 'POST' ? making.serve(req, res, ctx) : serveStored(req, ctx, kept)),
+  }
 }
 
-function keep(
-  kept: Map<string, readonly TextTurn[]>,
-  id: string,
-  body: Json,
-  turns: readonly TextTurn[],
-  text: string,
-): void {
+const STORED = /^\/openai(?:\/v1)?\/responses\/([\w-]+)(\/input_items)?$/
+
+function serveStored({ method }: IncomingMessage, ctx: RoomContext, kept: Map<string, Kept>): void {
+  const [, id = '', items] = STORED.exec(ctx.path) ?? []
+  const found = kept.get(id)
+  if (!found) ctx.json(404, openaiError(404, `Response with id '${id}' not found.`, null, 'response_not_found'))
+  else if (method === 'DELETE') {
+    kept.delete(id)
+    ctx.json(200, { id, object: 'response', deleted: true })
+  } else ctx.json(200, items === undefined ? found.response : page(found.items, ctx.query))
+}
+
+function page(items: readonly Json[], query: URLSearchParams): Json {
+  const ordered = query.get('order') === 'asc' ? items : items.toReversed()
+  const from = ordered.findIndex((item) => item.id === query.get('after')) + 1
+  const data = ordered.slice(from, from + (Number(query.get('limit')) || PAGE))
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: from + data.length < ordered.length,
+  }
+}
+
+function keep(kept: Map<string, Kept>, answer: TextAnswer): void {
+  const { id, body, ask, reply } = answer
   if (body.store === false) return
   // Instructions are not inherited by the next response.
-  const own = turns.filter((turn) => turn.role !== 'system')
-  if (own.reduce((sum, turn) => sum + turn.text.length, text.length) > KEPT_CHARS_MAX) return
-  kept.set(`resp_${id}`, [...own, { role: 'assistant', text, images: 0 }])
+  const own = ask.turns.filter((turn) => turn.role !== 'system')
+  if (own.reduce((sum, turn) => sum + turn.text.length, reply.text.length) > KEPT_CHARS_MAX) return
+  const input =
+    typeof body.input === 'string' ? [{ role: 'user', content: [{ type: 'input_text', text: body.input }] }] : []
+  const items = [...input, ...(Array.isArray(body.input) ? body.input.map(record) : [])]
+  kept.set(`resp_${id}`, {
+    turns: [...own, { role: 'assistant', text: reply.text, images: 0 }],
+    response: responseObject(answer, 'whole'),
+    items: items.map((item, i) => ({ id: `msg_${id}_${i}`, type: 'message', ...item })),
+  })
   const oldest = kept.keys().next().value
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
 }

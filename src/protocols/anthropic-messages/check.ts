@@ -1,5 +1,5 @@
 // What the Messages endpoint refuses before any vendor is called.
-import { invalid } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { type Fields, isObject, shown } from '../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
@@ -16,13 +16,25 @@ export function checkMessages(fields: Fields): CheckedAsk {
   for (const name of ['metadata', 'output_config', 'context_management', 'cache_control', 'thread']) fields.object(name)
   fields.string('service_tier')
   checkBudget(fields.object('thinking')?.budget_tokens)
+  const thread = fields.get('thread')
+  const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined
   return {
+    keeps: thread !== undefined,
+    continues: previous === undefined ? undefined : { id: String(previous), unknown: threadUnknown() },
     stream: fields.boolean('stream') ?? false,
     includeUsage: true,
     n: 1,
     tokensMax,
     hasTools: (fields.list('tools')?.length ?? 0) > 0,
   }
+}
+
+/** SDKs know the code, and begin the thread anew with the whole conversation. */
+function threadUnknown(): Fault {
+  return new Fault('not_found', {
+    message: 'There is no thread that ends with this message. Send the whole conversation to begin one.',
+    errorDetails: { error_code: 'thread_not_found' },
+  })
 }
 
 /** The part that count_tokens shares. */

@@ -26,7 +26,7 @@ export const anthropicMessages: TextFormat = {
   prompt: (value) => [value.system, value.messages, value.tools, value.output_config],
   pass: passMessages,
   passAnswer: passMessagesAnswer,
-  observe: (uid) => new MessagesObserver(uid),
+  observe: (uid, ask) => new MessagesObserver(uid, ask),
   readDialogue: readMessagesDialogue,
   writeReply: writeMessagesReply,
   writer: (facts) => new MessagesWriter(facts),

@@ -1,5 +1,6 @@
 // A Messages request and answer between a caller and a vendor who both speak the format. New fields appear monthly here,
 // so nothing is rebuilt from what we know.
+import type { TextTraits } from '../../catalog/traits.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
@@ -31,7 +32,7 @@ function withoutForeign(messages: unknown): Json[] {
   )
 }
 
-export function passMessagesAnswer(body: Buffer, uid: string): Answer {
+export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTraits, { keeps }: CheckedAsk): Answer {
   const whole = readWhole(body)
   const outputChars = objects(whole.value.content).reduce(
     (sum, block) =>
@@ -43,6 +44,7 @@ export function passMessagesAnswer(body: Buffer, uid: string): Answer {
   return {
     body: renamed(body, whole, uid),
     contentType: 'application/json',
+    ...(keeps ? { keptAs: text(whole.value.id) } : {}),
     usage: toUsage(readMessagesUsage(whole.value.usage)),
     outputChars,
   }
@@ -67,14 +69,17 @@ export class MessagesObserver implements Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
   terminal = false
   fault: Fault | undefined
+  keptAs: string | undefined
   private readonly uid: string
+  private readonly keeps: boolean
   private readonly output = new OutputCount()
   private counted: Json = {}
   private final = false
   private held = ''
 
-  constructor(uid: string) {
+  constructor(uid: string, { keeps = false }: CheckedAsk) {
     this.uid = uid
+    this.keeps = keeps
   }
 
   /** The counts at the start are only a beginning: usage is reported when the vendor has counted the output. */
@@ -137,6 +142,7 @@ export class MessagesObserver implements Observer {
     const data = readData(dataOf(block))
     const message = isObject(data) && isObject(data.message) ? data.message : {}
     this.counted = mergeUsage({}, message.usage)
+    if (this.keeps) this.keptAs = text(message.id)
     const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
     const model = span && memberSpan(block, 'model', span[0])
     if (!model || message.model === this.uid) return block

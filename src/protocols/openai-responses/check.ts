@@ -1,5 +1,5 @@
 // What the Responses endpoint refuses before any vendor is called.
-import { invalid } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { type Fields, isObject, type Json, shown } from '../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
@@ -10,15 +10,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
   if (Array.isArray(input)) checkItems(input)
   else if (typeof input !== 'string')
     throw invalid(`"input" must be a string or an array of items, not ${shown(input)}.`, 'input')
-  for (const name of [
-    'instructions',
-    'previous_response_id',
-    'user',
-    'service_tier',
-    'safety_identifier',
-    'prompt_cache_key',
-    'truncation',
-  ])
+  for (const name of ['instructions', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'truncation'])
     fields.string(name)
   for (const name of ['temperature', 'top_p']) fields.number(name)
   fields.integer('top_logprobs', 0)
@@ -29,6 +21,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
   // Its answer would come later and from an address that is not offered here, without usage to charge.
   if (fields.boolean('background') === true)
     throw invalid('"background" must be false: answers are only given on this connection.', 'background')
+  const previous = fields.string('previous_response_id')
   const tools = fields.list('tools') ?? []
   tools.forEach((tool, i) => {
     if (typeof tool.type !== 'string')
@@ -45,7 +38,18 @@ export function checkResponses(fields: Fields): CheckedAsk {
     n: 1,
     tokensMax: fields.integer('max_output_tokens', 1),
     hasTools: tools.length > 0,
+    continues: previous === undefined ? undefined : { id: previous, unknown: previousUnknown() },
   }
+}
+
+/** In the vendor's words, because clients know them. */
+function previousUnknown(): Fault {
+  const message = 'Previous response not found: it is not of this account, was not stored, or is no longer kept.'
+  return new Fault('request_invalid', {
+    message,
+    param: 'previous_response_id',
+    vendorCode: 'previous_response_not_found',
+  })
 }
 
 function checkItems(items: readonly unknown[]): void {

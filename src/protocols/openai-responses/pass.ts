@@ -10,7 +10,8 @@ import type { Answer } from '../protocol.ts'
 import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { openaiError, vendorFault } from '../vendor-fault.ts'
-import { readWhole, renamed } from '../whole.ts'
+import { readWhole } from '../whole.ts'
+import { mended } from './members.ts'
 
 export function passResponses(
   json: JsonText,
@@ -24,6 +25,7 @@ export function passResponses(
     if (json.member(name)) replace[name] = String(outputTokensCap)
     else add[name] = String(outputTokensCap)
   }
+  if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
   // A conversation may come from another family: thoughts that this vendor did not make would be refused.
   if (json.text.includes(`"${PACKED}`))
     replace.input = JSON.stringify(
@@ -34,12 +36,18 @@ export function passResponses(
 
 export function passResponsesAnswer(body: Buffer, uid: string): Answer {
   const whole = readWhole(body)
+  const out = mended(whole.bytes, 0, whole.value, uid)
   return {
-    body: renamed(body, whole, uid),
+    body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
     contentType: 'application/json',
+    keptAs: keptAs(whole.value),
     usage: toUsage(readResponsesUsage(whole.value.usage)),
     outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
   }
+}
+
+function keptAs(response: Json): string | undefined {
+  return response.store === true ? text(response.id) : undefined
 }
 
 function outputChars(item: Json): number {
@@ -83,6 +91,7 @@ export class ResponsesObserver implements Observer {
   readonly keepAlive = RESPONSES_KEEP_ALIVE
   terminal = false
   fault: Fault | undefined
+  keptAs: string | undefined
   private readonly uid: string
   private readonly output = new OutputCount()
   private reported: unknown
@@ -108,19 +117,21 @@ export class ResponsesObserver implements Observer {
     const name = nameOf(block)
     if (name === undefined) return this.seeUnnamed(block)
     this.lastBlock = block
-    if (LIFECYCLE.has(name)) {
-      this.lifecycle = this.renamed(block)
-      return this.lifecycle
-    }
-    if (TERMINAL.has(name)) {
+    if (LIFECYCLE.has(name) || TERMINAL.has(name)) {
       const data = readData(dataOf(block))
-      const response = isObject(data) && isObject(data.response) ? data.response : {}
-      if (response.error) {
+      const response = isObject(data) && isObject(data.response) ? data.response : undefined
+      if (TERMINAL.has(name) && response?.error) {
         this.reportFault(readData(bytesToText(dataOf(block))))
         return ''
       }
-      this.reported = response.usage
-      this.held = this.renamed(block)
+      const out = response ? this.mended(block, response) : block
+      if (LIFECYCLE.has(name)) {
+        this.lifecycle = out
+        return out
+      }
+      this.reported = response?.usage
+      this.keptAs = response && keptAs(response)
+      this.held = out
       this.terminal = true
       return ''
     }
@@ -168,12 +179,9 @@ export class ResponsesObserver implements Observer {
     this.output.addBytes(start < 9 ? 1 : block.indexOf('"', start) - start)
   }
 
-  private renamed(block: string): string {
-    const start = block.length - 2 - dataOf(block).length
-    const response = memberSpan(block, 'response', start)
-    const model = response && memberSpan(block, 'model', response[0])
-    if (!model || block.charCodeAt(model[0]) !== 0x22) return block
-    return `${block.slice(0, model[0])}"${this.uid}"${block.slice(model[1])}`
+  private mended(block: string, response: Json): string {
+    const span = memberSpan(block, 'response', block.length - 2 - dataOf(block).length)
+    return span ? mended(block, span[0], response, this.uid) : block
   }
 
   private nextSequence(): number {

@@ -13,6 +13,7 @@ import {
 } from '../dialogue.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
 import { vendorFault } from '../vendor-fault.ts'
+import { echoed } from './members.ts'
 
 export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })
@@ -128,35 +129,26 @@ export interface ResponseEnd {
 /** The object of lifecycle events and of whole answers; without an end it is in progress. */
 export function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
   const { request } = facts
-  const shape = isObject(request.text) ? request.text : {}
   const reasoning = isObject(request.reasoning) ? request.reasoning : {}
   const cut = end?.finish === 'length' ? 'max_output_tokens' : end?.finish === 'filter' ? 'content_filter' : undefined
+  const done = end !== undefined && cut === undefined
   return {
     id: answerId('resp_', facts),
     object: 'response',
     created_at: facts.createdSeconds,
+    ...echoed(request),
+    completed_at: done ? facts.nowSeconds() : null,
     status: end ? (cut ? 'incomplete' : 'completed') : 'in_progress',
     background: false,
     error: null,
     incomplete_details: cut ? { reason: cut } : null,
-    instructions: request.instructions ?? null,
-    max_output_tokens: request.max_output_tokens ?? null,
-    metadata: request.metadata ?? {},
     model: facts.uid,
     output: end?.output ?? [],
-    parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: null,
     reasoning: { effort: reasoning.effort ?? null, summary: reasoning.summary ?? null },
-    service_tier: request.service_tier ?? 'default',
+    // Nothing is kept at a vendor that speaks another format.
     store: false,
-    temperature: request.temperature ?? 1,
-    text: {
-      format: shape.format ?? { type: 'text' },
-      ...(shape.verbosity === undefined ? {} : { verbosity: shape.verbosity }),
-    },
-    tool_choice: request.tool_choice ?? 'auto',
-    tools: request.tools ?? [],
-    top_p: request.top_p ?? 1,
+    text: { format: { type: 'text' }, ...(isObject(request.text) ? given(request.text) : {}) },
     truncation: 'disabled',
     usage: end?.tokens ? writeResponsesUsage(end.tokens) : null,
     user: request.user ?? null,

@@ -1,0 +1,39 @@
+// Answers that a vendor keeps for a caller: stored responses, threads. Only the account that they were made for may go on
+// from them, and only at the vendor that has them.
+import { type Database, statement } from '../database/database.ts'
+
+export interface KeptAnswer {
+  readonly vendor: string
+  readonly product: string
+}
+
+/** Vendors keep them for thirty days at least; with which they are still there, they say themselves. */
+const FORGET = statement('kept_answer_forget', `delete from kept_answer where created_at < now() - interval '30 days'`)
+const KEEP = statement(
+  'kept_answer_keep',
+  `insert into kept_answer (account_id, id, vendor, product) values ($1, $2, $3, $4)
+   on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product`,
+)
+const FIND = statement('kept_answer_find', 'select vendor, product from kept_answer where account_id = $1 and id = $2')
+const DROP = statement('kept_answer_drop', 'delete from kept_answer where account_id = $1 and id = $2')
+
+/** It stands in an address of the vendor's. */
+const ID = /^[\w-]{1,128}$/
+
+export async function keepAnswer(database: Database, account: string, id: string, kept: KeptAnswer): Promise<void> {
+  if (ID.test(id)) await database.query(KEEP, [account, id, kept.vendor, kept.product])
+}
+
+export async function findKeptAnswer(database: Database, account: string, id: string): Promise<KeptAnswer | undefined> {
+  if (!ID.test(id)) return undefined
+  const [row] = await database.query<{ vendor: string; product: string }>(FIND, [account, id])
+  return row
+}
+
+export async function dropKeptAnswer(database: Database, account: string, id: string): Promise<void> {
+  await database.query(DROP, [account, id])
+}
+
+export async function forgetKeptAnswers(database: Database): Promise<void> {
+  await database.query(FORGET)
+}
