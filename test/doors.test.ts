@@ -292,3 +292,56 @@ test('64 MB each on 50 connections, to paths and methods that take no body, are 
   )
   assert.ok(most - before < 20 * 1024 * 1024, `${Math.round((most - before) / 1024 / 1024)} MB more`)
 })
+
+test('another site cannot spend credits through a visitor’s session: the playground takes calls of its own pages only', async () => {
+  const own = { 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
+  const signedIn = await fetch(`${g.url}/console/api/setup`, {
+    method: 'POST',
+    headers: own,
+    body: JSON.stringify({
+      token: await g.gateway.office.people.openSetup(),
+      email: 'op@example.com',
+      password: 'seven tired otters juggle',
+    }),
+  })
+  assert.equal(signedIn.status, 200, await signedIn.text())
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+  const { id } = await g.account()
+  const play = (method: string, path: string, headers: Record<string, string>, body?: string) =>
+    fetch(`${g.url}/console/api/accounts/${id}/play${path}`, {
+      method,
+      headers: { cookie, ...headers },
+      ...(body ? { body } : {}),
+    })
+  const data = '/v1/social/users?username=walker137'
+  const before = await g.balance(id)
+  for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site', origin: g.url },
+      {},
+    ] as Record<string, string>[])
+      assert.equal((await play(method, data, headers)).status, 403, `${method} ${JSON.stringify(headers)}`)
+  assert.deepEqual(await g.balance(id), before)
+  const chat = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'hi' }] }
+  for (const [method, path, body] of [
+    ['GET', data],
+    ['GET', '/v1/models'],
+    ['GET', '/v1/nothing'],
+    ['POST', '/v1/chat-completions', JSON.stringify(chat)],
+    ['POST', '/v1/chat-completions', JSON.stringify({ ...chat, stream: true })],
+    ['POST', '/v1/chat-completions', '{'],
+  ] as const) {
+    const answer = await play(method, path, own, body)
+    await answer.text()
+    assert.match(answer.headers.get('cache-control') ?? '', /\bno-store\b/, `${method} ${path} ${answer.status}`)
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', `${method} ${path} ${answer.status}`)
+  }
+  assert.ok((await g.balance(id)).posted < before.posted)
+})

@@ -42,8 +42,9 @@ export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
-        reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-        checkOrigin(request, deps.publicUrl())
+        // On the raw answer, so that those which the public API gives to the playground bear them too.
+        reply.raw.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
+        if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
       mountResources(scope, doorResources(deps), () => VISITOR)
       mountResources(scope, [...operatorResources(deps), ...sessionResources(deps)], authenticate)
@@ -52,6 +53,7 @@ export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
         url: '/accounts/:id/play/*',
         // Before the body is read: the public API reads it, or refuses to.
         onRequest: async (request, reply) => {
+          checkOrigin(request, deps.publicUrl())
           const actor = await authenticate(request)
           const { id: account } = request.params as { id: string }
           requireRole(actor, account, 'member')

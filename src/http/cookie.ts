@@ -32,15 +32,14 @@ function readCookie(request: FastifyRequest, name: string): string | undefined {
 }
 
 /**
- * Whatever changes something must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a plain http address
- * that is not this machine they send only `Origin`, which must then be ours.
+ * Whatever changes something, or costs something, must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a
+ * plain http address that is not this machine they send only `Origin`, which must then be ours.
  */
 export function checkOrigin(request: FastifyRequest, publicUrl: string): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return
   const site = request.headers['sec-fetch-site']
   if (site === 'same-origin') return
   const { origin, host } = request.headers
   const given = site === undefined && origin !== undefined ? URL.parse(origin) : null
   if (given && given.origin === origin && (origin === URL.parse(publicUrl)?.origin || given.host === host)) return
-  throw new Fault('access_denied', { message: 'The console takes changes only from its own pages.' })
+  throw new Fault('access_denied', { message: 'The console takes changes and calls only from its own pages.' })
 }

@@ -140,7 +140,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (!out.started)
       out.startStream({
         'content-type': STREAM_TYPE,
-        'cache-control': 'no-cache, no-transform',
+        'cache-control': 'no-cache, no-store, no-transform',
         'x-accel-buffering': 'no',
         ...answerHeaders(answered),
       })
