@@ -2,10 +2,10 @@
 
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
-import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { join } from 'node:path'
 import type pg from 'pg'
+import { readDocumentFile } from './catalog/document-file.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './compose.ts'
 import type { Config } from './config.ts'
 import { openDataDirectory, writeServerFile } from './data-directory.ts'
@@ -227,12 +227,18 @@ function createWaitingRoom(config: Config) {
   }
 }
 
-async function applyGivenCatalog(config: Config, gateway: Gateway): Promise<void> {
-  if (!config.TOLLGATE_CATALOG) return
-  const given: unknown = JSON.parse(await readFile(config.TOLLGATE_CATALOG, 'utf8'))
+async function applyGivenCatalog({ TOLLGATE_CATALOG: file }: Config, gateway: Gateway): Promise<void> {
+  if (!file) return
+  const given = await readDocumentFile(file).catch((error: Error) => {
+    throw new Error(`TOLLGATE_CATALOG: ${error.message}`)
+  })
   const by = { actor: 'system', ip: null, requestId: null }
-  const note = `from ${config.TOLLGATE_CATALOG} at start`
-  const { version, changes } = await gateway.catalog.apply(given, by, note)
+  const { version, changes } = await gateway.catalog
+    .apply(given, by, `from ${file} at start`)
+    .catch((error: unknown) => {
+      if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
+      throw new Error(`TOLLGATE_CATALOG: ${file}: ${error.message}`)
+    })
   if (changes.length > 0)
     say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
 }

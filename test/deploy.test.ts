@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
+import pg from 'pg'
 import { SETTINGS } from '../src/config.ts'
+import { startEmbedded } from '../src/database/embedded.ts'
+import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { seriesNames } from './pages/metrics.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -61,6 +64,41 @@ test('what is deployed behind a proxy is told which proxy to believe, or all cal
   for (const path of ['compose.yaml', 'deploy/kubernetes/deployment.yaml'])
     assert.match(textOf(path), /TOLLGATE_TRUST_PROXY[:\n]/, path)
   assert.match(textOf('docs/guides/14-production.md'), /`TOLLGATE_TRUST_PROXY`/)
+})
+
+test('the gateway of compose.yaml reaches its Postgres whatever the password is', { timeout: 120_000 }, async () => {
+  const password = `p@ss:w/o?rd#%41 &=+"'\\ü`
+  const given: Record<string, string> = {
+    POSTGRES_PASSWORD: password,
+    TOLLGATE_SECRET: 'x'.repeat(40),
+    TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
+  }
+  const [, block = ''] = /^ {4}environment:\n((?: {6}.*\n)+)/m.exec(textOf('compose.yaml')) ?? []
+  const env = Object.fromEntries(
+    [...block.matchAll(/^ {6}([A-Z_]+): (.+)$/gm)].map(([, name, value]) => [
+      name!,
+      value!.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, variable: string, kind: string, rest: string) =>
+        variable in given ? given[variable]! : kind === '-' ? rest : '',
+      ),
+    ]),
+  )
+  const data = await makeDataDirectory()
+  const store = await startEmbedded({ dataDirectory: join(data.path, 'store'), log: () => undefined, loopback: true })
+  try {
+    const admin = new pg.Client(store.connection)
+    await admin.connect()
+    await admin.query(`alter role tollgate password ${pg.escapeLiteral(password)}`)
+    await admin.end()
+    const address = env.DATABASE_URL!.replace('@postgres:5432/', `@127.0.0.1:${store.connection.port}/`)
+    // It says that it is ready when the database has answered.
+    const gateway = await startProcess({
+      env: { ...env, DATABASE_URL: address, TOLLGATE_DATA: join(data.path, 'data') },
+    })
+    assert.equal(await gateway.stop(), 0)
+  } finally {
+    await store.stop()
+    await data.remove()
+  }
 })
 
 test('the image runs the version of Node that the package pins', () => {

@@ -110,3 +110,15 @@ test('every direct dependency has a line that says what it is for', async () => 
     [],
   )
 })
+
+test('SECURITY.md promises of what is installed only what npm is told to keep to', async () => {
+  const [promised, told] = await Promise.all(
+    ['SECURITY.md', '.npmrc'].map((path) => readFile(join(ROOT, path), 'utf8')),
+  )
+  for (const [promise, setting] of [
+    [/exact versions/, /^save-exact=true$/m],
+    [/install scripts are not run/, /^ignore-scripts=true$/m],
+    [/younger than|least age|release age/, /^min-release-age=/m],
+  ] as const)
+    if (promise.test(promised!)) assert.match(told!, setting, String(promise))
+})

@@ -179,6 +179,10 @@ export function checkDocument(input: unknown): CheckedDocument {
   if (result.success) return { ok: true, document: result.data as CatalogDocument }
   return {
     ok: false,
-    problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${issue.message}`),
+    problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue.message)}`),
   }
+}
+
+function inWords(message: string): string {
+  return message.endsWith('received undefined') ? 'is missing' : message.replace(/^Invalid input: /, '')
 }

@@ -1,5 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { checkDocument } from '../catalog/document.ts'
+import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
 import { listChanges } from '../catalog/store.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { table } from './table.ts'
@@ -13,18 +14,10 @@ interface Version {
 
 async function readDocument(call: Invocation): Promise<unknown> {
   const file = call.args[0]!
-  const content =
-    file === '-'
-      ? await call.input()
-      : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-          throw new CliError(
-            `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
-          )
-        })
   try {
-    return JSON.parse(content)
+    return file === '-' ? parseDocument(file, await call.input()) : await readDocumentFile(file)
   } catch (error) {
-    throw new CliError(`${file} is not JSON: ${(error as Error).message}`)
+    throw new CliError((error as Error).message)
   }
 }
 

@@ -49,8 +49,8 @@ const HIDDEN_TOKENS_MOST = 10_000
 export function readModelName(json: JsonText): string {
   const model = new Fields(json).get('model')
   if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
-  if (typeof model !== 'string' || model === '')
-    throw invalid(`"model" must be a string, not ${shown(model)}.`, 'model')
+  if (typeof model !== 'string') throw invalid(`"model" must be a string, not ${shown(model)}.`, 'model')
+  if (model.trim() === '') throw invalid('"model" must not be empty; GET /v1/models lists the ids of models.', 'model')
   return model
 }
 
