@@ -50,7 +50,8 @@ const ACCOUNT_SAYINGS =
   /credit balance is too low|insufficient (?:balance|quota|credit|funds)|account .{0,80}suspended/i
 
 const MODEL_CODES = /\b(?:model_not_found|unknown_model|invalid_model|model_not_exist\w*|invalidendpointormodel\S*)/
-const MODEL_SAYINGS = /not exist|not found|unknown|no such|not (?:a )?valid|invalid|not have access|not support/i
+const MODEL_SAYINGS =
+  /\bmodel\b.{0,60}(?:not exist|not found|no access|not have access)|(?:not found the|no such|unknown|invalid|not a valid) model\b/i
 const MODEL_ONLY = /^model(?:: \S{1,200}$| not exist)/i
 
 /** The code for callers; undefined when the vendor gave none that we know. */
@@ -69,7 +70,10 @@ export function isOurAccount(words: readonly string[], message: string, byWords:
 }
 
 /** Whether the vendor does not know the model that the catalogue names. */
-export function isUnknownModel(words: readonly string[], message: string, model: string): boolean {
+export function isUnknownModel(words: readonly string[], message: string, model?: string): boolean {
   if (MODEL_CODES.test(words.join(' ').toLowerCase()) || MODEL_ONLY.test(message)) return true
-  return /\bmodel\b/i.test(message) && message.includes(model) && MODEL_SAYINGS.test(message.replace(model, ''))
+  // What it says of the one that we asked for; a file that is not found is another matter.
+  return (
+    model !== undefined && message.includes(model) && MODEL_SAYINGS.test(message.slice(0, 2_000).replace(model, ''))
+  )
 }

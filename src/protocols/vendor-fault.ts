@@ -68,7 +68,7 @@ const BY_WORD: readonly (readonly [RegExp, FaultName])[] = [
   [/rate_?limit|too_many|throttl/, 'upstream_rate_limited'],
   [/overload|unavailable|capacity|busy/, 'upstream_unavailable'],
   [/time_?d?_?out|deadline/, 'upstream_timeout'],
-  [/auth|permission|forbidden|api_key|model_not_found|unknown_model/, 'upstream_failed'],
+  [/auth|permission|forbidden|api_key/, 'upstream_failed'],
   [/request_too_large/, 'request_too_large'],
   [/invalid|bad_request|too_large/, 'upstream_invalid'],
 ]
@@ -87,16 +87,23 @@ const BY_STATUS: Readonly<Record<number, FaultName>> = {
   529: 'upstream_unavailable',
 }
 
+const CREDENTIAL = 'it does not accept the credential'
+const ACCOUNT = 'our account there is empty'
+const MODEL = "it does not know the model: see the route's `model` in the catalogue"
+
 /** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
 export function vendorFault(error: unknown): Fault {
   const said = readSaid(error)
+  if (isOurAccount(said.words, said.message, true))
+    return new VendorFault('upstream_unavailable', said, { internal: { why: ACCOUNT, alert: true } })
+  if (isUnknownModel(said.words, said.message))
+    return new VendorFault('upstream_failed', said, { internal: { why: MODEL, alert: true } })
   const words = said.words.join(' ').toLowerCase()
   const byStatus = said.words.map((word) => BY_STATUS[Number(word)]).find((kind) => kind !== undefined)
-  const kind = isOurAccount(said.words, said.message, true)
-    ? 'upstream_unavailable'
-    : (BY_WORD.find(([pattern]) => pattern.test(words))?.[1] ??
-      byStatus ??
-      (knownCode(said.words, '') === undefined ? 'upstream_failed' : 'upstream_invalid'))
+  const kind =
+    BY_WORD.find(([pattern]) => pattern.test(words))?.[1] ??
+    byStatus ??
+    (knownCode(said.words, '') === undefined ? 'upstream_failed' : 'upstream_invalid')
   return new VendorFault(kind, said, { internal: { why: 'the provider reported it inside its answer' } })
 }
 
@@ -106,10 +113,6 @@ export interface Refusal {
   readonly ours?: string
   readonly vendorsFault: boolean
 }
-
-const CREDENTIAL = 'it does not accept the credential'
-const ACCOUNT = 'our account there is empty'
-const MODEL = "it does not know the model: see the route's `model` in the catalogue"
 
 /** The fault for a status that is no success. */
 export function refusal(status: number, said: VendorSaid | undefined, model: string, later: FaultDetails): Refusal {

@@ -137,6 +137,9 @@ test('what is wrong with our account or our catalogue is never the caller’s do
     [404, { message: 'Not found the model claude-5-x or Permission denied' }, 'upstream_failed', /model/],
     [404, { type: 'not_found_error', message: 'File not found: file_1' }, 'upstream_invalid', undefined],
     [400, { message: 'max_tokens: 9 > 8, the maximum of the model claude-5-x' }, 'upstream_invalid', undefined],
+    [400, { message: 'The model claude-5-x does not support image input' }, 'upstream_invalid', undefined],
+    [400, { message: "Unknown parameter: 'x' for model claude-5-x" }, 'upstream_invalid', undefined],
+    [404, { message: 'The model `claude-5-x` does not exist' }, 'upstream_failed', /model/],
     [413, { type: 'request_too_large', message: 'Request exceeds the maximum size' }, 'request_too_large', undefined],
   ]
   for (const [status, error, kind, ours] of cases) {
