@@ -254,8 +254,8 @@ test('nothing of it was written to the log, a trace or the database', async () =
       text: `select format('%I.%I', schemaname, tablename) as name from pg_tables
         where schemaname not in ('pg_catalog', 'information_schema') and tablename <> 'catalog_version'`,
     })
+    // The operator's own document, of which the vendor's headers are a part.
     for (const { name } of tables)
-      // The operator's own document, of which the vendor's headers are a part.
       for (const { row } of await gateway.gateway.database.query<{ row: string }>({
         text: `select t::text as row from ${name} t`,
       }))
