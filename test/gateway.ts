@@ -12,6 +12,7 @@ import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { checkAnswers } from './answers.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
 
@@ -72,6 +73,7 @@ export async function startGateway(
     sandboxUrl: () => sandbox.url,
     jobs: options.jobs ?? FAST,
   })
+  const checkAnswered = checkAnswers(gateway.app)
   if (options.catalog) {
     const document = await readDefaultCatalog()
     options.catalog(document)
@@ -145,6 +147,7 @@ export async function startGateway(
       await sandbox.close()
       if (!options.database) await fresh.drop()
       await rm(data, { recursive: true, force: true })
+      checkAnswered()
     },
   }
   return made

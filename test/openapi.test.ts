@@ -12,12 +12,21 @@ import { listResources } from './pages/operator-api.ts'
 
 const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')
 
+interface Operation {
+  operationId: string
+  parameters: { name: string; in: string }[]
+  responses: Record<
+    string,
+    { content: { 'application/json': { schema: { properties: { data?: { type?: string; anyOf?: object[] } } } } } }
+  >
+}
+
 const document = openapiDocument({
   version: '0',
   serverUrl: '/',
   operator: { prefix: ADMIN_PREFIX, resources: listResources() },
 }) as {
-  paths: Record<string, Record<string, { operationId: string; parameters: { name: string; in: string }[] }>>
+  paths: Record<string, Record<string, Operation>>
   components: { schemas: object }
 }
 
@@ -49,6 +58,14 @@ test('every reference inside the document leads somewhere', () => {
 test('the operator API is in the document as it is mounted', () => {
   for (const { method, path } of listResources())
     assert.ok(document.paths[ADMIN_PREFIX + path]?.[method.toLowerCase()], `${method} ${path}`)
+})
+
+test('the document says what every answer of the operator API holds', () => {
+  for (const { method, path } of listResources()) {
+    const operation = document.paths[ADMIN_PREFIX + path]?.[method.toLowerCase()]
+    const data = operation?.responses['200']?.content['application/json'].schema.properties.data
+    assert.ok(data?.type === 'object' || data?.anyOf, `${method} ${path}: ${JSON.stringify(data)}`)
+  }
 })
 
 test('whatever public path the console names is in the document, or an alias of one that is', () => {

@@ -24,6 +24,7 @@ import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createStatements } from '../src/ledger/statement.ts'
+import { checkAnswers } from './answers.ts'
 import { freshDatabase } from './database.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 
@@ -100,7 +101,7 @@ export async function startOperatorServer(
       storeKind: 'server',
       storeVersion: '18',
       migrations: { applied: 3, latest: 3 },
-      queue: async () => ({ active: 0, created: 0, failed: 0 }),
+      queue: async () => ({ active: 0, created: 0, failed: 0, byStatus: {} }),
     },
     play: async () => undefined,
     ...options.overrides,
@@ -108,6 +109,7 @@ export async function startOperatorServer(
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
+  const checkAnswered = checkAnswers(app)
   mountAdmin(app, { ...deps, operatorToken: OPERATOR_TOKEN })
   mountConsole(app, deps)
   await app.listen({ port: 0, host: '127.0.0.1' })
@@ -122,6 +124,7 @@ export async function startOperatorServer(
       await ledger.idle()
       await database.close()
       await fresh.drop()
+      checkAnswered()
     },
   }
 }

@@ -12,10 +12,10 @@ import {
   type LimitsPatch,
   mergeLimits,
   readSystemLimits,
-  type ShownLimits,
   showLimits,
 } from '../ledger/limits.ts'
-import { type AccountView, createStatements } from '../ledger/statement.ts'
+import { createStatements } from '../ledger/statement.ts'
+import type { AccountView, LimitsView } from '../ledger/views.ts'
 import { hashRequest } from './idempotency.ts'
 
 export interface Accounts {
@@ -35,8 +35,8 @@ export interface Accounts {
     input: { amount: Credits; note: string; key?: string | undefined },
     by: By,
   ): Promise<{ account: AccountView; again: boolean }>
-  systemLimits(): Promise<ShownLimits>
-  changeSystemLimits(patch: LimitsPatch, by: By): Promise<ShownLimits>
+  systemLimits(): Promise<LimitsView>
+  changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
 }
 
 const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')

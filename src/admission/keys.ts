@@ -5,38 +5,12 @@ import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
-import {
-  keepLimits,
-  type Limits,
-  type LimitsPatch,
-  mergeLimits,
-  type ShownLimits,
-  showLimits,
-} from '../ledger/limits.ts'
+import { keepLimits, type Limits, type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
 import { accountUnknown } from './accounts.ts'
 import { digestOf, makeKey, readIpRanges } from './api-key.ts'
-
-export interface KeyView {
-  readonly id: string
-  readonly name: string
-  readonly prefix: string
-  readonly last4: string
-  readonly models: string[] | null
-  readonly expiresAt: string | null
-  readonly limits: ShownLimits
-  readonly ipRanges: string[] | null
-  /** In the future while a replaced key still works. */
-  readonly revokedAt: string | null
-  readonly lastUsedAt: string | null
-  readonly createdAt: string
-  readonly replacedBy: string | null
-}
-
-/** With the full value: shown once. */
-export interface NewKey extends KeyView {
-  readonly key: string
-}
+import type { KeyView, NewKey } from './views.ts'
 
 export interface KeyInput {
   readonly name: string
@@ -50,10 +24,7 @@ export interface KeyInput {
 export type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
 export interface Keys {
-  list(
-    account: string,
-    paging: { cursor?: string | undefined; limit: number },
-  ): Promise<{ items: KeyView[]; next: string | null }>
+  list(account: string, paging: Paging): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: KeyInput, by: By): Promise<NewKey>
   change(id: string, input: KeyPatch, by: By): Promise<KeyView>

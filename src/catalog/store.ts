@@ -11,6 +11,7 @@ import {
   type Model,
   type ModelOf,
 } from './document.ts'
+import type { Applied, CheckView, VersionView } from './views.ts'
 
 export interface Catalog {
   readonly version: number
@@ -23,27 +24,14 @@ export interface Catalog {
 export type Product = Model | DataEndpoint
 export type DataProduct = ModelOf<'data'> | DataEndpoint
 
-export interface VersionInfo {
-  readonly version: number
-  readonly at: Date
-  readonly actor: string
-  readonly note: string
-}
-
-export interface Applied {
-  /** The one before when nothing differs: what is in force already makes no new version. */
-  readonly version: number
-  readonly changes: string[]
-}
-
 export interface CatalogStore {
   readonly current: Catalog
   /** The version that priced a hold, whatever is current now. */
   at(version: number): Promise<Catalog>
   /** What applying a document would refuse, and what it would change. */
-  check(input: unknown): { problems: string[]; changes: string[] }
+  check(input: unknown): CheckView
   apply(input: unknown, by: By, note: string): Promise<Applied>
-  versions(): Promise<VersionInfo[]>
+  versions(): Promise<VersionView[]>
   rollback(version: number, by: By): Promise<Applied>
   /** Changes fields of one model or endpoint. */
   change(uid: string, fields: Readonly<Record<string, unknown>>, by: By): Promise<Applied>
@@ -133,7 +121,10 @@ export async function openCatalog(options: {
     },
     check: (input) => compare(now.input, input),
     apply: (input, by, note) => replace(() => input, { by, note, action: 'catalog.apply' }),
-    versions: () => database.query<VersionInfo>(LIST),
+    async versions() {
+      const rows = await database.query<Omit<VersionView, 'appliedAt'> & { at: Date }>(LIST)
+      return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))
+    },
     rollback: (version, by) =>
       replace(async (_, tx) => JSON.parse((await rowAt(tx, version)).document), {
         by,
@@ -155,7 +146,7 @@ async function rowAt(database: Queryable, version: number): Promise<VersionRow> 
   return row
 }
 
-function compare(before: unknown, input: unknown): { problems: string[]; changes: string[] } {
+function compare(before: unknown, input: unknown): CheckView {
   const checked = checkDocument(input)
   return { problems: checked.ok ? [] : checked.problems, changes: listChanges(before, input) }
 }

@@ -1,6 +1,8 @@
 // What was done, by whom, from where: rows that are only ever added, each with a hash over the one before it.
 import { createHash } from 'node:crypto'
+import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
+import type { AuditCheck, AuditView } from './audit-view.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
 /** Who does something, for the audit. */
@@ -19,23 +21,12 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-export interface AuditRow {
-  readonly id: string
-  readonly at: string
-  readonly actor: string
-  readonly action: string
-  readonly object: string
-  readonly ip: string | null
-  readonly requestId: string | null
-  readonly detail: unknown
-}
-
 export interface Audit {
   /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
-  list(paging: { cursor?: string | undefined; limit: number }): Promise<{ items: AuditRow[]; next: string | null }>
+  list(paging: Paging): Promise<Page<AuditView>>
   /** Walks the whole chain. */
-  verify(): Promise<{ ok: boolean; checked: number; problems: string[] }>
+  verify(): Promise<AuditCheck>
 }
 
 const LOCK = statement('audit_lock', 'select pg_advisory_xact_lock(7046029258)')
@@ -57,7 +48,7 @@ interface StoredRow {
   object: string
   ip: string | null
   request_id: string | null
-  detail: unknown
+  detail: Record<string, unknown>
   hash: Buffer
 }
 
@@ -94,7 +85,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
     async list({ cursor, limit }) {
       const rows = await database.query<StoredRow>(LIST, [cursor ?? '~', limit + 1])
       const items = rows.slice(0, limit).map(
-        (row): AuditRow => ({
+        (row): AuditView => ({
           id: row.id,
           at: row.at.toISOString(),
           actor: row.actor,

@@ -31,9 +31,14 @@ export function operatorPaths(resources: readonly Resource[], prefix: string): R
   return paths
 }
 
-/** What a caller may send: schemas that also transform are shown by what goes into them. */
+/** What a caller may send, or gets: schemas that also transform are shown by what goes into them. */
 function schemaOf(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    // The format says it, in one word.
+    override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
+  })
   return rest
 }
 
@@ -77,7 +82,7 @@ function operationOf(entry: Resource): unknown {
           'application/json': {
             schema: {
               type: 'object',
-              properties: { success: { const: true }, data: {}, requestId: { type: 'string' } },
+              properties: { success: { const: true }, data: schemaOf(entry.answer), requestId: { type: 'string' } },
               required: ['success', 'data', 'requestId'],
             },
           },

@@ -4,11 +4,7 @@ import type { Model } from '../catalog/document.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
-
-export interface PublicCatalog {
-  readonly models: unknown[]
-  readonly endpoints: unknown[]
-}
+import type { PublicCatalog } from './views.ts'
 
 const DOOR_ENDPOINTS = {
   'openai-chat': 'chat',
@@ -58,7 +54,7 @@ function modelPath(model: Model): string | null {
   return door ? pathOf(DOOR_ENDPOINTS[door]) : null
 }
 
-function endpointView(spec: DataEndpointSpec): object {
+function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {
   return {
     id: spec.id,
     product: spec.product,

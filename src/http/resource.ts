@@ -12,6 +12,13 @@ import { readJson } from '../kernel/json.ts'
 import { readBrowser } from './cookie.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a resource: the tests read every answer by it. */
+    answer?: z.ZodType
+  }
+}
+
 /** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
 export type Access = 'operator' | 'owner' | 'member'
 
@@ -36,11 +43,11 @@ export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
 }
 
 /** For the few answers that set a header of their own. */
-export class WithHeaders {
-  readonly data: unknown
+export class WithHeaders<T = unknown> {
+  readonly data: T
   readonly headers: Readonly<Record<string, string | string[]>>
 
-  constructor(data: unknown, headers: Readonly<Record<string, string | string[]>>) {
+  constructor(data: T, headers: Readonly<Record<string, string | string[]>>) {
     this.data = data
     this.headers = headers
   }
@@ -61,23 +68,31 @@ export interface Resource {
   readonly bodyBytesMax?: number
   /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
   readonly repeatable?: boolean
+  /** What the answer's data holds: the types of whoever reads it, and OpenAPI, are made of it. */
+  readonly answer: z.ZodType
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
 }
 
-interface ResourceOf<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends Resource {
+type Given<T> = T | WithHeaders<T>
+
+interface ResourceOf<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
+  extends Resource {
   readonly params?: P
   readonly query?: Q
   readonly body?: B
   readonly account?: (params: z.output<P>) => string | Promise<string>
-  readonly run: (call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>) => unknown
+  readonly answer: A
+  readonly run: (
+    call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>,
+  ) => Given<z.input<A>> | Promise<Given<z.input<A>>>
   readonly csv?: (call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
 }
 
-/** Only gives `run` the types of its schemas. */
-export function resource<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  entry: ResourceOf<P, Q, B>,
+/** Only gives `run` the types of its schemas, and asks of it every field of its answer. */
+export function resource<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
+  entry: ResourceOf<P, Q, B, A>,
 ): Resource {
   return entry
 }
@@ -98,6 +113,7 @@ export function mountResources(
     scope.route({
       method: entry.method,
       url: entry.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { answer: entry.answer },
       bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
       // Who asks, and whether they may, is known before a body is read.
       onRequest: async (request) => {

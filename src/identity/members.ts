@@ -16,24 +16,7 @@ import {
   requireGood,
 } from './people.ts'
 import type { Visit } from './sessions.ts'
-
-export type Role = 'owner' | 'member'
-
-export interface MemberView {
-  readonly userId: string
-  readonly email: string
-  readonly role: Role
-  readonly createdAt: string
-  readonly lastSeenAt: string | null
-}
-
-export interface InviteView {
-  readonly kind: 'member' | 'password'
-  /** The account's name; empty on a link for a new password. */
-  readonly account: string
-  readonly email: string
-  readonly role: Role | null
-}
+import type { InviteView, MemberView, Role } from './views.ts'
 
 export interface Members {
   list(account: string): Promise<MemberView[]>

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { newId, type World } from '../kernel/world.ts'
+import type { SessionView, WhoView } from './views.ts'
 
 export interface Visit {
   readonly ip: string
@@ -20,16 +21,7 @@ export interface Person {
 export interface Session {
   readonly id: string
   readonly person: Person
-  readonly accounts: ReadonlyArray<{ id: string; name: string; role: 'owner' | 'member' }>
-}
-
-export interface SessionView {
-  readonly id: string
-  readonly createdAt: string
-  readonly lastSeenAt: string
-  readonly ip: string
-  readonly userAgent: string
-  readonly current: boolean
+  readonly accounts: WhoView['accounts']
 }
 
 export interface Sessions {
@@ -73,7 +65,7 @@ interface FoundRow {
   person_id: string
   email: string
   operator: boolean
-  accounts: Array<{ id: string; name: string; role: 'owner' | 'member' }>
+  accounts: WhoView['accounts']
 }
 
 export function createSessions({ database, world }: { database: Database; world: World }): Sessions {

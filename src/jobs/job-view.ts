@@ -1,19 +1,7 @@
-// A job as callers see it: in answers, events and webhooks alike.
 import { formatCredits } from '../kernel/credits.ts'
 import type { JobRow, ListedJob } from './job.ts'
 import type { ResultStore } from './result.ts'
-
-export interface JobView {
-  readonly id: string
-  readonly status: string
-  readonly inputParams: unknown
-  readonly outputResult: ReadonlyArray<{ readonly url: readonly string[]; readonly lastFrameUrl?: string }> | null
-  readonly createdAt: string
-  readonly startedAt: string | null
-  readonly completedAt: string | null
-  /** Beyond the contract, and only when it failed. */
-  readonly error?: { readonly code: number; readonly message: string; readonly reason?: string }
-}
+import type { JobView, ListedJobView } from './views.ts'
 
 /** Addresses are signed anew each time, so that they are good for their whole life from now. */
 export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView {
@@ -21,7 +9,7 @@ export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView
   return {
     id: job.id,
     status: job.status,
-    inputParams: JSON.parse(job.input) as unknown,
+    inputParams: JSON.parse(job.input) as JobView['inputParams'],
     outputResult:
       job.status === 'COMPLETED' && job.files
         ? job.files.map(({ video, lastFrame }) => ({
@@ -44,8 +32,7 @@ export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView
   }
 }
 
-/** With what an owner wants to know besides: what it was, and what it cost. */
-export function viewListedJob(job: ListedJob, results: Pick<ResultStore, 'url'>) {
+export function viewListedJob(job: ListedJob, results: Pick<ResultStore, 'url'>): ListedJobView {
   const charged = job.charged === null ? null : formatCredits(job.charged)
   return { ...viewJob(job, results), product: job.product, charged }
 }

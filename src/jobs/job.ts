@@ -1,4 +1,5 @@
 // What a job is, and every way it changes.
+import type { JobFacts } from './views.ts'
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -113,15 +114,6 @@ export interface Jobs {
   /** Removes the requests of creations that died half way. */
   tidy(): Promise<void>
   facts(): Promise<JobFacts>
-}
-
-/** Open jobs, over all processes. */
-export interface JobFacts {
-  readonly byStatus: Readonly<Record<string, number>>
-  /** In somebody's hands; waiting for their next step; waiting because the last one failed. */
-  readonly active: number
-  readonly created: number
-  readonly failed: number
 }
 
 export interface Fenced {

@@ -1,46 +1,13 @@
 // What an operator may limit, and the rows by which the ledger's statement counts it. The names and the form of the
 // stored values are those that 0002_ledger.sql reads: counts as numbers, spends as whole micro-credits in text.
-import * as z from 'zod'
 import { type Queryable, statement } from '../database/database.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-
-const COUNTS = ['requestsPerMinute', 'tokensPerMinute', 'concurrency'] as const
-const SPENDS = ['spendTotal', 'spendPerDay', 'spendPerMonth'] as const
-const COUNT_MAX = 1_000_000_000_000
-
-type CountName = (typeof COUNTS)[number]
-type SpendName = (typeof SPENDS)[number]
+import { formatCredits } from '../kernel/credits.ts'
+import type { LimitName, LimitsView } from './views.ts'
 
 /** As the rows hold them; a name that is absent is not limited. */
-export type Limits = { readonly [name in CountName]?: number } & { readonly [name in SpendName]?: string }
-/** As the operator API shows them: spends are decimal strings of credits. */
-export type ShownLimits = Limits
+export type Limits = Readonly<LimitsView>
 /** Null removes a limit, absence leaves it as it is. */
-export type LimitsPatch = { readonly [name in CountName]?: number | null | undefined } & {
-  readonly [name in SpendName]?: string | null | undefined
-}
-
-const count = z.number().int().min(0).max(COUNT_MAX).nullable().optional()
-const spend = z
-  .union([z.string(), z.number()])
-  .transform((value, context) => {
-    const amount = parseCredits(value)
-    if (amount !== undefined && amount >= 0n) return amount.toString()
-    context.addIssue('must be an amount of credits such as "12.5", with at most six decimals')
-    return z.NEVER
-  })
-  .nullable()
-  .optional()
-
-/** Reads what an operator sends. */
-export const limitsInput = z.strictObject({
-  requestsPerMinute: count,
-  tokensPerMinute: count,
-  concurrency: count,
-  spendTotal: spend,
-  spendPerDay: spend,
-  spendPerMonth: spend,
-})
+export type LimitsPatch = { readonly [name in LimitName]?: Limits[name] | null | undefined }
 
 export function mergeLimits(before: Limits, patch: LimitsPatch | null | undefined): Limits {
   if (patch === null) return {}
@@ -52,11 +19,13 @@ function withoutUndefined(patch: LimitsPatch): LimitsPatch {
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
 }
 
-export function showLimits(limits: Limits): ShownLimits {
-  const shown: Record<string, number | string> = {}
-  for (const name of COUNTS) if (limits[name] !== undefined) shown[name] = limits[name]
-  for (const name of SPENDS) if (limits[name] !== undefined) shown[name] = formatCredits(BigInt(limits[name]))
-  return shown as ShownLimits
+/** Spends are shown as decimal strings of credits. */
+export function showLimits(limits: Limits): LimitsView {
+  const shown = Object.entries(limits).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? formatCredits(BigInt(value)) : value,
+  ])
+  return Object.fromEntries(shown) as LimitsView
 }
 
 export type Scope =

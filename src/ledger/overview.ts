@@ -1,23 +1,7 @@
 // An account at a glance, from the hourly sums: what it costs does not grow with the number of calls.
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-
-export interface Overview {
-  readonly balance: string
-  readonly held: string
-  readonly available: string
-  readonly series: Array<{
-    at: string
-    requests: number
-    errors: number
-    charged: string
-    inputTokens: number
-    outputTokens: number
-    latencyMsAvg: number | null
-  }>
-  readonly products: Array<{ product: string; requests: number; charged: string }>
-  readonly statuses: { ok: number; failed: number }
-}
+import type { Overview } from './views.ts'
 
 /** Up to two days are shown by the hour, more by the day; in UTC. */
 const HOURLY_DAYS_MAX = 2

@@ -6,12 +6,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { idAtTime } from '../kernel/world.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import { createRateCheck, type RateCheck } from './rate-check.ts'
-
-export interface Verification {
-  readonly ok: boolean
-  readonly checked: { accounts: number; transfers: number; holds: number; usage: number }
-  readonly problems: string[]
-}
+import type { Verification } from './views.ts'
 
 export interface VerifyOptions {
   /** Usage from before this moment, the start of an hour, may have been trimmed. Absent: none was. */

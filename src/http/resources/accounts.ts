@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
-import { limitsInput } from '../../ledger/limits.ts'
-import type { AccountView, Statements } from '../../ledger/statement.ts'
+import { page } from '../../kernel/view.ts'
+import type { Statements } from '../../ledger/statement.ts'
+import { type AccountView, accountView, limitsInput, limitsView } from '../../ledger/views.ts'
 import { amount, byId, paging, text } from '../fields.ts'
 import { type Resource, resource, WithHeaders } from '../resource.ts'
 
@@ -25,6 +26,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       path: '/accounts',
       access: 'member',
       query: z.strictObject({ ...paging, q: text(100, 0).optional() }),
+      answer: page(accountView),
       run: ({ query, actor }) =>
         statements.accounts({ ...query, ...(actor.operator ? {} : { only: [...actor.roles.keys()] }) }),
     }),
@@ -37,6 +39,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
         limits: limitsInput.nullable().optional(),
       }),
+      answer: accountView,
       run: async ({ body, by }) => show(await accounts.create(body, by)),
     }),
     resource({
@@ -45,6 +48,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       access: 'member',
       params: byId,
       account: ({ id }) => id,
+      answer: accountView,
       run: ({ params }) => show(params.id),
     }),
     resource({
@@ -53,6 +57,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       access: 'operator',
       params: byId,
       body: z.strictObject({ name: text(100).optional(), limits: limitsInput.nullable().optional() }),
+      answer: accountView,
       async run({ params, body, by }) {
         await accounts.change(params.id, body, by)
         return show(params.id)
@@ -68,6 +73,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         note: text(200, 0).default(''),
       }),
       repeatable: true,
+      answer: accountView,
       async run({ params, body, by, idempotencyKey: key }) {
         const { account, again } = await accounts.credit(params.id, { ...body, key }, by)
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
@@ -79,12 +85,14 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       access: 'owner',
       params: byId,
       account: ({ id }) => id,
+      answer: z.object({ secret: z.string() }),
       run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
     }),
     resource({
       method: 'GET',
       path: '/limits',
       access: 'operator',
+      answer: limitsView,
       run: () => accounts.systemLimits(),
     }),
     resource({
@@ -92,6 +100,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       path: '/limits',
       access: 'operator',
       body: limitsInput,
+      answer: limitsView,
       run: ({ body, by }) => accounts.changeSystemLimits(body, by),
     }),
   ]

@@ -1,5 +1,7 @@
 import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
+import { appliedView, checkView, currentView, versionView } from '../../catalog/views.ts'
+import { page } from '../../kernel/view.ts'
 import { text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -13,16 +15,12 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       method: 'GET',
       path: '/catalog',
       access: 'operator',
+      answer: currentView,
       async run() {
         const { version, input } = catalog.current
         const info = (await catalog.versions()).find((entry) => entry.version === version)
-        return {
-          version,
-          appliedAt: info?.at.toISOString() ?? null,
-          actor: info?.actor ?? null,
-          note: info?.note ?? null,
-          document: input,
-        }
+        // The version in force is among the newest.
+        return { ...info!, document: input }
       },
     }),
     resource({
@@ -32,6 +30,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
       body: z.strictObject({ document: json, note: text(200, 0).default('') }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
+      answer: z.union([appliedView, checkView]),
       async run({ query, body, by }) {
         if (query.dryRun === '1' || query.dryRun === 'true') return catalog.check(body.document)
         return catalog.apply(body.document, by, body.note)
@@ -42,22 +41,15 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       path: '/catalog/versions',
       access: 'operator',
       query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
-      async run() {
-        const versions = await catalog.versions()
-        const items = versions.map(({ version, at, actor, note }) => ({
-          version,
-          appliedAt: at.toISOString(),
-          actor,
-          note,
-        }))
-        return { items, next: null }
-      },
+      answer: page(versionView),
+      run: async () => ({ items: await catalog.versions(), next: null }),
     }),
     resource({
       method: 'POST',
       path: '/catalog/rollback',
       access: 'operator',
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
+      answer: appliedView,
       run: ({ body, by }) => catalog.rollback(body.version, by),
     }),
     resource({
@@ -68,6 +60,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       body: z
         .strictObject({ enabled: z.boolean().optional(), pricing: z.record(z.string(), z.unknown()).optional() })
         .refine((body) => body.enabled !== undefined || body.pricing !== undefined, 'give "enabled" or "pricing"'),
+      answer: appliedView.extend({ uid: z.string() }),
       run: async ({ params: { uid }, body, by }) => ({
         uid,
         ...(await catalog.change(uid, withoutUndefined(body), by)),

@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
-import { limitsInput } from '../../ledger/limits.ts'
+import { keyView, newKey } from '../../admission/views.ts'
+import { page } from '../../kernel/view.ts'
+import { limitsInput } from '../../ledger/views.ts'
 import { byId, moment, paging, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -38,6 +40,7 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       params: byId,
       account: ({ id }) => id,
       query: z.strictObject(paging),
+      answer: page(keyView),
       run: ({ params, query }) => keys.list(params.id, query),
     }),
     resource({
@@ -47,6 +50,7 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       params: byId,
       account: ({ id }) => id,
       body: creation,
+      answer: newKey,
       run: ({ params, body, by }) => keys.create(params.id, body, by),
     }),
     resource({
@@ -56,6 +60,7 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       params: byId,
       account: accountOf,
       body: change,
+      answer: keyView,
       run: ({ params, body, by }) => keys.change(params.id, body, by),
     }),
     resource({
@@ -64,6 +69,7 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       access: 'member',
       params: byId,
       account: accountOf,
+      answer: keyView,
       run: ({ params, by }) => keys.revoke(params.id, by),
     }),
     resource({
@@ -75,6 +81,7 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       body: z.strictObject({
         overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
       }),
+      answer: newKey,
       run: ({ params, body, by }) => keys.rotate(params.id, body.overlapSeconds, by),
     }),
   ]

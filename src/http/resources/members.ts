@@ -2,6 +2,8 @@ import * as z from 'zod'
 import { inviteLink, setupLink } from '../../identity/link.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
+import { memberView, role } from '../../identity/views.ts'
+import { page } from '../../kernel/view.ts'
 import { byId, email, id } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -12,6 +14,8 @@ export interface MemberDeps {
   readonly publicUrl: () => string
 }
 
+const link = z.object({ link: z.string() })
+
 export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
   return [
     resource({
@@ -20,6 +24,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       access: 'owner',
       params: byId,
       account: ({ id }) => id,
+      answer: page(memberView),
       run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
     }),
     resource({
@@ -28,7 +33,8 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       access: 'owner',
       params: byId,
       account: ({ id }) => id,
-      body: z.strictObject({ email, role: z.enum(['owner', 'member']) }),
+      body: z.strictObject({ email, role }),
+      answer: link,
       run: async ({ params, body, by }) => ({
         link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
       }),
@@ -39,6 +45,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       access: 'owner',
       params: z.strictObject({ id, userId: id }),
       account: ({ id }) => id,
+      answer: z.object({ removed: z.string() }),
       async run({ params, actor, by }) {
         await members.remove(params.id, params.userId, { mayRemoveLastOwner: actor.operator }, by)
         return { removed: params.userId }
@@ -48,6 +55,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       method: 'POST',
       path: '/setup-link',
       access: 'operator',
+      answer: link,
       run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
     }),
     resource({
@@ -55,6 +63,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       path: '/password-link',
       access: 'operator',
       body: z.strictObject({ email }),
+      answer: link,
       run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
     }),
   ]

@@ -1,15 +1,20 @@
 import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
+import { auditCheck, auditView } from '../../database/audit-view.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
+import type { JobFacts } from '../../jobs/views.ts'
 import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
+import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { verifyLedger } from '../../ledger/verify.ts'
+import { verification } from '../../ledger/views.ts'
 import type { LiveCall } from '../../pipeline/monitor.ts'
 import { paging } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
+import { liveCallView, systemView } from '../views.ts'
 
 export interface OperationsDeps {
   readonly database: Database
@@ -25,7 +30,7 @@ export interface OperationsDeps {
     readonly storeKind: string
     readonly storeVersion: string
     readonly migrations: Migrations
-    readonly queue: () => Promise<{ active: number; created: number; failed: number }>
+    readonly queue: () => Promise<JobFacts>
   }
 }
 
@@ -44,6 +49,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       method: 'GET',
       path: '/ledger/verify',
       access: 'operator',
+      answer: verification,
       run() {
         // The month that is being trimmed away may be half gone.
         const since = monthStart(dayOfMs(world.nowMs()), 1 - deps.usageMonths)
@@ -55,18 +61,21 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       path: '/audit',
       access: 'operator',
       query: z.strictObject(paging),
+      answer: page(auditView),
       run: ({ query }) => audit.list(query),
     }),
     resource({
       method: 'GET',
       path: '/audit/verify',
       access: 'operator',
+      answer: auditCheck,
       run: () => audit.verify(),
     }),
     resource({
       method: 'GET',
       path: '/requests/live',
       access: 'operator',
+      answer: page(liveCallView),
       run: () => ({
         items: deps.liveCalls().map(({ atMs, charged, ...call }) => ({
           ...call,
@@ -80,6 +89,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       method: 'GET',
       path: '/system',
       access: 'operator',
+      answer: systemView,
       async run() {
         const [size, processes, queue] = await Promise.all([
           database.query<{ bytes: bigint }>(SIZE),

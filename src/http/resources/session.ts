@@ -7,11 +7,14 @@ import type { Browsers } from '../../identity/browser.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import type { Session, Sessions } from '../../identity/sessions.ts'
+import { inviteView, sessionView, type WhoView, whoView } from '../../identity/views.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { page } from '../../kernel/view.ts'
 import { loginCookies, NO_SESSION } from '../cookie.ts'
 import { byId, email, linkToken, password } from '../fields.ts'
 import { createPublicCatalog } from '../public-catalog.ts'
 import { type Actor, type Resource, resource, WithHeaders } from '../resource.ts'
+import { publicCatalog } from '../views.ts'
 
 export interface SessionDeps {
   readonly database: Database
@@ -24,6 +27,7 @@ export interface SessionDeps {
 }
 
 const byToken = z.strictObject({ token: linkToken })
+const signing = z.object({ signedIn: z.boolean() })
 const signedIn = (session: string, browser?: string) =>
   new WithHeaders({ signedIn: true }, loginCookies(session, browser))
 
@@ -34,6 +38,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       method: 'GET',
       path: '/setup',
       access: 'member',
+      answer: z.object({ open: z.boolean() }),
       run: async () => ({ open: await people.setupOpen() }),
     }),
     resource({
@@ -41,6 +46,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       path: '/setup',
       access: 'member',
       body: z.strictObject({ token: linkToken, email, password }),
+      answer: signing,
       run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by), browsers.mark(body.email)),
     }),
     resource({
@@ -48,6 +54,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       path: '/login',
       access: 'member',
       body: z.strictObject({ email, password }),
+      answer: signing,
       run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by), browsers.mark(body.email)),
     }),
     resource({
@@ -55,6 +62,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       path: '/invites/{token}',
       access: 'member',
       params: byToken,
+      answer: inviteView,
       run: ({ params }) => members.look(params.token),
     }),
     resource({
@@ -63,6 +71,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       access: 'member',
       params: byToken,
       body: z.strictObject({ password }),
+      answer: signing,
       run: async ({ params, body, visit, by }) =>
         signedIn(await members.accept(params.token, body.password, visit, by)),
     }),
@@ -77,7 +86,8 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       method: 'GET',
       path: '/session',
       access: 'member',
-      run({ actor }) {
+      answer: whoView,
+      run({ actor }): WhoView {
         const { person, accounts } = sessionOf(actor)
         return { user: { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' }, accounts }
       },
@@ -86,6 +96,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       method: 'POST',
       path: '/logout',
       access: 'member',
+      answer: signing,
       async run({ actor, by }) {
         const { id, person } = sessionOf(actor)
         await sessions.end(person.id, id)
@@ -98,6 +109,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       path: '/password',
       access: 'member',
       body: z.strictObject({ current: password, next: password }),
+      answer: signing,
       run: async ({ actor, body, visit, by }) =>
         signedIn(await people.changePassword(sessionOf(actor).person, body, visit, by)),
     }),
@@ -105,6 +117,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       method: 'GET',
       path: '/sessions',
       access: 'member',
+      answer: page(sessionView),
       async run({ actor }) {
         const { id, person } = sessionOf(actor)
         return { items: await sessions.list(person.id, id), next: null }
@@ -115,6 +128,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       path: '/sessions/{id}',
       access: 'member',
       params: byId,
+      answer: z.object({ ended: z.string() }),
       async run({ actor, params, by }) {
         const ended = await sessions.end(sessionOf(actor).person.id, params.id)
         if (!ended) throw new Fault('not_found', { message: 'You have no such session.' })
@@ -126,6 +140,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       method: 'GET',
       path: '/catalog/public',
       access: 'member',
+      answer: publicCatalog,
       run: () => readPublicCatalog(),
     }),
   ]

@@ -1,26 +1,28 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Database } from '../../database/database.ts'
+import { JOB_STATUSES } from '../../jobs/job.ts'
+import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { type Page, type Paging, page } from '../../kernel/view.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readOverview } from '../../ledger/overview.ts'
-import type { Page, Statements } from '../../ledger/statement.ts'
+import type { Statements } from '../../ledger/statement.ts'
+import { ledgerView, movement, outcome, overview, usageDetail, usageView } from '../../ledger/views.ts'
 import { byId, id, paging, range, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
 
-export interface JobFilter {
+export interface JobFilter extends Paging {
   readonly status?: string | undefined
-  readonly cursor?: string | undefined
-  readonly limit: number
 }
 
 export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
-  readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<unknown>>
+  readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
 }
 
 const usageQuery = z.strictObject({
@@ -28,13 +30,13 @@ const usageQuery = z.strictObject({
   ...range,
   product: text(100).optional(),
   key: id.optional(),
-  outcome: z.enum(['settled', 'released', 'expired']).optional(),
+  outcome: outcome.optional(),
 })
 
 const ledgerQuery = z.strictObject({
   ...paging,
   ...range,
-  kind: z.enum(['grant', 'takeback', 'settled', 'released', 'expired']).optional(),
+  kind: movement.optional(),
 })
 
 /** The statements take moments by these names. */
@@ -58,10 +60,11 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       params: byId,
       account: ({ id }) => id,
       query: z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
+      answer: overview,
       async run({ params, query }) {
-        const overview = await readOverview(database, params.id, query.days)
-        if (!overview) throw accountUnknown()
-        return overview
+        const found = await readOverview(database, params.id, query.days)
+        if (!found) throw accountUnknown()
+        return found
       },
     }),
     resource({
@@ -71,6 +74,7 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       params: byId,
       account: ({ id }) => id,
       query: usageQuery,
+      answer: page(usageView),
       run: ({ params, query }) => statements.usage(filterOf(params.id, query)),
       csv: ({ params, query }) => usageCsv(statements, filterOf(params.id, query)),
     }),
@@ -80,6 +84,7 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       access: 'member',
       params: z.strictObject({ requestId: id }),
       account: async ({ requestId }) => (await usageOf(requestId)).account,
+      answer: usageDetail,
       run: async ({ params }) => (await usageOf(params.requestId)).detail,
     }),
     resource({
@@ -89,6 +94,7 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       params: byId,
       account: ({ id }) => id,
       query: ledgerQuery,
+      answer: page(ledgerView),
       run: ({ params, query }) => statements.ledger({ ...filterOf(params.id, query), balances: true }),
       csv: ({ params, query }) => ledgerCsv(statements, filterOf(params.id, query)),
     }),
@@ -100,8 +106,9 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       account: ({ id }) => id,
       query: z.strictObject({
         ...paging,
-        status: z.enum(['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED']).optional(),
+        status: z.enum(JOB_STATUSES).optional(),
       }),
+      answer: page(listedJob),
       run: ({ params, query }) => listJobs(params.id, query),
     }),
   ]

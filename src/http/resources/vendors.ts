@@ -3,16 +3,11 @@ import type { Credentials } from '../../admission/credentials.ts'
 import type { Vendor } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { page } from '../../kernel/view.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
-
-export interface VendorTest {
-  readonly ok: boolean
-  readonly status: number | null
-  readonly latencyMs: number
-  readonly message: string
-}
+import { credentialView, type VendorTest, type VendorView, vendorTest, vendorView } from '../views.ts'
 
 export interface VendorDeps {
   readonly catalog: CatalogStore
@@ -51,7 +46,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
     )
   }
 
-  function show(name: string, vendor: Vendor, health: VendorHealth | undefined): unknown {
+  function show(name: string, vendor: Vendor, health: VendorHealth | undefined): VendorView {
     const source = vendor.credential === undefined ? 'none' : credentials.source(vendor.credential)
     return {
       name,
@@ -79,6 +74,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
       method: 'GET',
       path: '/vendors',
       access: 'operator',
+      answer: page(vendorView),
       run() {
         const health = new Map(vendorHealth().map((entry) => [entry.name, entry]))
         const vendors = Object.entries(catalog.current.document.vendors)
@@ -90,6 +86,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
       path: '/vendors/{name}/test',
       access: 'operator',
       params: byName,
+      answer: vendorTest,
       run({ params }) {
         find(params.name)
         return testVendor(params.name)
@@ -101,6 +98,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
       access: 'operator',
       params: byName,
       body: z.strictObject({ value: secret }),
+      answer: credentialView,
       async run({ params, body, by }) {
         const name = credentialOf(params.name)
         await credentials.store(name, body.value, by)
@@ -112,6 +110,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
       path: '/vendors/{name}/credential',
       access: 'operator',
       params: byName,
+      answer: credentialView,
       async run({ params, by }) {
         const name = credentialOf(params.name)
         const removed = await credentials.remove(name, by)

@@ -1,0 +1,106 @@
+// What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalogue.
+import * as z from 'zod'
+import type { CatalogInput } from '../catalog/document.ts'
+import type { Field } from '../catalog/field.ts'
+import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
+import { jobFacts } from '../jobs/views.ts'
+import { count, credits, time } from '../kernel/view.ts'
+
+export const credentialView = z.object({
+  name: z.string(),
+  present: z.boolean(),
+  source: z.enum(['env', 'stored', 'none']),
+})
+
+export const vendorView = z.object({
+  name: z.string(),
+  baseUrl: z.string(),
+  simulated: z.boolean(),
+  credential: credentialView.extend({
+    name: z.string().nullable(),
+    /** Stored under another TOLLGATE_SECRET, and not in the environment. */
+    unreadable: z.literal(true).exactOptional(),
+  }),
+  breaker: z.enum(['closed', 'open', 'half-open']),
+  inFlight: count,
+  requests: count,
+  errors: count,
+  latencyMsP50: z.number().nullable(),
+  latencyMsP95: z.number().nullable(),
+  lastError: z.string().nullable(),
+  lastAt: time.nullable(),
+})
+export type VendorView = z.infer<typeof vendorView>
+
+export const vendorTest = z.object({
+  ok: z.boolean(),
+  status: count.nullable(),
+  latencyMs: z.number(),
+  message: z.string(),
+})
+export type VendorTest = z.infer<typeof vendorTest>
+
+export const liveCallView = z.object({
+  id: z.string(),
+  at: time,
+  account: z.string(),
+  product: z.string(),
+  door: z.string(),
+  stream: z.boolean(),
+  running: z.boolean(),
+  status: count.nullable(),
+  outcome: z.string().nullable(),
+  charged: credits,
+  durationMs: z.number(),
+})
+export type LiveCallView = z.infer<typeof liveCallView>
+
+export const systemView = z.object({
+  version: z.string(),
+  runtime: z.string(),
+  store: z.object({ kind: z.string(), version: z.string(), sizeBytes: count }),
+  migrations: z.object({ applied: count, latest: count }),
+  processes: z.array(z.object({ id: z.string(), startedAt: time, heartbeatAt: time })),
+  queue: jobFacts,
+  catalogVersion: count,
+  uptimeSeconds: count,
+})
+export type SystemView = z.infer<typeof systemView>
+
+const pricing = z.custom<CatalogInput['models'][string]['pricing']>((value) => typeof value === 'object').nullable()
+const param = z.custom<Field & { readonly name: string }>((value) => typeof value === 'object')
+
+export const publicCatalog = z.object({
+  models: z.array(
+    z.object({
+      uid: z.string(),
+      name: z.string(),
+      version: z.string().nullable(),
+      type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
+      family: z.string(),
+      pricing,
+      doors: z.array(z.enum(TEXT_PROTOCOLS)),
+      capabilities: z.array(z.string()),
+      limits: z.object({
+        contextTokens: count.optional(),
+        outputTokensMax: count.optional(),
+        outputTokensReserve: count,
+        outputTokensFloor: count,
+      }),
+      path: z.string().nullable(),
+    }),
+  ),
+  endpoints: z.array(
+    z.object({
+      id: z.string(),
+      product: z.string(),
+      method: z.literal('GET'),
+      path: z.string(),
+      title: z.string(),
+      description: z.string(),
+      params: z.array(param),
+      pricing,
+    }),
+  ),
+})
+export type PublicCatalog = z.infer<typeof publicCatalog>

@@ -1,0 +1,31 @@
+// A job as callers see it: in answers, events and webhooks alike.
+import * as z from 'zod'
+import { count, credits, time } from '../kernel/view.ts'
+import { JOB_STATUSES } from './job.ts'
+
+export const jobView = z.object({
+  id: z.string(),
+  status: z.enum(JOB_STATUSES),
+  inputParams: z.record(z.string(), z.unknown()),
+  outputResult: z.array(z.object({ url: z.array(z.string()), lastFrameUrl: z.string().exactOptional() })).nullable(),
+  createdAt: time,
+  startedAt: time.nullable(),
+  completedAt: time.nullable(),
+  /** Beyond the contract, and only when it failed. */
+  error: z.object({ code: z.number(), message: z.string(), reason: z.string().exactOptional() }).exactOptional(),
+})
+export type JobView = z.infer<typeof jobView>
+
+/** With what an owner wants to know besides: what it was, and what it cost. */
+export const listedJob = jobView.extend({ product: z.string(), charged: credits.nullable() })
+export type ListedJobView = z.infer<typeof listedJob>
+
+/** Open jobs, over all processes. */
+export const jobFacts = z.object({
+  byStatus: z.record(z.string(), count),
+  /** In somebody's hands; waiting for their next step; waiting because the last one failed. */
+  active: count,
+  created: count,
+  failed: count,
+})
+export type JobFacts = z.infer<typeof jobFacts>

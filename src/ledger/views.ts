@@ -1,0 +1,132 @@
+// Accounts, limits, usage and movements as operators and owners see them.
+import * as z from 'zod'
+import { parseCredits } from '../kernel/credits.ts'
+import { count, credits, time } from '../kernel/view.ts'
+import { UNITS } from '../meter/usage.ts'
+
+const countLimit = count.exactOptional()
+const spendLimit = credits.exactOptional()
+
+/** A name that is absent is not limited. */
+export const limitsView = z.object({
+  requestsPerMinute: countLimit,
+  tokensPerMinute: countLimit,
+  concurrency: countLimit,
+  spendTotal: spendLimit,
+  spendPerDay: spendLimit,
+  spendPerMonth: spendLimit,
+})
+export type LimitsView = z.infer<typeof limitsView>
+export type LimitName = keyof LimitsView
+
+const COUNT_MAX = 1_000_000_000_000
+const countInput = count.max(COUNT_MAX).nullable().optional()
+const spendInput = z
+  .union([z.string(), z.number()])
+  .transform((value, context) => {
+    const amount = parseCredits(value)
+    if (amount !== undefined && amount >= 0n) return amount.toString()
+    context.addIssue('must be an amount of credits such as "12.5", with at most six decimals')
+    return z.NEVER
+  })
+  .nullable()
+  .optional()
+
+/** What an operator sends: null removes a limit, absence leaves it as it is. */
+export const limitsInput = z.strictObject({
+  requestsPerMinute: countInput,
+  tokensPerMinute: countInput,
+  concurrency: countInput,
+  spendTotal: spendInput,
+  spendPerDay: spendInput,
+  spendPerMonth: spendInput,
+} satisfies Record<LimitName, z.ZodType>)
+export type LimitsInput = z.input<typeof limitsInput>
+
+export const accountView = z.object({
+  id: z.string(),
+  name: z.string(),
+  balance: credits,
+  held: credits,
+  available: credits,
+  limits: limitsView,
+  createdAt: time,
+})
+export type AccountView = z.infer<typeof accountView>
+
+export const outcome = z.enum(['settled', 'released', 'expired'])
+export type Outcome = z.infer<typeof outcome>
+
+/** Its fields are the columns of the CSV file too, in this order. */
+export const usageView = z.object({
+  id: z.string(),
+  at: time,
+  product: z.string(),
+  door: z.string(),
+  keyId: z.string(),
+  keyName: z.string().nullable(),
+  outcome,
+  status: count,
+  charged: credits,
+  held: credits,
+  loss: credits,
+  units: z.partialRecord(z.enum(UNITS), count),
+  estimated: z.boolean(),
+  stream: z.boolean(),
+  durationMs: count,
+  firstByteMs: count,
+  route: count,
+  job: z.string().nullable(),
+})
+export type UsageView = z.infer<typeof usageView>
+
+export const usageDetail = usageView.extend({
+  lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: count, amount: credits })),
+  catalogVersion: count,
+})
+export type UsageDetail = z.infer<typeof usageDetail>
+
+export const movement = z.enum(['grant', 'takeback', ...outcome.options])
+export type Movement = z.infer<typeof movement>
+
+export const ledgerView = z.object({
+  id: z.string(),
+  at: time,
+  kind: movement,
+  amount: credits,
+  loss: credits,
+  /** Never in a list of one kind or in CSV: what lies between the rows is not in it. */
+  balanceAfter: credits.exactOptional(),
+  requestId: z.string().nullable(),
+  product: z.string().nullable(),
+  note: z.string().nullable(),
+  actor: z.string().nullable(),
+})
+export type LedgerView = z.infer<typeof ledgerView>
+
+export const overview = z.object({
+  balance: credits,
+  held: credits,
+  available: credits,
+  series: z.array(
+    z.object({
+      at: time,
+      requests: count,
+      errors: count,
+      charged: credits,
+      inputTokens: count,
+      outputTokens: count,
+      latencyMsAvg: count.nullable(),
+    }),
+  ),
+  products: z.array(z.object({ product: z.string(), requests: count, charged: credits })),
+  statuses: z.object({ ok: count, failed: count }),
+})
+export type Overview = z.infer<typeof overview>
+
+export const verification = z.object({
+  ok: z.boolean(),
+  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count }),
+  problems: z.array(z.string()),
+})
+export type Verification = z.infer<typeof verification>

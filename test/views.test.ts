@@ -1,0 +1,36 @@
+// What operators and the console are told by a gateway that has worked, against the views that say what they are told.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ADMIN_PREFIX } from '../src/http/admin.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { listResources } from './pages/operator-api.ts'
+
+let home: TestGateway
+before(async () => {
+  home = await startGateway()
+})
+// It reads every answer by its view, and throws what it found.
+after(() => home.close())
+
+test('everything that an operator can read is what OpenAPI and the types say, once calls and a video have been paid', async () => {
+  const { id, key } = await home.account()
+  const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
+  const calls = [
+    await home.call('/v1/chat/completions', key, ask),
+    await home.call('/v1/chat/completions', key, { ...ask, model: 'no-such-model' }),
+    await home.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'a lighthouse' }),
+  ]
+  assert.deepEqual(
+    calls.map(({ status }) => status),
+    [200, 404, 200],
+  )
+  await Promise.all(calls.map((response) => response.text()))
+  await home.settled()
+  const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'openai' }
+  const readable = listResources().filter(({ method }) => method === 'GET')
+  for (const { path } of readable) {
+    const url = ADMIN_PREFIX + path.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? name)
+    const response = await home.call(url, OPERATOR_TOKEN)
+    assert.equal(response.status, 200, `${url}: ${await response.text()}`)
+  }
+})
