@@ -397,6 +397,8 @@ test('usage is paged, filtered, explained to the last digit, and downloaded', as
   const lines = csv.text.trimEnd().split('\r\n')
   assert.equal(lines.length, 7)
   assert.match(lines[0]!, /^id,at,product,/)
+  const [row] = (await ask<List<object>>('GET', `/accounts/${id}/usage?limit=1`)).data.items
+  assert.deepEqual(lines[0]!.split(',').sort(), Object.keys(row!).sort(), 'a column for every field of a row')
   assert.ok(lines[2]!.includes(`,"'=cmd|calc, ""x""",`), 'a name that a spreadsheet would run is marked as text')
   const ledger = await ask('GET', `/accounts/${id}/ledger`, undefined, { accept: 'text/csv' })
   assert.equal(ledger.text.trimEnd().split('\r\n').length, 8)
