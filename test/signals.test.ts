@@ -99,6 +99,9 @@ async function nothingIsLeft(data: string, tried: string): Promise<void> {
   }, 50)
 }
 
+/** What it said last may be read after it has ended. */
+const hasStopped = ({ output }: { output(): string }) => until(() => /^Stopped\.$/m.test(output()), 20)
+
 /** The next start finds all in order. */
 async function isIntact(data: string): Promise<void> {
   const gateway = await startProcess({ env: { TOLLGATE_DATA: data } })
@@ -156,7 +159,7 @@ test('npm or a launcher that is killed outright takes the gateway and its Postgr
     await until(started.isReady, 20)
     started.kill('SIGKILL', 1)
     await nothingIsLeft(data, command.join(' '))
-    assert.match(started.output(), /^Stopped\.$/m)
+    await hasStopped(started)
   }
   await isIntact(data)
 })
@@ -172,7 +175,7 @@ test('several workers end with their gateway, at Ctrl-C and when npm is killed',
     await until(started.isReady, 20)
     started.kill(signal, sign)
     await nothingIsLeft(data, signal)
-    assert.match(started.output(), /^Stopped\.$/m)
+    await hasStopped(started)
   }
 })
 
