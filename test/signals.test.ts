@@ -152,6 +152,20 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     },
   )
 
+test('a backup that is interrupted ends its Postgres and leaves no half of a file', LINUX, async () => {
+  const data = await makeData()
+  await isIntact(data)
+  const file = join(data, 'backup')
+  for (let round = 0; round < runs(3, 20); round++) {
+    const started = begin([process.execPath, LAUNCHER, 'backup', file], data)
+    await wait(randomInt(Math.ceil(readyMs || 3_000)))
+    started.kill('SIGINT', -1)
+    await nothingIsLeft(data, `a backup, having said ${JSON.stringify(started.output())}`)
+    assert.equal(existsSync(`${file}.part`), false)
+  }
+  await isIntact(data)
+})
+
 test('npm or a launcher that is killed outright takes the gateway and its Postgres along', LINUX, async () => {
   const data = await makeData()
   for (const command of [NPM, DIRECT]) {
