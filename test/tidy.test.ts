@@ -62,6 +62,16 @@ test('a folder imports only from folders above it', () => {
   assert.deepEqual(wrong, [])
 })
 
+test('the console takes types from the server, and nothing that would be built into it', () => {
+  const folder = join(ROOT, 'console', 'src')
+  const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.tsx?$/.test(path))
+    .filter((path) =>
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\//m.test(readFileSync(join(folder, path), 'utf8')),
+    )
+  assert.deepEqual(wrong, [])
+})
+
 test('the environment is read in config.ts only', () => {
   assert.deepEqual(
     offenders(/\bprocess\.env\b/, (path) => path === 'config.ts'),

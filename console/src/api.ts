@@ -118,15 +118,15 @@ export const api = {
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
   account: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id), undefined, signal),
-  createAccount: (input: { name: string; credits?: string; limits?: wire.Limits }) =>
+  createAccount: (input: { name: string; credits?: string; limits?: wire.LimitsInput }) =>
     post<wire.Account>('/accounts', input),
-  changeAccount: (id: string, input: { name?: string; limits?: wire.Limits }) =>
+  changeAccount: (id: string, input: { name?: string; limits?: wire.LimitsInput }) =>
     patch<wire.Account>(account(id), input),
   /** `key` is the idempotency key: sent again after a lost answer, the credits are added once. */
   addCredits: (id: string, body: { amount: string; note: string }, key: string) =>
     call<wire.Account>('POST', account(id, '/credits'), { body, headers: { 'idempotency-key': key } }),
   systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
-  changeSystemLimits: (limits: wire.Limits) => patch<wire.Limits>('/limits', limits),
+  changeSystemLimits: (limits: wire.LimitsInput) => patch<wire.Limits>('/limits', limits),
 
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
@@ -154,7 +154,7 @@ export const api = {
   ledger: (id: string, paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...paging }, signal),
   jobs: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>
-    get<wire.Page<wire.Job>>(account(id, '/jobs'), { ...query }, signal),
+    get<wire.Page<wire.ListedJob>>(account(id, '/jobs'), { ...query }, signal),
   job: (id: string, jobId: string, signal?: AbortSignal) =>
     get<wire.Job>(account(id, `/play/v1/jobs/${encode(jobId)}`), undefined, signal),
   cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${encode(jobId)}`)),
@@ -170,10 +170,10 @@ export const api = {
   catalog: (signal?: AbortSignal) => get<wire.Catalog>('/catalog', undefined, signal),
   checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),
   applyCatalog: (document: unknown, note: string) =>
-    put<{ version: number; changes: string[] }>('/catalog', note ? { document, note } : { document }),
+    put<wire.Applied>('/catalog', note ? { document, note } : { document }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
-  rollBackCatalog: (version: number) => post<{ version: number }>('/catalog/rollback', { version }),
+  rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
   changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing }) =>
     patch<unknown>(`/models/${encode(uid)}`, input),
 

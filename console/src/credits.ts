@@ -3,8 +3,9 @@
 
 const MICRO = 1_000_000n
 
-export function parseCredits(text: string): bigint | undefined {
-  const found = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/.exec(text.trim())
+/** A catalogue may give its rates as numbers. */
+export function parseCredits(text: string | number): bigint | undefined {
+  const found = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/.exec(String(text).trim())
   if (!found) return undefined
   const amount = BigInt(found[2] ?? '0') * MICRO + BigInt((found[3] ?? '').padEnd(6, '0'))
   return found[1] ? -amount : amount
@@ -17,8 +18,8 @@ export function sumCredits(amounts: Iterable<string>): bigint {
 }
 
 /** "12,345.67": exact unless told how many decimals are enough; small amounts keep the digits that matter. */
-export function formatCredits(amount: bigint | string, decimals?: number): string {
-  const micro = typeof amount === 'string' ? parseCredits(amount) : amount
+export function formatCredits(amount: bigint | string | number, decimals?: number): string {
+  const micro = typeof amount === 'bigint' ? amount : parseCredits(amount)
   if (micro === undefined) return String(amount)
   let size = micro < 0n ? -micro : micro
   if (decimals !== undefined && size >= MICRO / 100n) {

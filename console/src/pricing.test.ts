@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatCredits } from './credits.ts'
 import { describeTier, priceOf, priceSummary, tierFor } from './pricing.ts'
+import type { Pricing } from './wire.ts'
 
-const text = {
+const text: Pricing = {
   unit: 'credits',
   tokenTierBasis: 'input_tokens',
   tiers: [
@@ -11,7 +12,7 @@ const text = {
     { input: '500', output: '2250' },
   ],
 }
-const image = {
+const image: Pricing = {
   unit: 'credits',
   tiers: [
     { when: { resolution: '4k' }, image: '16.8' },
@@ -41,4 +42,10 @@ test('a price is summed up by its cheapest tier', () => {
   assert.equal(priceSummary({ unit: 'credits', tiers: [{ call: '1', row: '0.01' }] }), '1 per call, 0.01 per row')
   assert.equal(priceSummary(null), 'No price')
   assert.equal(describeTier(text.tiers[0] ?? {}), 'up to 1,000 input tokens')
+})
+
+test('a price that the catalogue gives as a number is shown and counted like one in quotes', () => {
+  const bare: Pricing = { unit: 'credits', tiers: [{ call: 0.5, row: 2 }] }
+  assert.equal(priceSummary(bare), '0.5 per call, 2 per row')
+  assert.equal(priceOf(bare.tiers[0], { call: 1, row: 2 }), 4_500_000n)
 })

@@ -1,8 +1,8 @@
 // What a call would cost, from the public price list: the hint beside every button that spends credits.
 import { formatCredits, parseCredits } from './credits.ts'
-import type { PriceTier, Pricing } from './wire.ts'
+import type { PriceTier, PriceUnit, Pricing } from './wire.ts'
 
-export const UNIT_NAMES: Record<string, { one: string; many: string; price: string }> = {
+export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: string }> = {
   input: { one: 'input token', many: 'input tokens', price: 'Input, per million tokens' },
   cachedInput: { one: 'cached input token', many: 'cached input tokens', price: 'Cached input, per million tokens' },
   cacheWrite: { one: 'cache write token', many: 'cache write tokens', price: 'Cache write, per million tokens' },
@@ -13,8 +13,7 @@ export const UNIT_NAMES: Record<string, { one: string; many: string; price: stri
   row: { one: 'row', many: 'rows', price: 'Per row returned' },
 }
 
-export const PRICE_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output', 'image', 'second', 'call', 'row'] as const
-export type PriceUnit = (typeof PRICE_UNITS)[number]
+export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
 
 const PER_MILLION: ReadonlySet<PriceUnit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
 

@@ -1,21 +1,12 @@
+import type { AccountView, LimitsView } from '../ledger/views.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
 import { listPages, PAGE_OPTIONS } from './pages.ts'
 import { card, table } from './table.ts'
 
-interface Account {
-  id: string
-  name: string
-  balance: string
-  held: string
-  available: string
-  limits: Record<string, unknown>
-  createdAt: string
-}
-
 const path = (id: string, rest = '') => `/accounts/${encodeURIComponent(id)}${rest}`
 
-function show(call: Invocation, account: Account): void {
+function show(call: Invocation, account: AccountView): void {
   if (call.json) call.say(JSON.stringify(account))
   else call.say(card({ ...account, limits: showLimits(account.limits) }))
 }
@@ -37,7 +28,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       search: { type: 'string', value: 'text', help: 'Only those whose name holds this text.' },
     },
     async run(call) {
-      const rows = await listPages<Account>(call, '/accounts', { q: text(call, 'search') })
+      const rows = await listPages<AccountView>(call, '/accounts', { q: text(call, 'search') })
       if (call.json) return call.say(JSON.stringify(rows))
       call.say(
         table(
@@ -54,7 +45,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     options: { credits: { type: 'string', value: 'amount', help: 'Credits to begin with.' }, ...LIMIT_OPTIONS },
     async run(call) {
       const body = { name: call.args[0], credits: text(call, 'credits'), limits: limitsOf(call) }
-      show(call, await call.api.call<Account>('POST', '/accounts', body))
+      show(call, await call.api.call<AccountView>('POST', '/accounts', body))
     },
   },
   {
@@ -62,7 +53,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'One account.',
     args: ['account'],
     async run(call) {
-      show(call, await call.api.call<Account>('GET', path(call.args[0]!)))
+      show(call, await call.api.call<AccountView>('GET', path(call.args[0]!)))
     },
   },
   {
@@ -83,7 +74,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       const body = { name: text(call, 'name'), limits: limitsOf(call) }
       if (body.name === undefined && body.limits === undefined)
         throw new CliError('Nothing to change was named. See: tollgate accounts change --help', 2)
-      show(call, await call.api.call<Account>('PATCH', path(call.args[0]!), body))
+      show(call, await call.api.call<AccountView>('PATCH', path(call.args[0]!), body))
     },
   },
   {
@@ -104,7 +95,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'limits show',
     summary: 'The limits of the whole system.',
     async run(call) {
-      showSystem(call, await call.api.call<Record<string, unknown>>('GET', '/limits'))
+      showSystem(call, await call.api.call<LimitsView>('GET', '/limits'))
     },
   },
   {
@@ -112,7 +103,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Changes the limits of the whole system.',
     options: LIMIT_OPTIONS,
     async run(call) {
-      showSystem(call, await call.api.call<Record<string, unknown>>('PATCH', '/limits', limitsOf(call) ?? {}))
+      showSystem(call, await call.api.call<LimitsView>('PATCH', '/limits', limitsOf(call) ?? {}))
     },
   },
 ]
@@ -124,10 +115,10 @@ async function moveCredits(call: Invocation, sign: '' | '-'): Promise<void> {
   const body = { amount: sign + amount, note: text(call, 'note') }
   const key = text(call, 'key')
   const headers = key === undefined ? {} : { 'idempotency-key': key }
-  show(call, await call.api.call<Account>('POST', path(account!, '/credits'), body, headers))
+  show(call, await call.api.call<AccountView>('POST', path(account!, '/credits'), body, headers))
 }
 
-function showSystem(call: Invocation, limits: Record<string, unknown>): void {
+function showSystem(call: Invocation, limits: LimitsView): void {
   if (call.json) call.say(JSON.stringify(limits))
   else call.say(Object.keys(limits).length > 0 ? card(limits) : 'The system has no limits.')
 }

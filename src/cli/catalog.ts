@@ -2,15 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { checkDocument } from '../catalog/document.ts'
 import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
 import { listChanges } from '../catalog/store.ts'
+import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
+import type { Page } from '../kernel/view.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { table } from './table.ts'
-
-interface Version {
-  version: number
-  appliedAt: string
-  actor: string
-  note: string
-}
 
 async function readDocument(call: Invocation): Promise<unknown> {
   const file = call.args[0]!
@@ -67,7 +62,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     args: ['file'],
     async run(call) {
       const document = await readDocument(call)
-      const current = await call.api.call<{ document: unknown }>('GET', '/catalog')
+      const current = await call.api.call<CurrentView>('GET', '/catalog')
       const changes = listChanges(current.document, document)
       if (call.json) call.say(JSON.stringify({ changes }))
       else sayChanges(call, changes)
@@ -80,7 +75,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     options: { note: { type: 'string', value: 'text', help: 'Why; it stays with the version.' } },
     async run(call) {
       const document = await readDocument(call)
-      const applied = await call.api.call<{ version: number; changes: string[] }>('PUT', '/catalog', {
+      const applied = await call.api.call<Applied>('PUT', '/catalog', {
         document,
         note: text(call, 'note'),
       })
@@ -94,7 +89,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     summary: 'Writes the current document to a file, or to standard output.',
     args: ['[file]'],
     async run(call) {
-      const { document } = await call.api.call<{ document: unknown }>('GET', '/catalog')
+      const { document } = await call.api.call<CurrentView>('GET', '/catalog')
       const content = JSON.stringify(document, null, 2)
       const [file] = call.args
       if (file === undefined) return call.say(content)
@@ -106,7 +101,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     name: 'catalog versions',
     summary: 'The versions that there were, newest first.',
     async run(call) {
-      const { items } = await call.api.call<{ items: Version[] }>('GET', '/catalog/versions')
+      const { items } = await call.api.call<Page<VersionView>>('GET', '/catalog/versions')
       if (call.json) return call.say(JSON.stringify(items))
       call.say(
         table(
@@ -124,7 +119,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const version = Number(call.args[0])
       if (!Number.isInteger(version) || version < 1)
         throw new CliError('The version is a number; see: tollgate catalog versions', 2)
-      const applied = await call.api.call<{ version: number; changes: string[] }>('POST', '/catalog/rollback', {
+      const applied = await call.api.call<Applied>('POST', '/catalog/rollback', {
         version,
       })
       if (call.json) return call.say(JSON.stringify(applied))
@@ -148,7 +143,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
 
 async function setEnabled(call: Invocation, enabled: boolean): Promise<void> {
   const uid = call.args[0]!
-  const applied = await call.api.call<{ version: number }>('PATCH', `/models/${encodeURIComponent(uid)}`, { enabled })
+  const applied = await call.api.call<Applied>('PATCH', `/models/${encodeURIComponent(uid)}`, { enabled })
   if (call.json) return call.say(JSON.stringify(applied))
   call.say(`${uid} is ${enabled ? 'enabled' : 'disabled'} from version ${applied.version} on.`)
 }

@@ -1,6 +1,9 @@
 // What is configured, what can be reached, and what is missing, in sentences that say what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { SystemView, VendorView } from '../http/views.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
 import { CliError, type Command, type Invocation, type Settings } from './command.ts'
 
 type Verdict = 'ok' | 'note' | 'problem'
@@ -118,24 +121,6 @@ function examineAddress({ publicUrl, trustProxy, host }: Settings): Finding[] {
   return [callers, proxy]
 }
 
-interface System {
-  version: string
-  runtime: string
-  store: { kind: string; version: string; sizeBytes: number }
-  migrations: { applied: number; latest: number }
-  processes: unknown[]
-  catalogVersion: number
-}
-
-interface Vendor {
-  name: string
-  baseUrl: string
-  simulated: boolean
-  credential: { name: string | null; present: boolean; source: string; unreadable?: true }
-  breaker: string
-  lastError: string | null
-}
-
 async function examineGateway(call: Invocation): Promise<Finding[]> {
   const { settings, api } = call
   try {
@@ -165,8 +150,8 @@ async function examineGateway(call: Invocation): Promise<Finding[]> {
     })
   try {
     findings.push({ verdict: 'ok', about: 'token', text: `The operator token is known from ${settings.tokenSource}.` })
-    findings.push(...describeSystem(await api.call<System>('GET', '/system'), settings))
-    findings.push(...describeVendors((await api.call<{ items: Vendor[] }>('GET', '/vendors')).items))
+    findings.push(...describeSystem(await api.call<SystemView>('GET', '/system'), settings))
+    findings.push(...describeVendors((await api.call<Page<VendorView>>('GET', '/vendors')).items))
     findings.push(...(await describeUse(call)))
   } catch (error) {
     if (!(error instanceof CliError)) throw error
@@ -185,7 +170,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function describeSystem(system: System, settings: Settings): Finding[] {
+function describeSystem(system: SystemView, settings: Settings): Finding[] {
   const size = `${(system.store.sizeBytes / 1_000_000).toFixed(0)} MB`
   const findings: Finding[] = [
     {
@@ -208,7 +193,7 @@ function describeSystem(system: System, settings: Settings): Finding[] {
   return findings
 }
 
-function describeVendors(vendors: readonly Vendor[]): Finding[] {
+function describeVendors(vendors: readonly VendorView[]): Finding[] {
   const findings: Finding[] = []
   const simulated = vendors.filter((vendor) => vendor.simulated)
   if (simulated.length > 0)
@@ -247,7 +232,7 @@ function describeVendors(vendors: readonly Vendor[]): Finding[] {
 }
 
 async function describeUse({ api }: Invocation): Promise<Finding[]> {
-  const { items } = await api.call<{ items: unknown[] }>('GET', '/accounts?limit=1')
+  const { items } = await api.call<Page<AccountView>>('GET', '/accounts?limit=1')
   const findings: Finding[] = [
     items.length > 0
       ? { verdict: 'ok', about: 'accounts', text: 'There is at least one account.' }

@@ -1,22 +1,8 @@
+import type { KeyView, NewKey } from '../admission/views.ts'
 import { CliError, type Command, type Invocation, type Option, text } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
 import { listPages, PAGE_OPTIONS } from './pages.ts'
 import { card, table } from './table.ts'
-
-interface Key {
-  id: string
-  name: string
-  prefix: string
-  last4: string
-  models: string[] | null
-  expiresAt: string | null
-  limits: Record<string, unknown>
-  ipRanges: string[] | null
-  revokedAt: string | null
-  lastUsedAt: string | null
-  replacedBy: string | null
-  key?: string
-}
 
 const RESTRICTIONS: Readonly<Record<string, Option>> = {
   models: { type: 'string', value: 'a,b', help: 'Only these models, socialapi or siteanalytics; "all" removes it.' },
@@ -46,12 +32,12 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
   return body
 }
 
-function show(call: Invocation, key: Key): void {
+function show(call: Invocation, key: KeyView | NewKey): void {
   if (call.json) {
     call.say(JSON.stringify(key))
     return
   }
-  const { key: value, prefix, last4, ...rest } = key
+  const { key: value, prefix, last4, ...rest } = { key: undefined, ...key }
   call.say(
     card({
       ...rest,
@@ -73,7 +59,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     args: ['account'],
     options: PAGE_OPTIONS,
     async run(call) {
-      const rows = await listPages<Key>(call, `/accounts/${encodeURIComponent(call.args[0]!)}/keys`)
+      const rows = await listPages<KeyView>(call, `/accounts/${encodeURIComponent(call.args[0]!)}/keys`)
       if (call.json) return call.say(JSON.stringify(rows))
       call.say(
         table(
@@ -98,7 +84,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     options: RESTRICTIONS,
     async run(call) {
       const body = { name: call.args[1], ...restrictionsOf(call) }
-      show(call, await call.api.call<Key>('POST', `/accounts/${encodeURIComponent(call.args[0]!)}/keys`, body))
+      show(call, await call.api.call<NewKey>('POST', `/accounts/${encodeURIComponent(call.args[0]!)}/keys`, body))
     },
   },
   {
@@ -111,7 +97,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       const body = { ...(name === undefined ? {} : { name }), ...restrictionsOf(call) }
       if (Object.keys(body).length === 0)
         throw new CliError('Nothing to change was named. See: tollgate keys change --help', 2)
-      show(call, await call.api.call<Key>('PATCH', keyPath(call), body))
+      show(call, await call.api.call<KeyView>('PATCH', keyPath(call), body))
     },
   },
   {
@@ -119,7 +105,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     summary: 'Ends a key: at once here, within two seconds in every process.',
     args: ['key'],
     async run(call) {
-      show(call, await call.api.call<Key>('DELETE', keyPath(call)))
+      show(call, await call.api.call<KeyView>('DELETE', keyPath(call)))
     },
   },
   {
@@ -133,7 +119,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       const overlap = text(call, 'overlap')
       if (overlap !== undefined && !/^\d{1,9}$/.test(overlap)) throw new CliError('--overlap takes whole seconds.', 2)
       const body = overlap === undefined ? {} : { overlapSeconds: Number(overlap) }
-      show(call, await call.api.call<Key>('POST', keyPath(call, '/rotate'), body))
+      show(call, await call.api.call<NewKey>('POST', keyPath(call, '/rotate'), body))
     },
   },
 ]

@@ -1,4 +1,5 @@
 // Limits on the command line: `--spend-per-day 20`, `--concurrency none`.
+import type { LimitName, LimitsInput, LimitsView } from '../ledger/views.ts'
 import { CliError, type Invocation, type Option, text } from './command.ts'
 
 const NAMES = {
@@ -8,7 +9,7 @@ const NAMES = {
   'spend-total': ['spendTotal', 'Credits in all'],
   'spend-per-day': ['spendPerDay', 'Credits a day (UTC)'],
   'spend-per-month': ['spendPerMonth', 'Credits a month (UTC)'],
-} as const
+} as const satisfies Record<string, readonly [LimitName, string]>
 
 export const LIMIT_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
   Object.entries(NAMES).map(([name, [, help]]) => [
@@ -18,7 +19,7 @@ export const LIMIT_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntrie
 )
 
 /** Undefined when no limit was named. */
-export function limitsOf(call: Invocation): Record<string, number | string | null> | undefined {
+export function limitsOf(call: Invocation): LimitsInput | undefined {
   const limits: Record<string, number | string | null> = {}
   for (const [option, [name]] of Object.entries(NAMES)) {
     const value = text(call, option)
@@ -31,7 +32,7 @@ export function limitsOf(call: Invocation): Record<string, number | string | nul
   return Object.keys(limits).length > 0 ? limits : undefined
 }
 
-export function showLimits(limits: Readonly<Record<string, unknown>>): string {
+export function showLimits(limits: LimitsView): string {
   return Object.entries(limits)
     .map(([name, value]) => `${name} ${value}`)
     .join(', ')

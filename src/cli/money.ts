@@ -1,41 +1,9 @@
+import type { AuditCheck, AuditView } from '../database/audit-view.ts'
+import type { LedgerView, UsageDetail, UsageView, Verification } from '../ledger/views.ts'
 import type { Command, Invocation, Option } from './command.ts'
 import { text } from './command.ts'
 import { listPages, PAGE_OPTIONS, query } from './pages.ts'
 import { card, table } from './table.ts'
-
-interface Usage {
-  id: string
-  at: string
-  product: string
-  keyName: string | null
-  outcome: string
-  status: number
-  charged: string
-  durationMs: number
-  units: Record<string, number>
-}
-
-interface UsageDetail extends Usage {
-  catalogVersion: number
-  lines: Array<{ unit: string; quantity: number; rate: string; per: number; amount: string }>
-}
-
-interface Transfer {
-  id: string
-  at: string
-  kind: string
-  amount: string
-  loss: string
-  balanceAfter?: string
-  product: string | null
-  note: string | null
-}
-
-interface Verification {
-  ok: boolean
-  checked: Record<string, number>
-  problems: string[]
-}
 
 const RANGE: Readonly<Record<string, Option>> = {
   from: { type: 'string', value: 'time', help: 'From this day or time on, such as 2026-11-01.' },
@@ -65,7 +33,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       const filter = Object.fromEntries(names.map((name) => [name, text(call, name)]))
       if (call.values.csv)
         return call.api.download(of(call, 'usage') + query(filter), 'text/csv', (piece) => call.say(piece))
-      const rows = await listPages<Usage>(call, of(call, 'usage'), filter)
+      const rows = await listPages<UsageView>(call, of(call, 'usage'), filter)
       if (call.json) return call.say(JSON.stringify(rows))
       call.say(
         table(
@@ -116,7 +84,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       const filter = Object.fromEntries(['from', 'to', 'kind'].map((name) => [name, text(call, name)]))
       if (call.values.csv)
         return call.api.download(of(call, 'ledger') + query(filter), 'text/csv', (piece) => call.say(piece))
-      const rows = await listPages<Transfer>(call, of(call, 'ledger'), filter)
+      const rows = await listPages<LedgerView>(call, of(call, 'ledger'), filter)
       if (call.json) return call.say(JSON.stringify(rows))
       call.say(
         table(
@@ -146,7 +114,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     summary: 'What was changed, by whom and from where, newest first.',
     options: PAGE_OPTIONS,
     async run(call) {
-      const rows = await listPages<Record<'at' | 'actor' | 'action' | 'object' | 'ip', string>>(call, '/audit')
+      const rows = await listPages<AuditView>(call, '/audit')
       if (call.json) return call.say(JSON.stringify(rows))
       call.say(
         table(
@@ -161,7 +129,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     summary: 'Walks the chain of audit rows: a changed or removed row shows.',
     about: 'Exits with 1 when the chain is broken.',
     async run(call) {
-      const result = await call.api.call<{ ok: boolean; checked: number; problems: string[] }>('GET', '/audit/verify')
+      const result = await call.api.call<AuditCheck>('GET', '/audit/verify')
       if (call.json) call.say(JSON.stringify(result))
       else call.say(result.ok ? `The chain of ${result.checked} rows is whole.` : result.problems.join('\n'))
       return result.ok ? 0 : 1

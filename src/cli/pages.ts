@@ -1,4 +1,5 @@
 // Lists of any length: pages are asked for until enough rows are there.
+import type { Page } from '../kernel/view.ts'
 import { CliError, type Invocation, type Option, text } from './command.ts'
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
@@ -18,10 +19,7 @@ export async function listPages<T>(
   let cursor: string | undefined
   while (rows.length < most) {
     const limit = String(Math.min(PAGE_ROWS_MAX, most - rows.length))
-    const page = await call.api.call<{ items: T[]; next: string | null }>(
-      'GET',
-      path + query({ ...filter, limit, cursor }),
-    )
+    const page = await call.api.call<Page<T>>('GET', path + query({ ...filter, limit, cursor }))
     rows.push(...page.items)
     if (page.next === null) break
     cursor = page.next

@@ -1,12 +1,7 @@
+import type { MemberView } from '../identity/views.ts'
+import type { Page } from '../kernel/view.ts'
 import { type Command, text } from './command.ts'
 import { table } from './table.ts'
-
-interface Member {
-  userId: string
-  email: string
-  role: string
-  lastSeenAt: string | null
-}
 
 const membersPath = (account: string, rest: string) => `/accounts/${encodeURIComponent(account)}/${rest}`
 
@@ -16,7 +11,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'Who belongs to an account.',
     args: ['account'],
     async run(call) {
-      const { items } = await call.api.call<{ items: Member[] }>('GET', membersPath(call.args[0]!, 'members'))
+      const { items } = await call.api.call<Page<MemberView>>('GET', membersPath(call.args[0]!, 'members'))
       if (call.json) return call.say(JSON.stringify(items))
       call.say(
         table(

@@ -1,17 +1,7 @@
+import type { CredentialView, VendorTest, VendorView } from '../http/views.ts'
+import type { Page } from '../kernel/view.ts'
 import { CliError, type Command } from './command.ts'
 import { table } from './table.ts'
-
-interface Vendor {
-  name: string
-  baseUrl: string
-  simulated: boolean
-  credential: { name: string | null; present: boolean; source: string }
-  breaker: string
-  requests: number
-  errors: number
-  latencyMsP50: number | null
-  lastError: string | null
-}
 
 const vendorPath = (name: string, rest: string) => `/vendors/${encodeURIComponent(name)}/${rest}`
 
@@ -20,7 +10,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     name: 'vendors list',
     summary: 'The vendors, whether they have their credential, and how they do.',
     async run(call) {
-      const { items } = await call.api.call<{ items: Vendor[] }>('GET', '/vendors')
+      const { items } = await call.api.call<Page<VendorView>>('GET', '/vendors')
       if (call.json) return call.say(JSON.stringify(items))
       call.say(
         table(
@@ -44,10 +34,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'Asks a vendor something harmless, and says whether it answers.',
     args: ['vendor'],
     async run(call) {
-      const result = await call.api.call<{ ok: boolean; status: number | null; latencyMs: number; message: string }>(
-        'POST',
-        vendorPath(call.args[0]!, 'test'),
-      )
+      const result = await call.api.call<VendorTest>('POST', vendorPath(call.args[0]!, 'test'))
       if (call.json) call.say(JSON.stringify(result))
       else call.say(`${result.message} (status ${result.status ?? 'none'}, ${Math.round(result.latencyMs)} ms)`)
       return result.ok ? 0 : 1
@@ -65,7 +52,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
           'Give the credential on standard input, for example: tollgate vendors credential NAME < file',
           2,
         )
-      const stored = await call.api.call<{ name: string }>('PUT', vendorPath(call.args[0]!, 'credential'), { value })
+      const stored = await call.api.call<CredentialView>('PUT', vendorPath(call.args[0]!, 'credential'), { value })
       call.say(call.json ? JSON.stringify(stored) : `Stored as ${stored.name}.`)
     },
   },
@@ -74,7 +61,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'Removes a stored credential.',
     args: ['vendor'],
     async run(call) {
-      const removed = await call.api.call<{ name: string }>('DELETE', vendorPath(call.args[0]!, 'credential'))
+      const removed = await call.api.call<CredentialView>('DELETE', vendorPath(call.args[0]!, 'credential'))
       call.say(call.json ? JSON.stringify(removed) : `${removed.name} is no longer stored.`)
     },
   },

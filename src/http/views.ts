@@ -12,6 +12,8 @@ export const credentialView = z.object({
   source: z.enum(['env', 'stored', 'none']),
 })
 
+export type CredentialView = z.infer<typeof credentialView>
+
 export const vendorView = z.object({
   name: z.string(),
   baseUrl: z.string(),

@@ -28,7 +28,7 @@ export function CallPage({ account, request }: { account: string; request: strin
 
 function CallBody({ base, call }: { base: string; call: UsageDetail }) {
   const exact = sumCredits(call.lines.map((line) => line.amount))
-  const loss = sumCredits([call.loss ?? '0'])
+  const loss = sumCredits([call.loss])
   return (
     <>
       <Stats>
@@ -57,7 +57,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
               rows={call.lines}
               rowKey={(line) => line.unit}
               columns={[
-                { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit]?.many ?? line.unit },
+                { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit].many },
                 { head: 'Quantity', right: true, cell: (line) => formatWhole(line.quantity) },
                 {
                   head: 'Rate',
@@ -95,10 +95,10 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
           items={[
             ['Time', <When key="t" at={call.at} />],
             ['Outcome', <OutcomeBadge key="o" row={call} />],
-            ['HTTP status', call.status ?? '–'],
-            ['Endpoint', call.door ?? '–'],
+            ['HTTP status', call.status],
+            ['Endpoint', call.door],
             ['Key', call.keyName ?? 'console'],
-            ['Route', call.route ?? '–'],
+            ['Route', call.route],
             ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],
             call.job
               ? [

@@ -31,7 +31,7 @@ export const JOB_STATUS_LABELS: Record<JobStatus, string> = {
 }
 
 export function JobBadge({ status }: { status: JobStatus }) {
-  return <Badge tone={TONES[status] ?? 'calm'}>{JOB_STATUS_LABELS[status] ?? status}</Badge>
+  return <Badge tone={TONES[status]}>{JOB_STATUS_LABELS[status]}</Badge>
 }
 
 const REFRESH_MS = 3000
@@ -104,7 +104,7 @@ export function JobResult({ job }: { job: Job }) {
       </Note>
     )
   if (job.status !== 'COMPLETED') return null
-  const urls = resultUrls(job.outputResult)
+  const urls = job.outputResult?.flatMap(({ url }) => url) ?? []
   if (urls.length === 0) return <Note>The job ended without a file.</Note>
   return (
     <div className="stack">
@@ -142,14 +142,6 @@ function VideoPlayer({ url }: { url: string }) {
       ) : null}
     </div>
   )
-}
-
-/** `[{url: [string]}]` for videos, and whatever else a vendor may have put there. */
-export function resultUrls(output: unknown): string[] {
-  if (typeof output === 'string') return /^https?:\/\//.test(output) ? [output] : []
-  if (Array.isArray(output)) return output.flatMap(resultUrls)
-  if (output && typeof output === 'object') return resultUrls((output as { url?: unknown }).url)
-  return []
 }
 
 export function CancelJob({ account, job, onDone }: { account: string; job: Job; onDone: () => void }) {

@@ -1,7 +1,7 @@
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Code } from '../ui/code.tsx'
-import { Amount, Card, Facts, Page, When } from '../ui/page.tsx'
+import { Card, Facts, Page, When } from '../ui/page.tsx'
 import { Loaded } from '../ui/state.tsx'
 import { CancelJob, isFinished, JobBadge, JobDuration, JobProgress, JobResult, useJobRefresh } from './job-progress.tsx'
 
@@ -31,7 +31,6 @@ export function JobPage({ account, job: id }: { account: string; job: string }) 
                   ['Created', <When key="c" at={data.createdAt} />],
                   ['Started', data.startedAt ? <When key="b" at={data.startedAt} /> : '–'],
                   ['Ended', data.completedAt ? <When key="e" at={data.completedAt} /> : '–'],
-                  data.charged != null ? ['Charged', <Amount key="m" value={data.charged} unit />] : false,
                 ]}
               />
             </Card>

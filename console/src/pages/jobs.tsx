@@ -67,14 +67,14 @@ export function JobsPage({ account }: { account: string }) {
                       </>
                     ),
                   },
-                  { head: 'Model', cell: (job) => job.product ?? String(job.inputParams.model ?? '–'), tight: true },
+                  { head: 'Model', cell: (job) => job.product, tight: true },
                   { head: 'Status', cell: (job) => <JobBadge status={job.status} />, tight: true },
                   { head: 'Duration', cell: (job) => <JobDuration job={job} />, right: true },
                   { head: 'Created', cell: (job) => <Ago at={job.createdAt} />, tight: true },
                   {
                     head: 'Credits',
                     right: true,
-                    cell: (job) => (job.charged == null ? '–' : <Amount value={job.charged} />),
+                    cell: (job) => (job.charged === null ? '–' : <Amount value={job.charged} />),
                   },
                 ]}
               />

@@ -31,7 +31,7 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
-  const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? null))
+  const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? {}))
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
 
@@ -43,7 +43,7 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
       models: models ? [...models] : null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
-      limits: textsAsLimits(limits, edit?.limits ?? null),
+      limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
     setBusy(true)
     setError(undefined)

@@ -2,7 +2,7 @@
 import { formatCredits, parseCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
 import { TextField } from '../ui/field.tsx'
-import { LIMIT_NAMES, type LimitName, type Limits } from '../wire.ts'
+import type { LimitName, Limits, LimitsInput } from '../wire.ts'
 
 const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
   requestsPerMinute: { label: 'Requests per minute', short: (value) => `${value} req/min`, money: false },
@@ -13,33 +13,34 @@ const WORDS: Record<LimitName, { label: string; short: (value: string) => string
   spendTotal: { label: 'Credits in total', short: (value) => `${value} credits in total`, money: true },
 }
 
+const NAMES = Object.keys(WORDS) as LimitName[]
+
 export type LimitTexts = Partial<Record<LimitName, string>>
 
-const given = (value: unknown) => value !== null && value !== undefined && value !== ''
-
-export function describeLimits(limits: Limits | null): string[] {
-  if (!limits) return []
-  return LIMIT_NAMES.filter((name) => given(limits[name])).map((name) => {
-    const value = limits[name] ?? 0
-    return WORDS[name].short(WORDS[name].money ? formatCredits(String(value)) : formatWhole(Number(value)))
+export function describeLimits(limits: Limits): string[] {
+  return NAMES.flatMap((name) => {
+    const value = limits[name]
+    if (value === undefined) return []
+    return WORDS[name].short(typeof value === 'string' ? formatCredits(value) : formatWhole(value))
   })
 }
 
-export function limitsAsTexts(limits: Limits | null): LimitTexts {
+export function limitsAsTexts(limits: Limits): LimitTexts {
   const texts: LimitTexts = {}
-  for (const name of LIMIT_NAMES) if (given(limits?.[name])) texts[name] = String(limits?.[name])
+  for (const name of NAMES) if (limits[name] !== undefined) texts[name] = String(limits[name])
   return texts
 }
 
 /** An emptied field becomes null, which removes the limit that was there. */
-export function textsAsLimits(texts: LimitTexts, before: Limits | null): Limits {
-  const limits: Limits = {}
-  for (const name of LIMIT_NAMES) {
+export function textsAsLimits(texts: LimitTexts, before: Limits): LimitsInput {
+  const limits: { [name in LimitName]?: string | number | null } = {}
+  for (const name of NAMES) {
     const text = texts[name]?.trim() ?? ''
     if (text) limits[name] = WORDS[name].money ? text : Number(text)
-    else if (given(before?.[name])) limits[name] = null
+    else if (before[name] !== undefined) limits[name] = null
   }
-  return limits
+  // Spends are texts and counts are numbers, as WORDS says.
+  return limits as LimitsInput
 }
 
 export function limitFault(name: LimitName, text: string | undefined): string | undefined {
@@ -52,12 +53,12 @@ export function limitFault(name: LimitName, text: string | undefined): string | 
   return /^[1-9]\d{0,11}$/.test(value) ? undefined : 'A whole number of 1 or more.'
 }
 
-export const limitsAreValid = (texts: LimitTexts) => LIMIT_NAMES.every((name) => !limitFault(name, texts[name]))
+export const limitsAreValid = (texts: LimitTexts) => NAMES.every((name) => !limitFault(name, texts[name]))
 
 export function LimitFields({ texts, onTexts }: { texts: LimitTexts; onTexts: (texts: LimitTexts) => void }) {
   return (
     <div className="grid-3">
-      {LIMIT_NAMES.map((name) => (
+      {NAMES.map((name) => (
         <TextField
           key={name}
           label={WORDS[name].label}

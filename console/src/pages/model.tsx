@@ -172,10 +172,12 @@ function EndpointBody({ endpoint }: { endpoint: PublicEndpoint }) {
 }
 
 function describeAllowed(param: Param): string {
-  const allowed = param.allowed?.join(', ')
-  if (allowed) return allowed.length > 160 ? `One or more of ${param.allowed?.length} names.` : allowed
-  if (param.min !== undefined) return param.max === undefined ? `${param.min} or more` : `${param.min} to ${param.max}`
-  return param.form ?? (param.example ? `such as ${param.example}` : '')
+  if ('allowed' in param) {
+    const names = param.allowed.join(', ')
+    return names.length > 160 ? `One or more of ${param.allowed.length} names.` : names
+  }
+  if (param.kind === 'integer') return param.max === undefined ? `${param.min} or more` : `${param.min} to ${param.max}`
+  return (param.kind === 'text' && param.form) || `such as ${param.example}`
 }
 
 export function SnippetTabs({ subject }: { subject: Subject }) {
@@ -204,7 +206,7 @@ function PriceCard({ pricing }: { pricing: Pricing | null }) {
         columns={[
           several && { head: 'For', main: true, cell: ({ tier }) => describeTier(tier) },
           ...units.map((unit) => ({
-            head: UNIT_NAMES[unit]?.price ?? unit,
+            head: UNIT_NAMES[unit].price,
             right: several,
             cell: ({ tier }: { tier: Pricing['tiers'][number] }) =>
               tier[unit] === undefined ? '–' : <b>{formatCredits(tier[unit])}</b>,

@@ -99,7 +99,7 @@ export function LedgerPanel({ account }: { account: string }) {
                 {
                   head: 'Balance',
                   right: true,
-                  cell: (row) => (row.balanceAfter == null ? '–' : <Amount value={row.balanceAfter} />),
+                  cell: (row) => (row.balanceAfter === undefined ? '–' : <Amount value={row.balanceAfter} />),
                 },
               ]}
             />

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { api, type UsageFilter } from '../api.ts'
 import { formatCompact, formatMs } from '../format.ts'
-import { UNIT_NAMES } from '../pricing.ts'
+import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
@@ -163,12 +163,12 @@ export function UsageTable({ account, rows }: { account: string; rows: readonly 
 }
 
 export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated'> }) {
-  const failed = row.status !== null && row.status >= 400
+  const failed = row.status >= 400
   const tone = row.outcome === 'expired' ? 'warn' : failed ? 'bad' : row.outcome === 'settled' ? 'good' : 'calm'
   const words = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
   return (
     <Badge tone={tone}>
-      {words[row.outcome] ?? row.outcome}
+      {words[row.outcome]}
       {failed ? ` · ${row.status}` : ''}
       {row.estimated ? ' · estimated' : ''}
     </Badge>
@@ -177,12 +177,10 @@ export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status'
 
 export function describeUnits(units: UsageRow['units']): string {
   return (
-    Object.entries(units ?? {})
-      .filter(([, quantity]) => quantity)
-      .map(([unit, quantity]) => {
-        const words = UNIT_NAMES[unit]
-        return `${formatCompact(quantity ?? 0)} ${(quantity === 1 ? words?.one : words?.many) ?? unit}`
-      })
+    PRICE_UNITS.flatMap((unit) => {
+      const quantity = units[unit]
+      return quantity ? `${formatCompact(quantity)} ${UNIT_NAMES[unit][quantity === 1 ? 'one' : 'many']}` : []
+    })
       .join(', ')
       .replaceAll(' tokens', '') || '–'
   )

@@ -9,7 +9,7 @@ import { Amount, Card, Page, Stat, Stats } from '../../ui/page.tsx'
 import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { Account, Limits } from '../../wire.ts'
+import type { Account, LimitsInput } from '../../wire.ts'
 import { KeysPanel } from '../keys.tsx'
 import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
@@ -88,7 +88,7 @@ function Settings({ account }: { account: Account }) {
     setBusy(true)
     setError(undefined)
     try {
-      const change: { name?: string; limits?: Limits } = { limits: textsAsLimits(limits, account.limits) }
+      const change: { name?: string; limits?: LimitsInput } = { limits: textsAsLimits(limits, account.limits) }
       if (name.trim() !== account.name) change.name = name.trim()
       await api.changeAccount(account.id, change)
       toast('Saved.')

@@ -1,7 +1,7 @@
 import { type FormEvent, useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
-import { describeTier, PRICE_UNITS, type PriceUnit, UNIT_NAMES } from '../../pricing.ts'
+import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../../pricing.ts'
 import { refresh } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
@@ -11,7 +11,7 @@ import { Badge, Card, Note } from '../../ui/page.tsx'
 import { Empty, Fault } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
-import type { Catalog, CatalogDocument, CatalogModel, PriceTier, Pricing } from '../../wire.ts'
+import type { Catalog, CatalogDocument, CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
 import { Price } from '../models.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
@@ -127,7 +127,7 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
   const { tiers } = row.model.pricing
   const [texts, setTexts] = useState<TierTexts[]>(() =>
     tiers.map((tier) =>
-      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] == null ? [] : [[unit, String(tier[unit])]]))),
+      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
     ),
   )
   const [busy, setBusy] = useState(false)
@@ -162,7 +162,7 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
                 {units.map((unit) => (
                   <TextField
                     key={unit}
-                    label={UNIT_NAMES[unit]?.price ?? unit}
+                    label={UNIT_NAMES[unit].price}
                     inputMode="decimal"
                     value={texts[index]?.[unit] ?? ''}
                     placeholder="–"

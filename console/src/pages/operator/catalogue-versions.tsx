@@ -34,8 +34,8 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
                     </>
                   ),
                 },
-                { head: 'Applied', cell: (row) => (row.appliedAt ? <When at={row.appliedAt} /> : '–'), tight: true },
-                { head: 'By', cell: (row) => row.actor ?? '–' },
+                { head: 'Applied', cell: (row) => <When at={row.appliedAt} />, tight: true },
+                { head: 'By', cell: (row) => row.actor },
                 { head: 'Note', cell: (row) => row.note || <span className="muted">–</span> },
                 {
                   head: 'Actions',

@@ -47,7 +47,7 @@ export function LivePage() {
                     main: true,
                     cell: (call) => (
                       <>
-                        <b>{call.product ?? call.door ?? '–'}</b>
+                        <b>{call.product}</b>
                         <span className="cell-sub">
                           <CallLink call={call} />
                         </span>
@@ -68,7 +68,7 @@ export function LivePage() {
                   {
                     head: 'Credits',
                     right: true,
-                    cell: (call) => (call.charged == null ? '–' : <Amount value={call.charged} />),
+                    cell: (call) => <Amount value={call.charged} />,
                   },
                 ]}
               />

@@ -56,11 +56,18 @@ export function EndpointForm({
 /** Descriptions are written for the reference, with code marked by backticks. */
 const plain = (text: string) => text.replaceAll('`', '')
 
+interface FieldProps<P> {
+  param: P
+  value: string
+  onValue: (value: string) => void
+}
+
 /** The kind of field follows from what the endpoint says of its parameter. */
-function ParamField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
+function ParamField({ param, value, onValue }: FieldProps<Param>) {
   const required = param.required ?? false
   const common = { label: <code>{param.name}</code>, hint: plain(param.description), value, onText: onValue, required }
-  if (param.allowed && param.kind !== 'list')
+  if (param.kind === 'list') return <ListField param={param} value={value} onValue={onValue} />
+  if ('allowed' in param)
     return (
       <SelectField {...common}>
         {required ? null : <option value="">{param.default ? `default: ${param.default}` : 'not given'}</option>}
@@ -70,16 +77,14 @@ function ParamField({ param, value, onValue }: { param: Param; value: string; on
         ))}
       </SelectField>
     )
-  if (param.kind === 'list' && param.allowed) return <ListField param={param} value={value} onValue={onValue} />
   const number = param.kind === 'integer'
   return (
     <TextField
       {...common}
       type={param.kind === 'date' ? 'date' : number ? 'number' : 'text'}
       inputMode={number ? 'numeric' : undefined}
-      min={param.min}
-      max={param.max}
-      placeholder={param.default ? `default: ${param.default}` : `such as ${param.example ?? ''}`}
+      {...(number ? { min: param.min, max: param.max } : {})}
+      placeholder={param.default ? `default: ${param.default}` : `such as ${param.example}`}
       spellCheck={false}
       autoCapitalize="none"
     />
@@ -87,7 +92,7 @@ function ParamField({ param, value, onValue }: { param: Param; value: string; on
 }
 
 /** Several of many names: few are ticked one by one, many stand in a box that scrolls. */
-function ListField({ param, value, onValue }: { param: Param; value: string; onValue: (value: string) => void }) {
+function ListField({ param, value, onValue }: FieldProps<Extract<Param, { kind: 'list' }>>) {
   const chosen = value.split(',').filter(Boolean)
   return (
     <details className="fold">
@@ -98,7 +103,7 @@ function ListField({ param, value, onValue }: { param: Param; value: string; onV
         <legend className="sr-only">{param.name}</legend>
         <p className="field-hint">{plain(param.description)}</p>
         <div className="choice-list">
-          {param.allowed?.map((name) => (
+          {param.allowed.map((name) => (
             <Checkbox
               key={name}
               label={name}

@@ -6,7 +6,7 @@ import { refresh, useQuery } from '../../query.ts'
 import { Link, useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../ui/field.tsx'
-import { Amount, Card } from '../../ui/page.tsx'
+import { Card } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { CancelJob, isFinished, JobDuration, JobProgress, JobResult, useJobRefresh } from '../job-progress.tsx'
@@ -181,12 +181,6 @@ function VideoJob({ account, id, onDrop }: { account: string; id: string; onDrop
             <p className="receipt">
               <span>
                 <JobDuration job={data} />
-                {data.charged == null ? null : (
-                  <>
-                    {' · '}
-                    <Amount value={data.charged} unit />
-                  </>
-                )}
               </span>
               <Link to={`/a/${encodeURIComponent(account)}/jobs/${encodeURIComponent(id)}`}>Details</Link>
             </p>
