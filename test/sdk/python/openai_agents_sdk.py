@@ -1,0 +1,63 @@
+import asyncio
+
+import openai
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from report import KEY, QUESTION, URL, raises, run
+
+set_tracing_disabled(True)
+
+
+def models():
+    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
+    return [
+        OpenAIResponsesModel(model="alpha-5.4", openai_client=client),
+        OpenAIChatCompletionsModel(model="beta-sonnet-4-6", openai_client=client),
+        OpenAIChatCompletionsModel(model="gamma-v4-pro", openai_client=client),
+    ]
+
+
+def answers():
+    """an answer, and a stream"""
+
+    async def both():
+        for model in models():
+            agent = Agent(name="greeter", instructions="Be brief.", model=model)
+            assert (await Runner.run(agent, "Say hello.")).final_output
+            result = Runner.run_streamed(agent, "Count.")
+            kinds = [event.type async for event in result.stream_events()]
+            assert "raw_response_event" in kinds and result.final_output
+
+    asyncio.run(both())
+
+
+def tools():
+    """a tool loop, also one that goes on from the stored response"""
+
+    async def loop():
+        for model in models():
+            asked = []
+
+            @function_tool
+            def get_weather(city: str) -> str:
+                """The current weather in a city."""
+                asked.append(city)
+                return "4 degrees"
+
+            agent = Agent(name="weather", model=model, tools=[get_weather])
+            result = await Runner.run(agent, QUESTION)
+            assert result.final_output and len(asked) == 1
+            if isinstance(model, OpenAIResponsesModel):
+                again = await Runner.run(agent, "Thank you.", previous_response_id=result.last_response_id)
+                assert again.final_output
+
+    asyncio.run(loop())
+
+
+def errors():
+    """errors are the classes of the SDK below it"""
+    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
+    agent = Agent(name="nobody", model=OpenAIResponsesModel(model="nope", openai_client=client))
+    raises(openai.NotFoundError, lambda: asyncio.run(Runner.run(agent, "x")), "does not exist")
+
+
+run(answers, tools, errors)
