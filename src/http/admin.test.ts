@@ -3,11 +3,17 @@ import { after, before, test } from 'node:test'
 import { asOperator, OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { openCredentials } from '../admission/credentials.ts'
+import type { KeyView, NewKey } from '../admission/views.ts'
+import type { Applied, CheckView, CurrentView, VersionView } from '../catalog/views.ts'
+import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import { createSecrets } from '../kernel/secret.ts'
+import type { Page } from '../kernel/view.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/ledger.ts'
+import type { AccountView, LedgerView, Overview, UsageDetail, UsageView, Verification } from '../ledger/views.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
+import type { LiveCallView, SystemView, VendorView } from './views.ts'
 
 let server: OperatorServer
 let ask: ReturnType<typeof asOperator>
@@ -17,30 +23,8 @@ before(async () => {
 })
 after(() => server.close())
 
-interface Account {
-  id: string
-  name: string
-  balance: string
-  held: string
-  available: string
-  limits: object
-}
-interface Key {
-  id: string
-  key: string
-  last4: string
-  prefix: string
-  models: string[] | null
-  revokedAt: string | null
-  replacedBy: string | null
-}
-interface List<T> {
-  items: T[]
-  next: string | null
-}
-
 async function makeAccount(input: object = {}): Promise<string> {
-  return (await ask<Account>('POST', '/accounts', { name: 'Some account', credits: '100', ...input })).data.id
+  return (await ask<AccountView>('POST', '/accounts', { name: 'Some account', credits: '100', ...input })).data.id
 }
 
 const reserve = (account: string, want: bigint, key = 'key_x') =>
@@ -95,7 +79,7 @@ test('an unknown path is 404 and a wrong method 405 with the methods that it tak
 })
 
 test('an account is made with credits and limits, renamed, given credits and relieved of them', async () => {
-  const made = await ask<Account>('POST', '/accounts', {
+  const made = await ask<AccountView>('POST', '/accounts', {
     name: '  Ada & Söhne  ',
     credits: 12.5,
     limits: { concurrency: 3 },
@@ -109,26 +93,23 @@ test('an account is made with credits and limits, renamed, given credits and rel
       ...{ limits: { concurrency: 3 }, createdAt: '' },
     },
   )
-  const changed = await ask<Account>('PATCH', `/accounts/${id}`, {
+  const changed = await ask<AccountView>('PATCH', `/accounts/${id}`, {
     name: 'Ada',
     limits: { spendPerDay: '7.25', concurrency: null },
   })
   assert.deepEqual(changed.data.limits, { spendPerDay: '7.25' })
   assert.equal(changed.data.name, 'Ada')
   assert.equal(
-    (await ask<Account>('POST', `/accounts/${id}/credits`, { amount: '0.000001', note: 'a drop' })).data.balance,
+    (await ask<AccountView>('POST', `/accounts/${id}/credits`, { amount: '0.000001', note: 'a drop' })).data.balance,
     '12.500001',
   )
   await reserve(id, 2_000_000n)
-  const taken = await ask<Account>('POST', `/accounts/${id}/credits`, { amount: -1000, note: 'back' })
+  const taken = await ask<AccountView>('POST', `/accounts/${id}/credits`, { amount: -1000, note: 'back' })
   assert.deepEqual([taken.data.balance, taken.data.available], ['2', '0'])
   assert.equal((await ask('POST', `/accounts/${id}/credits`, { amount: -1 })).status, 409)
   assert.equal((await ask('POST', '/accounts/acc_none/credits', { amount: 1 })).status, 404)
   assert.equal((await ask('GET', '/accounts/acc_none')).error?.code, 30000)
-  const ledger = await ask<List<{ kind: string; balanceAfter: string; note: string; actor: string }>>(
-    'GET',
-    `/accounts/${id}/ledger`,
-  )
+  const ledger = await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger`)
   assert.deepEqual(
     ledger.data.items.map(({ kind, balanceAfter, note, actor }) => [kind, balanceAfter, note, actor]),
     [
@@ -143,7 +124,7 @@ test('credits that are sent twice with one Idempotency-Key are given once, at wh
   const id = await makeAccount({ credits: '1' })
   const path = `/accounts/${id}/credits`
   const headers = { 'idempotency-key': 'invoice 17' }
-  const give = (body: object) => ask<Account>('POST', path, body, headers)
+  const give = (body: object) => ask<AccountView>('POST', path, body, headers)
   const together = await Promise.all(Array.from({ length: 8 }, () => give({ amount: '5', note: 'paid' })))
   for (const { status, data } of together) assert.deepEqual([status, data.balance], [200, '6'])
   assert.equal(together.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 7)
@@ -152,14 +133,14 @@ test('credits that are sent twice with one Idempotency-Key are given once, at wh
   assert.deepEqual(again.data, together[0]!.data)
   const other = await give({ amount: '6', note: 'paid' })
   assert.deepEqual([other.status, other.error?.code], [409, 30001])
-  assert.equal((await ask<Account>('GET', `/accounts/${id}`)).data.balance, '8')
+  assert.equal((await ask<AccountView>('GET', `/accounts/${id}`)).data.balance, '8')
   // A key belongs to its account, and a refusal uses none up.
   const elsewhere = await makeAccount({ credits: '1' })
-  const taken = () => ask<Account>('POST', `/accounts/${elsewhere}/credits`, { amount: '-3' }, headers)
+  const taken = () => ask<AccountView>('POST', `/accounts/${elsewhere}/credits`, { amount: '-3' }, headers)
   assert.equal((await taken()).data.balance, '0')
   assert.equal((await taken()).data.balance, '0')
   const refused = { 'idempotency-key': 'later' }
-  const back = () => ask<Account>('POST', `/accounts/${elsewhere}/credits`, { amount: '-1' }, refused)
+  const back = () => ask<AccountView>('POST', `/accounts/${elsewhere}/credits`, { amount: '-1' }, refused)
   assert.equal((await back()).status, 409)
   await ask('POST', `/accounts/${elsewhere}/credits`, { amount: '1' })
   assert.equal((await back()).data.balance, '0')
@@ -171,7 +152,7 @@ test('accounts are paged, and searched for by the text itself, not by a pattern'
   const names = ['100% wool', '100 wool', 'a_b', 'aXb', String.raw`back\slash`, "quote ' or '1'='1"]
   for (const name of names) await makeAccount({ name })
   const find = async (q: string) =>
-    (await ask<List<Account>>('GET', `/accounts?q=${encodeURIComponent(q)}`)).data.items.map(({ name }) => name)
+    (await ask<Page<AccountView>>('GET', `/accounts?q=${encodeURIComponent(q)}`)).data.items.map(({ name }) => name)
   assert.deepEqual(await find('100%'), ['100% wool'])
   assert.deepEqual(await find('A_B'), ['a_b'])
   assert.deepEqual(await find('\\'), [String.raw`back\slash`])
@@ -180,8 +161,9 @@ test('accounts are paged, and searched for by the text itself, not by a pattern'
   const seen: string[] = []
   let next: string | null = ''
   do {
-    const page: List<Account> = (await ask<List<Account>>('GET', `/accounts?limit=3${next ? `&cursor=${next}` : ''}`))
-      .data
+    const page: Page<AccountView> = (
+      await ask<Page<AccountView>>('GET', `/accounts?limit=3${next ? `&cursor=${next}` : ''}`)
+    ).data
     assert.ok(page.items.length <= 3)
     seen.push(...page.items.map(({ id }) => id))
     next = page.next
@@ -237,7 +219,7 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   assert.equal((await reserve(id, 0n)).outcome, 'held', 'one of them has ended')
   await ask('PATCH', `/accounts/${id}`, { limits: null })
   assert.equal((await reserve(id, 1_000_000n)).outcome, 'held')
-  assert.equal((await ask<{ ok: boolean }>('GET', '/ledger/verify')).data.ok, true)
+  assert.equal((await ask<Verification>('GET', '/ledger/verify')).data.ok, true)
 })
 
 test('a limit of the system holds for everybody, and is gone when it is removed', async () => {
@@ -277,7 +259,7 @@ test('limits set under load count every call once', async () => {
   assert.equal(row?.held, 0n)
   assert.equal(row?.open_calls, 0)
   assert.equal(row?.total_spent, row?.charged)
-  const { data } = await ask<{ ok: boolean; problems: string[] }>('GET', '/ledger/verify')
+  const { data } = await ask<Verification>('GET', '/ledger/verify')
   assert.deepEqual(data.problems, [])
 })
 
@@ -291,7 +273,7 @@ const authenticate = (key: string, ip = '127.0.0.1') =>
 
 test('a key is shown once, works at once, is restricted, and dies at once when it is revoked', async () => {
   const account = await makeAccount()
-  const made = await ask<Key>('POST', `/accounts/${account}/keys`, {
+  const made = await ask<NewKey>('POST', `/accounts/${account}/keys`, {
     ...{ name: 'ci', models: ['alpha-5.4', 'siteanalytics'], ipRanges: ['10.0.0.0/8', '::1'] },
     ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 } },
   })
@@ -301,13 +283,13 @@ test('a key is shown once, works at once, is restricted, and dies at once when i
   assert.deepEqual([shown.prefix, shown.last4], [key.slice(0, 12), key.slice(-4)])
   assert.equal(await authenticate(key, '10.1.2.3'), shown.id)
   assert.equal(await authenticate(key), 'access_denied')
-  const list = await ask<List<Key>>('GET', `/accounts/${account}/keys`)
+  const list = await ask<Page<KeyView>>('GET', `/accounts/${account}/keys`)
   assert.deepEqual(list.data.items, [{ ...shown }])
   assert.ok(!list.text.includes(key))
-  const changed = await ask<Key>('PATCH', `/keys/${shown.id}`, { ipRanges: null, models: null, name: 'build' })
+  const changed = await ask<KeyView>('PATCH', `/keys/${shown.id}`, { ipRanges: null, models: null, name: 'build' })
   assert.deepEqual([changed.data.models, changed.status], [null, 200])
   assert.equal(await authenticate(key), shown.id)
-  const revoked = await ask<Key>('DELETE', `/keys/${shown.id}`)
+  const revoked = await ask<KeyView>('DELETE', `/keys/${shown.id}`)
   assert.notEqual(revoked.data.revokedAt, null)
   assert.equal(await authenticate(key), 'key_unknown')
   assert.equal((await ask('PATCH', `/keys/${shown.id}`, { name: 'x' })).status, 409)
@@ -317,12 +299,12 @@ test('a key is shown once, works at once, is restricted, and dies at once when i
 
 test('a rotated key works beside the new one for the overlap, and spends from the same limit', async () => {
   const account = await makeAccount()
-  const { data: old } = await ask<Key>('POST', `/accounts/${account}/keys`, {
+  const { data: old } = await ask<NewKey>('POST', `/accounts/${account}/keys`, {
     name: 'app',
     limits: { spendTotal: '0.02' },
   })
   await call(account, { input: 1000, output: 1000 }, { key: old.id })
-  const { data: fresh } = await ask<Key>('POST', `/keys/${old.id}/rotate`, { overlapSeconds: 60 })
+  const { data: fresh } = await ask<NewKey>('POST', `/keys/${old.id}/rotate`, { overlapSeconds: 60 })
   assert.equal(await authenticate(old.key), old.id)
   assert.equal(await authenticate(fresh.key), fresh.id)
   assert.equal(
@@ -331,7 +313,7 @@ test('a rotated key works beside the new one for the overlap, and spends from th
     'half of the limit was spent by the old key',
   )
   assert.equal((await reserve(account, 10_000n, fresh.id)).outcome, 'held')
-  const { data: list } = await ask<List<Key>>('GET', `/accounts/${account}/keys`)
+  const { data: list } = await ask<Page<KeyView>>('GET', `/accounts/${account}/keys`)
   assert.deepEqual(
     list.items.map(({ id, replacedBy }) => [id, replacedBy]),
     [
@@ -340,14 +322,14 @@ test('a rotated key works beside the new one for the overlap, and spends from th
     ],
   )
   assert.equal((await ask('POST', `/keys/${old.id}/rotate`, {})).status, 409)
-  const { data: newest } = await ask<Key>('POST', `/keys/${fresh.id}/rotate`, { overlapSeconds: 0 })
+  const { data: newest } = await ask<NewKey>('POST', `/keys/${fresh.id}/rotate`, { overlapSeconds: 0 })
   assert.equal(await authenticate(fresh.key), 'key_unknown')
   assert.equal(await authenticate(newest.key), newest.id)
 })
 
 test('a key that another process revokes is refused here within seconds', async () => {
   const account = await makeAccount()
-  const { data } = await ask<Key>('POST', `/accounts/${account}/keys`, { name: 'x' })
+  const { data } = await ask<NewKey>('POST', `/accounts/${account}/keys`, { name: 'x' })
   assert.equal(await authenticate(data.key), data.id)
   await server.database.transaction(async (tx) => {
     await tx.query({ text: 'update api_key set revoked_at = now() where id = $1' }, [data.id])
@@ -362,29 +344,26 @@ test('a key that another process revokes is refused here within seconds', async 
 
 test('usage is paged, filtered, explained to the last digit, and downloaded', async () => {
   const id = await makeAccount()
-  const { data: key } = await ask<Key>('POST', `/accounts/${id}/keys`, { name: '=cmd|calc, "x"' })
+  const { data: key } = await ask<NewKey>('POST', `/accounts/${id}/keys`, { name: '=cmd|calc, "x"' })
   const requests = []
   for (let i = 0; i < 5; i++)
     requests.push(await call(id, { input: 1001 + i, cachedInput: 7, output: 3 }, { key: key.id }))
   await call(id, {}, { kind: 'released', status: 502 })
-  const first = await ask<List<{ id: string; charged: string; keyName: string; units: object }>>(
-    'GET',
-    `/accounts/${id}/usage?limit=4`,
-  )
+  const first = await ask<Page<UsageView>>('GET', `/accounts/${id}/usage?limit=4`)
   assert.equal(first.data.items.length, 4)
-  const second = await ask<List<{ id: string }>>('GET', `/accounts/${id}/usage?limit=4&cursor=${first.data.next}`)
+  const second = await ask<Page<UsageView>>('GET', `/accounts/${id}/usage?limit=4&cursor=${first.data.next}`)
   assert.equal(second.data.items.length, 2)
   assert.equal(second.data.next, null)
   assert.deepEqual(first.data.items[1]?.units, { input: 1005, cachedInput: 7, output: 3 })
   const count = async (query: string) =>
-    (await ask<List<unknown>>('GET', `/accounts/${id}/usage?${query}`)).data.items.length
+    (await ask<Page<UsageView>>('GET', `/accounts/${id}/usage?${query}`)).data.items.length
   assert.equal(await count('outcome=released'), 1)
   assert.equal(await count(`key=${key.id}`), 5)
   assert.equal(await count('product=alpha-5.4'), 6)
   assert.equal(await count('product=other'), 0)
   assert.equal(await count('to=2020-01-01'), 0)
   assert.equal(await count('from=2020-01-01'), 6)
-  const detail = await ask<{ lines: object[]; charged: string; catalogVersion: number }>('GET', `/usage/${requests[0]}`)
+  const detail = await ask<UsageDetail>('GET', `/usage/${requests[0]}`)
   assert.deepEqual(detail.data.lines, [
     { unit: 'input', quantity: 1001, rate: '4', per: 1_000_000, amount: '0.004004' },
     { unit: 'cachedInput', quantity: 7, rate: '1', per: 1_000_000, amount: '0.000007' },
@@ -397,32 +376,29 @@ test('usage is paged, filtered, explained to the last digit, and downloaded', as
   const lines = csv.text.trimEnd().split('\r\n')
   assert.equal(lines.length, 7)
   assert.match(lines[0]!, /^id,at,product,/)
-  const [row] = (await ask<List<object>>('GET', `/accounts/${id}/usage?limit=1`)).data.items
+  const [row] = (await ask<Page<UsageView>>('GET', `/accounts/${id}/usage?limit=1`)).data.items
   assert.deepEqual(lines[0]!.split(',').sort(), Object.keys(row!).sort(), 'a column for every field of a row')
   assert.ok(lines[2]!.includes(`,"'=cmd|calc, ""x""",`), 'a name that a spreadsheet would run is marked as text')
   const ledger = await ask('GET', `/accounts/${id}/ledger`, undefined, { accept: 'text/csv' })
   assert.equal(ledger.text.trimEnd().split('\r\n').length, 8)
-  assert.equal((await ask<List<unknown>>('GET', `/accounts/${id}/ledger?kind=settled`)).data.items.length, 5)
-  const overview = await ask<{ series: Array<{ requests: number }>; statuses: object; products: object[] }>(
-    'GET',
-    `/accounts/${id}/overview?days=7`,
-  )
+  assert.equal((await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger?kind=settled`)).data.items.length, 5)
+  const overview = await ask<Overview>('GET', `/accounts/${id}/overview?days=7`)
   assert.equal(overview.data.series.length, 7)
   assert.equal(overview.data.series.at(-1)?.requests, 6)
   assert.deepEqual(overview.data.statuses, { ok: 5, failed: 1 })
-  assert.equal((await ask<{ series: object[] }>('GET', `/accounts/${id}/overview?days=2`)).data.series.length, 48)
+  assert.equal((await ask<Overview>('GET', `/accounts/${id}/overview?days=2`)).data.series.length, 48)
   assert.equal((await ask('GET', '/accounts/acc_none/overview')).status, 404)
 })
 
 test('the catalogue is read, checked, applied, changed in one model and rolled back', async () => {
-  const before = await ask<{ version: number; document: typeof SMALL_CATALOG }>('GET', '/catalog')
+  const before = await ask<CurrentView>('GET', '/catalog')
   assert.deepEqual(before.data.document, SMALL_CATALOG)
   const broken = structuredClone(SMALL_CATALOG) as unknown as Record<string, Record<string, Record<string, unknown>>>
   delete broken.models!['alpha-5.4']!.pricing
-  const dry = await ask<{ problems: string[]; changes: string[] }>('PUT', '/catalog?dryRun=1', { document: broken })
+  const dry = await ask<CheckView>('PUT', '/catalog?dryRun=1', { document: broken })
   assert.match(dry.data.problems[0]!, /^models\.alpha-5\.4\.pricing/)
   assert.equal((await ask('PUT', '/catalog', { document: broken })).status, 400)
-  const changed = await ask<{ version: number; changes: string[] }>('PATCH', '/models/alpha-5.4', { enabled: false })
+  const changed = await ask<Applied>('PATCH', '/models/alpha-5.4', { enabled: false })
   assert.equal(changed.data.version, before.data.version + 1)
   assert.equal(server.catalog.current.document.models['alpha-5.4']?.enabled, false)
   assert.equal((await ask('PATCH', '/models/alpha-5.4', { pricing: { unit: 'credits', tiers: [] } })).status, 400)
@@ -434,23 +410,23 @@ test('the catalogue is read, checked, applied, changed in one model and rolled b
   )
   const at = await Promise.all(
     ['9', '10', '11', '12'].map((input) =>
-      ask<{ version: number }>('PATCH', '/models/alpha-5.4', {
+      ask<Applied>('PATCH', '/models/alpha-5.4', {
         pricing: { unit: 'credits', tiers: [{ input, output: '1' }] },
       }),
     ),
   )
   assert.equal(new Set(at.map(({ data }) => data.version)).size, 4, 'changes at once come one after the other')
-  const back = await ask<{ version: number }>('POST', '/catalog/rollback', { version: before.data.version })
+  const back = await ask<Applied>('POST', '/catalog/rollback', { version: before.data.version })
   assert.equal(back.data.version, before.data.version + 7)
   assert.deepEqual(server.catalog.current.input, SMALL_CATALOG)
-  const versions = await ask<List<{ version: number; actor: string; note: string }>>('GET', '/catalog/versions')
+  const versions = await ask<Page<VersionView>>('GET', '/catalog/versions')
   assert.equal(versions.data.items[0]?.note, `back to version ${before.data.version}`)
   assert.equal((await ask('POST', '/catalog/rollback', { version: 999 })).status, 404)
 })
 
 test('a vendor credential is stored sealed, the environment comes first, and removing it is seen at once', async () => {
   const of = async () => {
-    const { data } = await ask<List<{ name: string; credential: object }>>('GET', '/vendors')
+    const { data } = await ask<Page<VendorView>>('GET', '/vendors')
     return data.items.find(({ name }) => name === 'textworks')?.credential
   }
   assert.deepEqual(await of(), { name: 'TEXTWORKS_API_KEY', present: false, source: 'none' })
@@ -497,7 +473,7 @@ test('a credential that was sealed under another secret, or moved from another r
   await changes.notice('credentials')
   assert.equal(server.credentials.get('TEXTWORKS_API_KEY'), undefined)
   assert.equal(server.credentials.get('OTHER_KEY'), 'sk-two')
-  const { data } = await ask<List<{ name: string; credential: object }>>('GET', '/vendors')
+  const { data } = await ask<Page<VendorView>>('GET', '/vendors')
   assert.deepEqual(data.items.find(({ name }) => name === 'textworks')?.credential, {
     ...{ name: 'TEXTWORKS_API_KEY', present: false, source: 'none', unreadable: true },
   })
@@ -505,20 +481,14 @@ test('a credential that was sealed under another secret, or moved from another r
 })
 
 test('the system page says what runs', async () => {
-  const { data } = await ask<{ store: { sizeBytes: number }; processes: object[]; catalogVersion: number }>(
-    'GET',
-    '/system',
-  )
+  const { data } = await ask<SystemView>('GET', '/system')
   assert.ok(data.store.sizeBytes > 1_000_000)
   assert.equal(data.processes.length, 1)
-  assert.equal((await ask<List<object>>('GET', '/requests/live')).data.items.length, 0)
+  assert.equal((await ask<Page<LiveCallView>>('GET', '/requests/live')).data.items.length, 0)
 })
 
 test('every change is in the audit, in a chain that shows what was changed or removed', async () => {
-  const { data } = await ask<List<{ action: string; actor: string; ip: string; requestId: string }>>(
-    'GET',
-    '/audit?limit=200',
-  )
+  const { data } = await ask<Page<AuditView>>('GET', '/audit?limit=200')
   const actions = new Set(data.items.map(({ action }) => action))
   for (const action of [
     'account.create',
@@ -538,10 +508,10 @@ test('every change is in the audit, in a chain that shows what was changed or re
     assert.ok(actions.has(action), action)
   assert.ok(
     data.items.every(
-      ({ actor, ip, requestId }) => actor === 'operator token' && ip === '127.0.0.1' && requestId.startsWith('req_'),
+      ({ actor, ip, requestId }) => actor === 'operator token' && ip === '127.0.0.1' && requestId?.startsWith('req_'),
     ),
   )
-  const sound = await ask<{ ok: boolean; checked: number }>('GET', '/audit/verify')
+  const sound = await ask<AuditCheck>('GET', '/audit/verify')
   assert.equal(sound.data.ok, true)
   for (const text of ['update audit set actor = $1', 'delete from audit where actor <> $1'])
     await assert.rejects(server.database.query({ text }, ['me']), /never changed or removed/)
@@ -554,7 +524,7 @@ test('every change is in the audit, in a chain that shows what was changed or re
     })
     await tx.query({ text: 'alter table audit enable trigger audit_append_only' })
   })
-  const broken = await ask<{ ok: boolean; problems: string[] }>('GET', '/audit/verify')
+  const broken = await ask<AuditCheck>('GET', '/audit/verify')
   assert.equal(broken.data.ok, false)
 })
 

@@ -36,8 +36,11 @@ function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
-    // The format says it, in one word.
-    override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
+    override({ jsonSchema }) {
+      // The format says it in one word, and every integer is a safe one.
+      if (jsonSchema.format) delete jsonSchema.pattern
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+    },
   })
   return rest
 }

@@ -25,6 +25,18 @@ function fieldsOf(schema: z.ZodType | undefined): string {
     .join(', ')
 }
 
+type Shape = z.core.JSONSchema.BaseSchema
+
+/** Of a list, the fields of its items. */
+function answerOf({ properties = {}, required = [], anyOf = [] }: Shape): string {
+  if (anyOf.length > 0) return anyOf.map((one) => answerOf(one as Shape)).join(' or ')
+  const items = (properties.items as Shape | undefined)?.items
+  if (items) return `list of ${answerOf(items as Shape)}`
+  return Object.keys(properties)
+    .map((name) => (required.includes(name) ? code(name) : `[${code(name)}]`))
+    .join(', ')
+}
+
 export function operatorApiPage(): string {
   const rows = listResources().map((entry) => [
     code(`${entry.method} ${entry.path}`),
@@ -32,11 +44,20 @@ export function operatorApiPage(): string {
     [fieldsOf(entry.query), fieldsOf(entry.body), entry.repeatable ? 'header `Idempotency-Key`' : '']
       .filter(Boolean)
       .join('; '),
+    answerOf(z.toJSONSchema(entry.answer, { io: 'input', unrepresentable: 'any' })),
   ])
   return page(
     'Operator API',
     `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, who may do what the second column says.`,
-    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`. Every change writes an audit row. Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
-    table(['Resource', 'In the console also', 'Query and body fields (bold: required)'], rows),
+    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). The types of every field are in `/openapi.json`. Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`, with a column for every field but `balanceAfter`. Every change writes an audit row. Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
+    table(
+      [
+        'Resource',
+        'In the console also',
+        'Query and body fields (bold: required)',
+        'Data of the answer (in brackets: not always there)',
+      ],
+      rows,
+    ),
   )
 }

@@ -100,6 +100,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
             ['Key', call.keyName ?? 'console'],
             ['Route', call.route],
             ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],
+            ...othersOf(call),
             call.job
               ? [
                   'Job',
@@ -113,4 +114,16 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
       </Card>
     </>
   )
+}
+
+/** What nobody has given a place of its own: a new field of the view is seen here without a change to the page. */
+function othersOf(call: UsageDetail): [string, string][] {
+  const { id, at, product, door, keyName, outcome, status, charged, held, loss, units, estimated, ...rest } = call
+  const { stream, durationMs, firstByteMs, route, job, lines, catalogVersion, ...others } = rest
+  return Object.entries(others).map(([name, value]) => [
+    name
+      .replace(/^./, (first) => first.toUpperCase())
+      .replaceAll(/[A-Z]/g, (letter, index) => (index ? ` ${letter.toLowerCase()}` : letter)),
+    value === null ? '–' : String(value),
+  ])
 }
