@@ -63,8 +63,9 @@ export async function cached(
   const made = await make(making)
   if (made.code !== 0) {
     await rm(making, { recursive: true, force: true })
-    const last = (made.err || made.out).trim().split('\n').at(-1) ?? ''
-    return { missing: `${name} cannot be installed: ${last.slice(0, 300)}` }
+    const lines = (made.err || made.out).trim().split('\n')
+    const why = lines.find((line) => /\berror\b/i.test(line)) ?? lines.at(-1) ?? ''
+    return { missing: `${name} cannot be installed: ${why.slice(0, 300)}` }
   }
   // Another run may have been quicker.
   await rename(making, directory).catch(() => rm(making, { recursive: true, force: true }))
