@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN_PREFIX } from '../src/http/admin.ts'
+import { jobView } from '../src/jobs/views.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { listResources } from './pages/operator-api.ts'
 
@@ -24,9 +25,11 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     calls.map(({ status }) => status),
     [200, 404, 200],
   )
-  await Promise.all(calls.map((response) => response.text()))
+  const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
   const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'openai' }
+  const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
+  assert.deepEqual(jobView.parse(answered.data), answered.data)
   const readable = listResources().filter(({ method }) => method === 'GET')
   for (const { path } of readable) {
     const url = ADMIN_PREFIX + path.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? name)

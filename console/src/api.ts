@@ -105,7 +105,7 @@ export interface UsageFilter {
 
 export const api = {
   session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
-  setupOpen: () => get<{ open: boolean }>('/setup'),
+  setupOpen: () => get<wire.Setup>('/setup'),
   setUp: (input: { token: string; email: string; password: string }) => post<unknown>('/setup', input),
   logIn: (input: { email: string; password: string }) => post<unknown>('/login', input),
   logOut: () => post<unknown>('/logout'),
@@ -131,10 +131,10 @@ export const api = {
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
-    post<{ link: string }>(account(id, '/invites'), input),
+    post<wire.Link>(account(id, '/invites'), input),
   webhookSecret: (id: string, signal?: AbortSignal) =>
-    get<{ secret: string }>(account(id, '/webhook-secret'), undefined, signal),
-  passwordLink: (email: string) => post<{ link: string }>('/password-link', { email }),
+    get<wire.WebhookSecret>(account(id, '/webhook-secret'), undefined, signal),
+  passwordLink: (email: string) => post<wire.Link>('/password-link', { email }),
   removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${encode(userId)}`)),
 
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>

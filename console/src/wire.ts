@@ -25,9 +25,11 @@ export type {
 } from '../../src/http/views.ts'
 export type {
   InviteView as Invite,
+  LinkView as Link,
   MemberView as Member,
   Role,
   SessionView as SessionRow,
+  SetupView as Setup,
   WhoView as Session,
 } from '../../src/identity/views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
@@ -42,6 +44,7 @@ export type {
   UsageDetail,
   UsageView as UsageRow,
   Verification as LedgerCheck,
+  WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
 
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'

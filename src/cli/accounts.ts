@@ -1,4 +1,4 @@
-import type { AccountView, LimitsView } from '../ledger/views.ts'
+import type { AccountView, LimitsView, WebhookSecretView } from '../ledger/views.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
 import { listPages, PAGE_OPTIONS } from './pages.ts'
@@ -61,7 +61,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'The secret with which an account’s receivers check that a webhook is genuine.',
     args: ['account'],
     async run(call) {
-      const { secret } = await call.api.call<{ secret: string }>('GET', path(call.args[0]!, '/webhook-secret'))
+      const { secret } = await call.api.call<WebhookSecretView>('GET', path(call.args[0]!, '/webhook-secret'))
       call.say(call.json ? JSON.stringify({ secret }) : secret)
     },
   },

@@ -1,4 +1,4 @@
-import type { MemberView } from '../identity/views.ts'
+import type { LinkView, MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { type Command, text } from './command.ts'
 import { table } from './table.ts'
@@ -29,7 +29,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     async run(call) {
       const [account, email] = call.args
       const body = { email, role: text(call, 'role') ?? 'member' }
-      const made = await call.api.call<{ link: string }>('POST', membersPath(account!, 'invites'), body)
+      const made = await call.api.call<LinkView>('POST', membersPath(account!, 'invites'), body)
       call.say(call.json ? JSON.stringify(made) : made.link)
     },
   },
@@ -47,7 +47,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     name: 'setup-link',
     summary: 'A new set-up link for the console, while there is no operator.',
     async run(call) {
-      const made = await call.api.call<{ link: string }>('POST', '/setup-link')
+      const made = await call.api.call<LinkView>('POST', '/setup-link')
       call.say(call.json ? JSON.stringify(made) : made.link)
     },
   },
@@ -56,7 +56,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'A link by which somebody who forgot their password chooses another. It holds for a day.',
     args: ['email'],
     async run(call) {
-      const made = await call.api.call<{ link: string }>('POST', '/password-link', { email: call.args[0] })
+      const made = await call.api.call<LinkView>('POST', '/password-link', { email: call.args[0] })
       call.say(call.json ? JSON.stringify(made) : made.link)
     },
   },

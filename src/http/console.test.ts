@@ -7,6 +7,10 @@ import {
   type OperatorServer,
   startOperatorServer,
 } from '../../test/operator-server.ts'
+import type { NewKey } from '../admission/views.ts'
+import type { LinkView, MemberView, SessionView } from '../identity/views.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const OTHER_PASSWORD = 'moss grows on quiet violins'
@@ -38,7 +42,7 @@ async function makeAccount(name: string): Promise<string> {
 }
 
 async function join(account: string, email: string, role: 'owner' | 'member') {
-  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${account}/invites`, { email, role })
+  const invited = await asOperator(server)<LinkView>('POST', `/accounts/${account}/invites`, { email, role })
   const browser = asBrowser(server)
   const accepted = await browser('POST', `/invites/${tokenOf(invited.data.link)}`, { password: PASSWORD })
   assert.equal(accepted.status, 200, accepted.text)
@@ -99,7 +103,7 @@ test('a session ends after an hour without use, and after a day in any case', as
   for (const age of [`seen_at = now() - interval '61 minutes'`, `created_at = now() - interval '24 hours 1 minute'`]) {
     const browser = asBrowser(server)
     await browser('POST', '/login', { email: 'op@example.com', password: PASSWORD })
-    const { data } = await browser<{ items: Array<{ id: string; current: boolean }> }>('GET', '/sessions')
+    const { data } = await browser<Page<SessionView>>('GET', '/sessions')
     const mine = data.items.find(({ current }) => current)!
     await sql(`update session set ${age} where id = $1`, [mine.id])
     assert.equal((await browser('GET', '/session')).status, 401, age)
@@ -133,10 +137,7 @@ test('a changed password ends every session but the one that changed it', async 
 test('people see their own sessions and can end the others', async () => {
   const other = asBrowser(server)
   await other('POST', '/login', { email: 'op@example.com', password: PASSWORD }, { 'user-agent': 'Phone' })
-  const { data } = await operator<{ items: Array<{ id: string; userAgent: string; current: boolean }> }>(
-    'GET',
-    '/sessions',
-  )
+  const { data } = await operator<Page<SessionView>>('GET', '/sessions')
   const phone = data.items.find(({ userAgent }) => userAgent === 'Phone')!
   assert.equal(phone.current, false)
   const account = await makeAccount('Session test')
@@ -254,7 +255,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
   const owner = await join(account, 'owner@guild.example', 'owner')
   const session = await owner<{ accounts: object[] }>('GET', '/session')
   assert.deepEqual(session.data.accounts, [{ id: account, name: 'Guild', role: 'owner' }])
-  const invited = await owner<{ link: string }>('POST', `/accounts/${account}/invites`, {
+  const invited = await owner<LinkView>('POST', `/accounts/${account}/invites`, {
     email: 'New@Guild.example',
     role: 'member',
   })
@@ -277,7 +278,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
   assert.equal(accepted.filter(({ status }) => status === 200).length, 1)
   assert.equal((await visitor('GET', `/invites/${token}`)).status, 404)
   const second = await makeAccount('Second guild')
-  const again = await asOperator(server)<{ link: string }>('POST', `/accounts/${second}/invites`, {
+  const again = await asOperator(server)<LinkView>('POST', `/accounts/${second}/invites`, {
     email: 'new@guild.example',
     role: 'owner',
   })
@@ -287,7 +288,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
     401,
   )
   assert.equal((await thief('POST', `/invites/${tokenOf(again.data.link)}`, { password: PASSWORD })).status, 200)
-  const expired = await owner<{ link: string }>('POST', `/accounts/${account}/invites`, {
+  const expired = await owner<LinkView>('POST', `/accounts/${account}/invites`, {
     email: 'late@guild.example',
     role: 'member',
   })
@@ -296,10 +297,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
     (await asBrowser(server)('POST', `/invites/${tokenOf(expired.data.link)}`, { password: PASSWORD })).status,
     404,
   )
-  const list = await owner<{ items: Array<{ userId: string; email: string; role: string }> }>(
-    'GET',
-    `/accounts/${account}/members`,
-  )
+  const list = await owner<Page<MemberView>>('GET', `/accounts/${account}/members`)
   assert.deepEqual(
     list.data.items.map(({ email, role }) => [email, role]),
     [
@@ -321,7 +319,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
 test('somebody who forgot their password chooses another by a link from the operator', async () => {
   const account = await makeAccount('Forgetful')
   const person = await join(account, 'forgot@example.com', 'member')
-  const link = await asOperator(server)<{ link: string }>('POST', '/password-link', { email: 'forgot@example.com' })
+  const link = await asOperator(server)<LinkView>('POST', '/password-link', { email: 'forgot@example.com' })
   assert.equal((await asOperator(server)('POST', '/password-link', { email: 'none@example.com' })).status, 404)
   assert.equal((await person('POST', '/password-link', { email: 'op@example.com' })).status, 403)
   const browser = asBrowser(server)
@@ -443,7 +441,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       assert.equal((await asBrowser(server)(method, url, body)).status, 401, 'without a session')
     }
   const seen = async (browser: typeof owner) =>
-    (await browser<{ items: Array<{ name: string }> }>('GET', '/accounts?limit=200')).data.items.map(({ name }) => name)
+    (await browser<Page<AccountView>>('GET', '/accounts?limit=200')).data.items.map(({ name }) => name)
   assert.deepEqual(await seen(owner), ['Mine'])
   assert.deepEqual(await seen(outsider), ['Theirs'])
   assert.ok((await seen(operator)).length > 3)
@@ -604,19 +602,19 @@ test('text that cannot be stored or shown is refused with 400', async () => {
 test('no secret is ever in the database, the audit or the log', async () => {
   const account = await makeAccount('Canary')
   const password = 'canary passphrase of nobody'
-  const invited = await operator<{ link: string }>('POST', `/accounts/${account}/invites`, {
+  const invited = await operator<LinkView>('POST', `/accounts/${account}/invites`, {
     email: 'canary@example.com',
     role: 'owner',
   })
   const browser = asBrowser(server)
   await browser('POST', `/invites/${tokenOf(invited.data.link)}`, { password })
   const session = /tg_s=([\w-]+)/.exec(browser.cookie)![1]!
-  const { data: key } = await browser<{ key: string; id: string }>('POST', `/accounts/${account}/keys`, { name: 'c' })
-  const { data: rotated } = await browser<{ key: string }>('POST', `/keys/${key.id}/rotate`, {})
+  const { data: key } = await browser<NewKey>('POST', `/accounts/${account}/keys`, { name: 'c' })
+  const { data: rotated } = await browser<NewKey>('POST', `/keys/${key.id}/rotate`, {})
   await operator('PUT', '/vendors/textworks/credential', { value: 'sk-canary-of-the-vendor' })
   await browser('POST', '/login', { email: 'canary@example.com', password: `${password} wrong` })
   await browser('POST', '/password', { current: password, next: `${password} two` })
-  const reset = await operator<{ link: string }>('POST', '/password-link', { email: 'canary@example.com' })
+  const reset = await operator<LinkView>('POST', '/password-link', { email: 'canary@example.com' })
   const secrets = [password, session, key.key, rotated.key, 'sk-canary-of-the-vendor', OPERATOR_TOKEN]
   secrets.push(tokenOf(invited.data.link), tokenOf(reset.data.link), /tg_s=([\w-]+)/.exec(browser.cookie)![1]!)
   const tables = await sql<{ name: string }>(`select tablename as name from pg_tables where schemaname = 'public'`)

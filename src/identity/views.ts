@@ -40,3 +40,11 @@ export const sessionView = z.object({
   current: z.boolean(),
 })
 export type SessionView = z.infer<typeof sessionView>
+
+/** Whether the gateway still waits for its operator. */
+export const setupView = z.object({ open: z.boolean() })
+export type SetupView = z.infer<typeof setupView>
+
+/** To be handed on to whoever is to open it. */
+export const linkView = z.object({ link: z.string() })
+export type LinkView = z.infer<typeof linkView>

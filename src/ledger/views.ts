@@ -54,6 +54,10 @@ export const accountView = z.object({
 })
 export type AccountView = z.infer<typeof accountView>
 
+/** With which an account's receivers check that a webhook is genuine. */
+export const webhookSecretView = z.object({ secret: z.string() })
+export type WebhookSecretView = z.infer<typeof webhookSecretView>
+
 export const outcome = z.enum(['settled', 'released', 'expired'])
 export type Outcome = z.infer<typeof outcome>
 

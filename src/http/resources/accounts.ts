@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
 import { page } from '../../kernel/view.ts'
 import type { Statements } from '../../ledger/statement.ts'
-import { type AccountView, accountView, limitsInput, limitsView } from '../../ledger/views.ts'
+import { type AccountView, accountView, limitsInput, limitsView, webhookSecretView } from '../../ledger/views.ts'
 import { amount, byId, paging, text } from '../fields.ts'
 import { type Resource, resource, WithHeaders } from '../resource.ts'
 
@@ -85,7 +85,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       access: 'owner',
       params: byId,
       account: ({ id }) => id,
-      answer: z.object({ secret: z.string() }),
+      answer: webhookSecretView,
       run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
     }),
     resource({

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { inviteLink, setupLink } from '../../identity/link.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
-import { memberView, role } from '../../identity/views.ts'
+import { linkView, memberView, role } from '../../identity/views.ts'
 import { page } from '../../kernel/view.ts'
 import { byId, email, id } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
@@ -13,8 +13,6 @@ export interface MemberDeps {
   /** The address that people reach the gateway at, without a slash at its end. */
   readonly publicUrl: () => string
 }
-
-const link = z.object({ link: z.string() })
 
 export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
   return [
@@ -34,7 +32,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       params: byId,
       account: ({ id }) => id,
       body: z.strictObject({ email, role }),
-      answer: link,
+      answer: linkView,
       run: async ({ params, body, by }) => ({
         link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
       }),
@@ -55,7 +53,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       method: 'POST',
       path: '/setup-link',
       access: 'operator',
-      answer: link,
+      answer: linkView,
       run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
     }),
     resource({
@@ -63,7 +61,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       path: '/password-link',
       access: 'operator',
       body: z.strictObject({ email }),
-      answer: link,
+      answer: linkView,
       run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
     }),
   ]

@@ -7,7 +7,7 @@ import type { Browsers } from '../../identity/browser.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import type { Session, Sessions } from '../../identity/sessions.ts'
-import { inviteView, sessionView, type WhoView, whoView } from '../../identity/views.ts'
+import { inviteView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { loginCookies, NO_SESSION } from '../cookie.ts'
@@ -38,7 +38,7 @@ export function doorResources({ people, members, browsers }: SessionDeps): Resou
       method: 'GET',
       path: '/setup',
       access: 'member',
-      answer: z.object({ open: z.boolean() }),
+      answer: setupView,
       run: async () => ({ open: await people.setupOpen() }),
     }),
     resource({
