@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
+import { surfaceOf } from '../../src/http/envelope.ts'
 import type { Surface } from '../../src/protocols/protocol.ts'
 import { bodyOf, text } from './bodies.ts'
 
@@ -127,7 +128,7 @@ function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
       headers:
         rest.method === 'GET' || rest.method === 'HEAD' ? rest.headers : { 'content-type': type, ...rest.headers },
       ...(rest.method === 'GET' || rest.method === 'HEAD' ? {} : { body }),
-      ...(rest.method === spec.method ? { surface: spec.surface, endpoint: spec.id } : {}),
+      ...(rest.method === spec.method ? { surface: surfaceOf(path, spec.surface), endpoint: spec.id } : {}),
     }))
 }
 
