@@ -13,9 +13,7 @@ import { createChanges } from '../src/database/changes.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
-import { videoAsk } from '../src/http/video.ts'
 import { startJobs } from '../src/jobs/engine.ts'
-import { newJobId, storeRequest } from '../src/jobs/stored-request.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
@@ -24,6 +22,7 @@ import { createLedger } from '../src/ledger/ledger.ts'
 import { tendUsage } from '../src/ledger/retention.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
+import { readVideo } from '../test/job-engine.ts'
 import { cpuMicros, family } from './process.ts'
 
 const VENDOR = `
@@ -64,7 +63,7 @@ const engine = await startJobs({
   vendors: createVendors(world),
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },
-  guard: { post: async () => ({ status: 204 }) },
+  guard: { check: async () => undefined, post: async () => ({ status: 204 }) },
   secrets: createSecrets('a secret for measurements, of thirty-two bytes'),
 })
 
@@ -81,16 +80,12 @@ while (ids.length < count) {
   await Promise.all(
     Array.from({ length: Math.min(500, count - ids.length) }, async () => {
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', prompt: 'x [[queued-ms=36000000]]' })))
-      const { video, ask, model } = videoAsk(json, catalog.current, principal)
-      const id = newJobId(world)
-      await admit(
-        {
-          ...{ requestId: `req_${newId(world)}`, principal, ask, catalog: catalog.current, product: model },
-          job: { id, input: JSON.stringify(video.input), request: storeRequest(video, world).text },
-        },
-        ledger,
-      )
-      engine.created(id)
+      const requestId = `req_${newId(world)}`
+      const asked = readVideo(json, catalog.current, principal)
+      const job = await engine.open(asked.ask.order, requestId, new AbortController().signal)
+      await admit({ requestId, principal, catalog: catalog.current, ...asked }, ledger, job.row)
+      job.begin()
+      const { id } = job.row
       ids.push(id)
     }),
   )

@@ -33,9 +33,12 @@ export async function measureLedger(options: {
     database,
     world,
     processId: 'bench',
-    observeBatch: (size) => {
-      flushes += 1
-      operations += size
+    meters: {
+      batch(size) {
+        flushes += 1
+        operations += size
+      },
+      moved: () => undefined,
     },
   })
   await ledger.sweep()

@@ -19,14 +19,15 @@ import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
+import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
 import { mountAssets } from './http/assets.ts'
 import { createDrain } from './http/drain.ts'
-import { imageHandlers, mountNoEdits } from './http/images.ts'
-import { publicHandlers } from './http/public.ts'
+import { jobHandlers, listJobs } from './http/jobs.ts'
+import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
-import { listJobs, videoHandlers } from './http/video.ts'
+import { storedHandlers } from './http/stored.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
@@ -43,6 +44,7 @@ import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
 import { createMonitor, type Monitor } from './pipeline/monitor.ts'
 import { createOverload, type Overload } from './pipeline/overload.ts'
+import type { ReadDeps } from './pipeline/read.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
 import { probeVendor } from './routing/probe.ts'
@@ -72,8 +74,6 @@ const TRACE_EVERY_MS = 2_000
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
-/** The defaults of the contract's tables 4.2 and 4.3. */
-const DEFAULT_MODELS = { chat: 'alpha-5.4', images: 'alpha-image-2' } as const
 const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
 const TEND_EVERY_MS = 6 * 3_600_000
@@ -88,7 +88,6 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
-  const defaultModels = config.TOLLGATE_DEFAULT_MODEL ? DEFAULT_MODELS : undefined
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -119,7 +118,7 @@ export async function createGateway(options: GatewayOptions) {
     ledgerPending: () => ledger.pending,
     databaseWaiting: () => database.waiting(),
     loopLagMs: () => overload.lagMs,
-    shed: () => overload.shed,
+    shed: () => overload.shed + budget.refused,
     openStreams: () => watch.open,
     queue: () => jobs.facts(),
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
@@ -135,29 +134,23 @@ export async function createGateway(options: GatewayOptions) {
       })
     : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
-  const ledger: Ledger = createLedger({ database, world, processId: newId(world), observeBatch: metrics.batch })
+  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics })
   const overload: Overload = createOverload({
     world,
     waiting: () => ledger.pending + database.waiting(),
     running: () => monitor.running,
     lagMsMax: config.TOLLGATE_SHED_LAG_MS,
+  })
+  const budget = createByteBudget({
+    world,
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
+    queueMax: BODIES_WAITING_MAX,
   })
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
   await ledger.sweep()
   await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
-  const path: PathDeps = {
-    database,
-    ledger,
-    upstream,
-    vendors,
-    routes: { world, sandboxUrl: options.sandboxUrl, credential: credentials.get },
-    world,
-    log,
-    monitor,
-    watch,
-  }
+  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
 
   const app = createServer({
     world,
@@ -203,31 +196,38 @@ export async function createGateway(options: GatewayOptions) {
       posts: createMinuteBudget(world, config.TOLLGATE_WEBHOOKS_PER_MINUTE),
     },
   })
-  const budget = createByteBudget({
-    world,
-    bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
-    queueMax: BODIES_WAITING_MAX,
-  })
   const results = createResultStore({ assets, signer, world })
   const jobs: JobEngine = await startJobs({
-    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes: path.routes },
+    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes },
     ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
   })
+  const path: PathDeps = {
+    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs },
+    cache: createDataCache(world),
+  }
+  const read: ReadDeps = {
+    world,
+    presets: config.TOLLGATE_DEFAULT_MODEL,
+    pictures: (account) => ({
+      fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
+      keep: assets.keep,
+    }),
+  }
   mountNoEdits(app)
   mountAssets(app, { store, signer, world })
   mountApi(app, {
     keys: apiKeys,
-    handlers: {
-      ...publicHandlers({ catalog, path, database, strictErrors, cache: createDataCache(world), defaultModels }),
-      ...imageHandlers({ catalog, path, guard, assets, budget, strictErrors, defaultModel: defaultModels?.images }),
-      ...videoHandlers({ catalog, path, engine: jobs, guard, strictErrors }),
+    paid: paidHandler({ catalog, path, read, budget, strictErrors }),
+    free: {
+      ...accountHandlers({ catalog, database, read, budget }),
+      ...jobHandlers({ world, engine: jobs, strictErrors }),
+      ...storedHandlers({ catalog, path, strictErrors }),
     },
     strictErrors,
     admit(bytes, response) {
-      if (bytes > 0) response.once('close', overload.carry(bytes))
+      if (bytes > 0) response.once('close', budget.carry(bytes))
       return overload.admit()
     },
-    unparsed: new Set(['images']),
   })
 
   const office = openBackOffice(app, {
@@ -239,7 +239,7 @@ export async function createGateway(options: GatewayOptions) {
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
-    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes: path.routes }),
+    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes }),
     liveCalls: () => monitor.live(),
     system: {
       version: VERSION,

@@ -1,26 +1,27 @@
 // The job engine without the web in front of it: for tests and for measurements of the engine alone.
-
+import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { admit } from '../src/admission/admit.ts'
+import type { Principal } from '../src/admission/api-key.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { openCatalog } from '../src/catalog/store.ts'
+import { PAID } from '../src/catalog/generation.ts'
+import { type Catalog, openCatalog } from '../src/catalog/store.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
-import { videoAsk } from '../src/http/video.ts'
 import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
 import type { ResultStore } from '../src/jobs/result.ts'
-import { newJobId, storeRequest } from '../src/jobs/stored-request.ts'
 import { JOB_TIMING, type JobTiming } from '../src/jobs/timing.ts'
 import { createVendorTasks } from '../src/jobs/vendor-tasks.ts'
 import type { StepDeps } from '../src/jobs/video.ts'
-import { readJson } from '../src/kernel/json.ts'
+import { type JsonText, readJson } from '../src/kernel/json.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
+import { type PaidSpec, read } from '../src/pipeline/read.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
 import { createByteBudget } from '../src/upstream/budget.ts'
@@ -48,6 +49,15 @@ export interface TestEngine {
   row(id: string): Promise<Record<string, unknown>>
   balance(account: string): Promise<{ posted: bigint; held: bigint }>
   close(): Promise<void>
+}
+
+/** What a request for a video asks for. */
+export function readVideo(json: JsonText, catalog: Catalog, principal: Principal) {
+  const spec: PaidSpec = { ...PAID.video, sells: 'video' }
+  const deps = { world: realWorld, presets: false, pictures: () => assert.fail('a video has no pictures to keep') }
+  const { ask, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
+  assert.ok('order' in ask)
+  return { ask, product }
 }
 
 export async function startTestEngine(
@@ -149,27 +159,11 @@ export async function startTestEngine(
         addresses: null,
       }
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
-      const { video, ask, model } = videoAsk(json, catalog.current, principal)
-      const id = newJobId(world)
-      const { text, apart } = storeRequest(video, world)
-      if (apart !== undefined) await engine.jobs.keepBody(id, apart)
-      await admit(
-        {
-          requestId: `req_${newId(world)}`,
-          principal,
-          ask,
-          catalog: catalog.current,
-          product: model,
-          job: {
-            id,
-            input: JSON.stringify(video.input),
-            request: text,
-            ...(video.callbackUrl ? { callback: video.callbackUrl } : {}),
-          },
-        },
-        ledger,
-      )
-      return id
+      const requestId = `req_${newId(world)}`
+      const asked = readVideo(json, catalog.current, principal)
+      const job = await engine.open(asked.ask.order, requestId, new AbortController().signal)
+      await admit({ requestId, principal, catalog: catalog.current, ...asked }, ledger, job.row)
+      return job.row.id
     },
     async ended(forMs = 120_000) {
       for (let waited = 0; ; waited += 20) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { buildConsole } from '../console/build.ts'
 import { each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 
@@ -35,6 +36,7 @@ function routesOf(tree: string): Array<[method: string, path: string]> {
 }
 
 test('every route is listed with what it takes to be let in', async () => {
+  await buildConsole({ ifStale: true, say: () => {} })
   const g = await startGateway()
   try {
     const { key } = await g.account()

@@ -353,18 +353,6 @@ begin
   raise exception 'audit rows are never changed or removed';
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.job_answer()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  update idempotency set status = 200, content_type = 'application/json; charset=utf-8',
-    body = convert_to(format('{"success":true,"data":{"jobId":"%s","status":"%s"},"requestId":"req_%s"}',
-      new.id, new.status, new.hold_id), 'UTF8')
-  where hold_id = new.hold_id;
-  return null;
-end $function$;
-
 CREATE OR REPLACE FUNCTION public.job_forward()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -394,11 +382,9 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_expire(silent interval, most integer)
- RETURNS integer
+ RETURNS TABLE(gone integer, given_back bigint)
  LANGUAGE plpgsql
 AS $function$
-declare
-  gone int;
 begin
   create temp table if not exists expiring (id text, account_id text) on commit delete rows;
   delete from expiring;
@@ -433,8 +419,8 @@ begin
   ), forgotten as (
     delete from idempotency i using dead d where i.hold_id = d.id and i.status is null
   )
-  select count(*) into gone from dead;
-  return gone;
+  select count(*), coalesce(sum(d.amount), 0) into gone, given_back from dead d;
+  return next;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_door text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key text[] DEFAULT NULL::text[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb)
@@ -603,7 +589,7 @@ begin
       where d.hold_id = x.id and x.keep is not null and d.status is null;
     end if;
     resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
   end if;
 
   if r_count > 0 then
@@ -693,6 +679,9 @@ begin
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
       select x.id, accounts[r_account[x.i]], r_key[x.i], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
+      update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
+      from jsonb_to_recordset(r_job) as x(i int, answer text)
+      where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
     end if;
     insert into hold (id, account_id, key_id, process_id, job, amount, product, catalog_version, scopes, tokens)
     select r_id[i], accounts[r_account[i]], r_key[i], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
@@ -840,7 +829,5 @@ begin
 end $function$;
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
-
-CREATE TRIGGER job_answer AFTER INSERT ON job FOR EACH ROW EXECUTE FUNCTION job_answer();
 
 CREATE TRIGGER job_forward BEFORE UPDATE ON job FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.verdict IS DISTINCT FROM new.verdict OR old.task_id IS DISTINCT FROM new.task_id) EXECUTE FUNCTION job_forward();

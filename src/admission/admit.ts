@@ -4,17 +4,16 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Ledger, Reservation } from '../ledger/ledger.ts'
 import { chargeOf, tierOf } from '../meter/charge.ts'
-import type { Ask } from '../protocols/protocol.ts'
+import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
 
 export interface Application {
   readonly requestId: string
   readonly principal: Principal
-  readonly ask: Ask
+  readonly ask: AskFacts
   readonly catalog: Catalog
   readonly product: Product
   readonly idempotency?: { readonly key: string; readonly requestHash: string }
-  readonly job?: Reservation['job']
 }
 
 export interface Admitted {
@@ -33,7 +32,7 @@ export interface Estimate {
 const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
 
 /** What a call would hold: its worst case, and the least that is worth holding. */
-export function estimate(ask: Ask, product: Product): Estimate {
+export function estimate(ask: AskFacts, product: Product): Estimate {
   const want = chargeOf(product.pricing, ask.worst, ask.price).amount
   if (!ask.outputOpen) return { want, floor: want }
   const floorTokens = Math.min(ask.outputOpen.floorTokens, ask.worst.output ?? 0)
@@ -46,7 +45,11 @@ export function callId(requestId: string): string {
 }
 
 /** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
-export async function admit(application: Application, ledger: Ledger): Promise<Admitted | 'replay'> {
+export async function admit(
+  application: Application,
+  ledger: Ledger,
+  job?: Reservation['job'],
+): Promise<Admitted | 'replay'> {
   const { ask, product, principal, requestId, catalog } = application
   const { want, floor } = estimate(ask, product)
   const id = callId(requestId)
@@ -60,7 +63,7 @@ export async function admit(application: Application, ledger: Ledger): Promise<A
     floor,
     tokens: TOKEN_UNITS.reduce((sum, unit) => sum + (ask.worst[unit] ?? 0), 0),
     ...(application.idempotency ? { idempotency: application.idempotency } : {}),
-    ...(application.job ? { job: application.job } : {}),
+    ...(job ? { job } : {}),
   })
   switch (reserved.outcome) {
     case 'held': {
@@ -88,7 +91,7 @@ export async function admit(application: Application, ledger: Ledger): Promise<A
 }
 
 /** How many output tokens the held amount covers beside the rest of the worst case. */
-function affordableOutput(ask: Ask, product: Product, held: Credits): number {
+function affordableOutput(ask: AskFacts, product: Product, held: Credits): number {
   const rest = chargeOf(product.pricing, { ...ask.worst, output: 0 }, ask.price).amount
   const rate = tierOf(product.pricing, ask.worst, ask.price).output ?? 1n
   const tokens = rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)

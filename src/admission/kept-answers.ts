@@ -1,6 +1,9 @@
 // Answers that a vendor keeps for a caller: stored responses, threads. Only the account that they were made for may go on
 // from them, and only at the vendor that has them.
+import type { ProtocolName } from '../catalog/kind.ts'
+import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
+import type { AskFacts } from '../protocols/protocol.ts'
 
 export interface KeptAnswer {
   readonly vendor: string
@@ -28,6 +31,28 @@ export async function findKeptAnswer(database: Database, account: string, id: st
   if (!ID.test(id)) return undefined
   const [row] = await database.query<{ vendor: string; product: string }>(FIND, [account, id])
   return row
+}
+
+/** The vendor that keeps what a request goes on from; undefined when it goes on from nothing. */
+export async function findKeeper(
+  { continues, door }: Pick<AskFacts, 'continues' | 'door'>,
+  { routes }: Pick<Product, 'routes'>,
+  account: string,
+  database: Database,
+): Promise<string | undefined> {
+  if (!continues) return undefined
+  const kept = await findKeptAnswer(database, account, continues.id)
+  if (!kept || !hasRoute(routes, kept, door)) throw continues.unknown
+  return kept.vendor
+}
+
+/** The catalogue may have changed since it was kept. */
+export function hasRoute(
+  routes: Product['routes'],
+  { vendor }: KeptAnswer,
+  protocol: ProtocolName | undefined,
+): boolean {
+  return routes.some((route) => route.vendor === vendor && route.protocol === protocol)
 }
 
 export async function dropKeptAnswer(database: Database, account: string, id: string): Promise<void> {

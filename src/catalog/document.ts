@@ -93,7 +93,7 @@ const dataEndpoint = z.strictObject({
   cache: z.strictObject({ ttlSeconds: count.max(86_400), pricing: pricing.optional() }).optional(),
 })
 
-export const document = z
+const document = z
   .strictObject({
     vendors: z.record(name, vendor),
     families: z

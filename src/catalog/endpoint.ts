@@ -1,10 +1,17 @@
 // One entry per public endpoint. Paths, validation, OpenAPI, reference docs and contract tests derive from it.
-import type { Surface } from '../protocols/protocol.ts'
 import type { Field } from './field.ts'
+import type { KindName, TextProtocolName } from './kind.ts'
 
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
+/** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
+export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
+
+/** The groups of the reference, in their order. */
+export const TAGS = ['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'] as const
+
+/** Everything that anyone needs to know of an endpoint. */
 export interface EndpointSpec {
   /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a price. */
   readonly id: string
@@ -13,7 +20,20 @@ export interface EndpointSpec {
   readonly path: string
   /** Paths by which SDKs reach the same endpoint. */
   readonly aliases: readonly string[]
+  readonly tag: (typeof TAGS)[number]
   readonly surface: Surface
+  /** The kind of product that it sells. Absent: it is free of charge. */
+  readonly sells?: KindName
+  /** Of a text endpoint: the format that its callers speak. */
+  readonly format?: TextProtocolName
+  /** It may answer with a stream of events. */
+  readonly streams?: true
+  /** Its body may hold hundreds of megabytes, and is read from the socket piece by piece. */
+  readonly largeBody?: true
+  /** A model that is of another kind, or not for this key, does not exist here. */
+  readonly hidesModels?: true
+  /** The model that the contract names as the default; filled in only where the operator wants it so. */
+  readonly presetModel?: string
   readonly title: string
   readonly description: string
   /** Query and path parameters, by their case-sensitive names; their order is the order of forwarding. */
@@ -22,11 +42,14 @@ export interface EndpointSpec {
   readonly body?: JsonSchema
   /** What a successful answer holds, in a sentence or two. */
   readonly returns?: string
+  /** The schema of a successful answer, where the contract fixes it. */
+  readonly answer?: JsonSchema
 }
 
 /** An endpoint that looks up data at a vendor: everything about its query is in this entry. */
 export interface DataEndpointSpec extends EndpointSpec {
   readonly method: 'GET'
+  readonly sells: 'data'
   readonly params: Readonly<Record<string, Field>>
   /** What the price and the usage row name. */
   readonly product: string
@@ -67,5 +90,5 @@ export interface Mode {
 }
 
 export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
-  return 'product' in spec
+  return spec.sells === 'data'
 }

@@ -176,7 +176,6 @@ export const videoBody = object(['model'], {
 export const quoteBody: JsonSchema = {
   type: 'object',
   additionalProperties: true,
-  required: ['model'],
-  properties: { model: string('The model of the request to price.') },
-  description: 'The body of a chat, Responses, Messages, image or video request, exactly as it would be sent.',
+  description:
+    'The body of a paid request, exactly as it would be sent; of a data endpoint its parameters, by their names, with `endpoint` in the query.',
 }

@@ -3,6 +3,17 @@
 import type { EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
 import {
+  chatAnswer,
+  countTokensAnswer,
+  imagesAnswer,
+  JOB_STATUSES,
+  jobAnswer,
+  jobsAnswer,
+  modelAnswer,
+  modelsAnswer,
+  videoAnswer,
+} from './generation-answers.ts'
+import {
   chatBody,
   countTokensBody,
   imagesBody,
@@ -42,56 +53,116 @@ const includes: TextField = {
   example: 'reasoning.encrypted_content',
 }
 
-export const GENERATION: readonly EndpointSpec[] = [
-  {
-    id: 'chat',
+/** Endpoints that are paid for, besides the data endpoints. */
+export const PAID = define({
+  chat: {
     method: 'POST',
     path: '/v1/chat-completions',
     aliases: ['/v1/chat/completions', '/alpha/chat/completions', '/alpha/v1/chat/completions'],
+    tag: 'Text',
     surface: 'chat',
+    sells: 'text',
+    format: 'openai-chat',
+    streams: true,
+    presetModel: 'alpha-5.4',
     title: 'Chat completion',
     description: 'Answers a conversation with any text model, as one JSON answer or as a stream that ends with [DONE].',
     returns: 'A `chat.completion`, or with `stream: true` events of `chat.completion.chunk`.',
     body: chatBody,
+    answer: chatAnswer,
   },
-  {
-    id: 'responses',
+  responses: {
     method: 'POST',
     path: '/alpha/responses',
     aliases: ['/alpha/v1/responses', '/v1/responses'],
+    tag: 'Text',
     surface: 'responses',
+    sells: 'text',
+    format: 'openai-responses',
+    streams: true,
     title: 'Response',
     description: 'The multimodal Responses protocol.',
     returns: 'A `response`, or with `stream: true` its events.',
     body: responsesBody,
   },
-  {
-    id: 'responses/{id}',
+  messages: {
+    method: 'POST',
+    path: '/beta/v1/messages',
+    aliases: ['/v1/messages', '/beta/messages'],
+    tag: 'Text',
+    surface: 'messages',
+    sells: 'text',
+    format: 'anthropic-messages',
+    streams: true,
+    title: 'Message',
+    description: 'The Messages protocol.',
+    returns: 'A `message`, or with `stream: true` its events.',
+    body: messagesBody,
+  },
+  images: {
+    method: 'POST',
+    path: '/alpha/v1/images/generations',
+    aliases: ['/v1/images/generations', '/alpha/images/generations'],
+    tag: 'Images',
+    surface: 'images',
+    sells: 'image',
+    streams: true,
+    largeBody: true,
+    hidesModels: true,
+    presetModel: 'alpha-image-2',
+    title: 'Image generation',
+    description: 'Makes an image from a prompt, or edits and fuses the images in `image_urls`. There are no masks.',
+    returns:
+      '`{created, data: [{url}], usage?}`, or with `stream: true` one event `image_generation.completed` and [DONE].',
+    body: imagesBody,
+    answer: imagesAnswer,
+  },
+  video: {
+    method: 'POST',
+    path: '/v1/video/seedance',
+    aliases: [],
+    tag: 'Video and jobs',
+    surface: 'native',
+    sells: 'video',
+    hidesModels: true,
+    title: 'Video generation',
+    description:
+      'Starts a job that makes a video. First and last frames cannot be combined with references. An Idempotency-Key makes it safe to send again.',
+    returns: '`data.jobId`, for GET /v1/jobs/{id}.',
+    body: videoBody,
+    answer: videoAnswer,
+  },
+})
+
+/** Endpoints that are free of charge. */
+export const FREE = define({
+  'responses/{id}': {
     method: 'GET',
     path: '/alpha/responses/{id}',
     aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
+    tag: 'Text',
     surface: 'responses',
     title: 'A stored response',
     description: 'A response of this account that its vendor keeps. Free of charge. An extension of the contract.',
     returns: 'The `response`, whole.',
     params: { id: responseId, include: includes },
   },
-  {
-    id: 'responses/{id}/delete',
+  'responses/{id}/delete': {
     method: 'DELETE',
     path: '/alpha/responses/{id}',
     aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
+    tag: 'Text',
     surface: 'responses',
     title: 'Delete a stored response',
     description: 'Has the vendor delete a response of this account. Free of charge. An extension of the contract.',
     returns: '`{id, object, deleted}`.',
     params: { id: responseId },
   },
-  {
-    id: 'responses/{id}/input_items',
+  'responses/{id}/input_items': {
     method: 'GET',
     path: '/alpha/responses/{id}/input_items',
     aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
+    tag: 'Text',
     surface: 'responses',
     title: 'The input of a stored response',
     description:
@@ -105,57 +176,23 @@ export const GENERATION: readonly EndpointSpec[] = [
       include: includes,
     },
   },
-  {
-    id: 'messages',
-    method: 'POST',
-    path: '/beta/v1/messages',
-    aliases: ['/v1/messages', '/beta/messages'],
-    surface: 'messages',
-    title: 'Message',
-    description: 'The Messages protocol.',
-    returns: 'A `message`, or with `stream: true` its events.',
-    body: messagesBody,
-  },
-  {
-    id: 'count_tokens',
+  count_tokens: {
     method: 'POST',
     path: '/beta/v1/messages/count_tokens',
     aliases: ['/v1/messages/count_tokens', '/beta/messages/count_tokens'],
+    tag: 'Text',
     surface: 'messages',
     title: 'Count the tokens of a message',
     description: 'How many input tokens a Messages request has. Free of charge.',
     returns: '`{input_tokens}`.',
     body: countTokensBody,
+    answer: countTokensAnswer,
   },
-  {
-    id: 'images',
-    method: 'POST',
-    path: '/alpha/v1/images/generations',
-    aliases: ['/v1/images/generations', '/alpha/images/generations'],
-    surface: 'images',
-    title: 'Image generation',
-    description: 'Makes an image from a prompt, or edits and fuses the images in `image_urls`. There are no masks.',
-    returns:
-      '`{created, data: [{url}], usage?}`, or with `stream: true` one event `image_generation.completed` and [DONE].',
-    body: imagesBody,
-  },
-  {
-    id: 'video',
-    method: 'POST',
-    path: '/v1/video/seedance',
-    aliases: [],
-    surface: 'native',
-    title: 'Video generation',
-    description:
-      'Starts a job that makes a video. First and last frames cannot be combined with references. An Idempotency-Key makes it safe to send again.',
-    returns: '`data.jobId`, for GET /v1/jobs/{id}.',
-    body: videoBody,
-  },
-  {
-    id: 'jobs',
+  jobs: {
     method: 'GET',
     path: '/v1/jobs',
     aliases: [],
+    tag: 'Video and jobs',
     surface: 'native',
     title: 'Own jobs',
     description: 'The jobs of this account, newest first. An extension of the contract.',
@@ -171,87 +208,108 @@ export const GENERATION: readonly EndpointSpec[] = [
       },
       status: {
         kind: 'choice',
-        allowed: ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'],
+        allowed: JOB_STATUSES,
         description: 'Only jobs in this status.',
         example: 'COMPLETED',
       },
     },
+    answer: jobsAnswer,
   },
-  {
-    id: 'jobs/{id}',
+  'jobs/{id}': {
     method: 'GET',
     path: '/v1/jobs/{id}',
     aliases: [],
+    tag: 'Video and jobs',
     surface: 'native',
     title: 'A job',
     description: 'Status and result of a job. Ask every 5 to 10 seconds until it is COMPLETED, FAILED or CANCELLED.',
     returns:
       '`data`: id, status, inputParams (the parameters of the creation that are known, long data URIs shortened), outputResult, createdAt, startedAt, completedAt.',
     params: { id: jobId },
+    answer: jobAnswer,
   },
-  {
-    id: 'jobs/{id}/cancel',
+  'jobs/{id}/cancel': {
     method: 'DELETE',
     path: '/v1/jobs/{id}',
     aliases: [],
+    tag: 'Video and jobs',
     surface: 'native',
     title: 'Cancel a job',
     description: 'Cancels a job where the vendor allows it, and 409 where it does not. An extension of the contract.',
     returns: '`data`: the job.',
     params: { id: jobId },
+    answer: jobAnswer,
   },
-  {
-    id: 'jobs/{id}/events',
+  'jobs/{id}/events': {
     method: 'GET',
     path: '/v1/jobs/{id}/events',
     aliases: [],
+    tag: 'Video and jobs',
     surface: 'native',
+    streams: true,
     title: 'Events of a job',
     description: 'Changes of status as server-sent events, until the job has ended. An extension of the contract.',
     returns: 'One event for each status.',
     params: { id: jobId },
   },
-  {
-    id: 'models',
+  models: {
     method: 'GET',
     path: '/v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models'],
+    tag: 'Account and models',
     surface: 'native',
     title: 'Models',
     description: 'The models that this key may use, with their prices.',
     returns:
       '`data`: an array of uid, name, version, type and pricing. The aliases answer in the shapes of their SDKs.',
+    answer: modelsAnswer,
   },
-  {
-    id: 'models/{id}',
+  'models/{id}': {
     method: 'GET',
     path: '/v1/models/{id}',
     aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}'],
+    tag: 'Account and models',
     surface: 'native',
     title: 'A model',
     description: 'One model of this key.',
     returns: '`data`: uid, name, version, type and pricing.',
     params: { id: modelId },
+    answer: modelAnswer,
   },
-  {
-    id: 'account',
+  account: {
     method: 'GET',
     path: '/v1/account',
     aliases: [],
+    tag: 'Account and models',
     surface: 'native',
     title: 'The account of this key',
     description: 'Balance, held credits, limits and restrictions. An extension of the contract.',
     returns: '`data`: the account.',
   },
-  {
-    id: 'quote',
+  quote: {
     method: 'POST',
     path: '/v1/quote',
     aliases: [],
+    tag: 'Account and models',
     surface: 'native',
     title: 'Quote',
     description: 'What a request would hold and cost, without running it. An extension of the contract.',
     returns: '`data`: the hold and the price in credits.',
+    params: {
+      endpoint: {
+        kind: 'text',
+        description:
+          'The id of the endpoint that the request is meant for: `chat`, `images`, `siteanalytics/websites/visits` … Absent: it follows from the model and the fields.',
+        example: 'chat',
+      },
+    },
     body: quoteBody,
   },
-]
+})
+
+export type FreeId = keyof typeof FREE
+
+function define<Id extends string>(entries: Record<Id, Omit<EndpointSpec, 'id'>>): Record<Id, EndpointSpec> {
+  const named = Object.entries<Omit<EndpointSpec, 'id'>>(entries).map(([id, entry]) => [id, { id, ...entry }])
+  return Object.fromEntries(named) as Record<Id, EndpointSpec>
+}

@@ -1,7 +1,9 @@
 // Every public endpoint. The server's routes, OpenAPI and the reference loop over this list.
 import { ANALYTICS } from './analytics.ts'
-import type { EndpointSpec } from './endpoint.ts'
-import { GENERATION } from './generation.ts'
+import { type EndpointSpec, TAGS } from './endpoint.ts'
+import { FREE, PAID } from './generation.ts'
 import { SOCIAL } from './social.ts'
 
-export const ENDPOINTS: readonly EndpointSpec[] = [...GENERATION, ...SOCIAL, ...ANALYTICS]
+const IN_ORDER = [...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS]
+
+export const ENDPOINTS: readonly EndpointSpec[] = TAGS.flatMap((tag) => IN_ORDER.filter((spec) => spec.tag === tag))

@@ -7,7 +7,8 @@ import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
 
 const FOLDER = join(import.meta.dirname, 'functions')
-const SETTING = 'functions'
+/** The digest stands beside the migrations, as one that comes before all others: it belongs to the schema, not to the data. */
+const NUMBER = 0
 
 /** The columns of `usage` that the ledger works out itself. All others are facts that a call brings along. */
 const MONEY_COLUMNS = ['id', 'account_id', 'outcome', 'charged', 'loss', 'held', 'at']
@@ -21,8 +22,8 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
   const facts = await readFacts(tx)
   const texts = files.map(({ name, text }) => ({ name, text: withFacts(text, facts) }))
   const digest = createHash('sha256').update(JSON.stringify(texts)).digest('hex')
-  const [row] = await tx.query<{ value: string }>({ text: 'select value from setting where name = $1' }, [SETTING])
-  const [made = '0', of] = row?.value.split(' ') ?? []
+  const [row] = await tx.query<{ name: string }>({ text: 'select name from migration where number = $1' }, [NUMBER])
+  const [made = '0', of] = row?.name.split(' ') ?? []
   if (of === digest || isNewer(made, version)) return
   for (const { name, text } of texts) {
     try {
@@ -38,9 +39,9 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
   }
   await tx.query(
     {
-      text: 'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
+      text: 'insert into migration (number, name) values ($1, $2) on conflict (number) do update set name = excluded.name, at = now()',
     },
-    [SETTING, `${version} ${digest}`],
+    [NUMBER, `${version} ${digest}`],
   )
 }
 

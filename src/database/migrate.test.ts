@@ -58,7 +58,7 @@ test('an older version that starts again leaves the functions of a newer one alo
   }
   await database.transaction((tx) => applyFunctions(tx, '0.10.0'))
   await database.query({ text: broken })
-  await database.query({ text: `update setting set value = '0.10.0 other' where name = 'functions'` })
+  await database.query({ text: `update migration set name = '0.10.0 other' where number = 0` })
   await database.transaction((tx) => applyFunctions(tx, '0.9.9'))
   assert.equal(await rank(), 7)
   await database.transaction((tx) => applyFunctions(tx, '0.10.0'))

@@ -1,6 +1,7 @@
 // A fault as the body that its surface promises, to the letter of the contract.
+
+import type { Surface } from '../catalog/endpoint.ts'
 import type { Fault } from '../kernel/fault.ts'
-import type { Surface } from '../protocols/protocol.ts'
 import { messagesError, openaiError } from '../protocols/vendor-fault.ts'
 
 export interface BodyOptions {

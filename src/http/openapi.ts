@@ -1,19 +1,17 @@
 // The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalogue's list and the table of
 // faults. Nothing here is written twice.
-import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
+
+import type { Surface } from '../catalog/endpoint.ts'
+import { type EndpointSpec, type JsonSchema, TAGS } from '../catalog/endpoint.ts'
 import { allowedText, type Field } from '../catalog/field.ts'
+import { COMPONENTS, object } from '../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { FAULTS } from '../kernel/fault.ts'
-import type { Surface } from '../protocols/protocol.ts'
 import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths } from './operator-openapi.ts'
 import type { Resource } from './resource.ts'
 
 const integer = { type: 'integer' } as const
 const string = { type: 'string' } as const
-
-function object(properties: Record<string, unknown>, required = Object.keys(properties)): JsonSchema {
-  return { type: 'object', properties, required }
-}
 
 const nestedError = object({ message: string, type: string, param: { type: ['string', 'null'] }, code: string }, [
   'message',
@@ -48,90 +46,8 @@ const ERROR_SCHEMAS: Record<Surface, JsonSchema> = {
   ),
 }
 
-/** What a successful answer looks like where the contract fixes it; the protocols' own answers are open objects. */
-const ANSWERS: Record<string, JsonSchema> = {
-  chat: object(
-    {
-      id: string,
-      object: { const: 'chat.completion' },
-      created: integer,
-      model: string,
-      choices: {
-        type: 'array',
-        items: object({
-          index: integer,
-          message: object({ role: string, content: { type: ['string', 'null'] } }),
-          finish_reason: { type: ['string', 'null'] },
-        }),
-      },
-      usage: object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
-    },
-    ['id', 'object', 'created', 'model', 'choices'],
-  ),
-  images: object(
-    {
-      created: integer,
-      data: { type: 'array', items: object({ url: { type: 'string', format: 'uri' } }) },
-      usage: object({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
-    },
-    ['created', 'data'],
-  ),
-  models: envelope({ type: 'array', items: { $ref: '#/components/schemas/Model' } }),
-  'models/{id}': envelope({ $ref: '#/components/schemas/Model' }),
-  video: envelope(
-    object({ jobId: { type: 'string', pattern: '^[0-9]+$' }, status: { $ref: '#/components/schemas/JobStatus' } }),
-  ),
-  jobs: object(
-    {
-      success: { const: true },
-      data: { type: 'array', items: { $ref: '#/components/schemas/Job' } },
-      hasMore: { type: 'boolean' },
-      nextBefore: string,
-      requestId: { type: 'string', pattern: '^req_' },
-    },
-    ['success', 'data', 'hasMore', 'requestId'],
-  ),
-  'jobs/{id}': envelope({ $ref: '#/components/schemas/Job' }),
-  'jobs/{id}/cancel': envelope({ $ref: '#/components/schemas/Job' }),
-  count_tokens: object({ input_tokens: integer }),
-}
-
-function envelope(data: unknown): JsonSchema {
-  return object({ success: { const: true }, data, requestId: { type: 'string', pattern: '^req_' } })
-}
-
 const SCHEMAS: Record<string, JsonSchema> = {
-  Model: object({
-    uid: string,
-    name: string,
-    version: { type: ['string', 'null'] },
-    type: { type: 'string', examples: ['text', 'image', 'video', 'data'] },
-    pricing: {
-      type: ['object', 'null'],
-      properties: {
-        unit: { const: 'credits' },
-        tokenTierBasis: string,
-        tiers: { type: 'array', items: { type: 'object' } },
-      },
-    },
-  }),
-  JobStatus: { type: 'string', enum: ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] },
-  Job: object(
-    {
-      id: { type: 'string', pattern: '^[0-9]+$' },
-      status: { $ref: '#/components/schemas/JobStatus' },
-      inputParams: { type: 'object' },
-      outputResult: {
-        type: ['array', 'null'],
-        items: object({ url: { type: 'array', items: { type: 'string', format: 'uri' } } }),
-      },
-      createdAt: { type: 'string', format: 'date-time' },
-      startedAt: { type: ['string', 'null'], format: 'date-time' },
-      completedAt: { type: ['string', 'null'], format: 'date-time' },
-      error: object({ code: string, message: string }),
-    },
-    ['id', 'status', 'inputParams', 'outputResult', 'createdAt', 'startedAt', 'completedAt'],
-  ),
+  ...COMPONENTS,
   ...Object.fromEntries(
     Object.entries(ERROR_SCHEMAS).map(([surface, schema]) => [errorName(surface as Surface), schema]),
   ),
@@ -144,17 +60,7 @@ function errorName(surface: Surface): string {
 /** The faults that an endpoint can answer with, by status. */
 function faultsOf(spec: EndpointSpec): Map<number, string[]> {
   const byStatus = new Map<number, string[]>()
-  const free = [
-    'models',
-    'models/{id}',
-    'account',
-    'quote',
-    'count_tokens',
-    'jobs',
-    'jobs/{id}',
-    'jobs/{id}/events',
-    'jobs/{id}/cancel',
-  ].includes(spec.id)
+  const free = spec.sells === undefined
   for (const fault of Object.values(FAULTS)) {
     if (fault.status === 405) continue
     if (free && (fault.blame === 'upstream' || [402, 422].includes(fault.status))) continue
@@ -204,28 +110,17 @@ function parametersOf(spec: EndpointSpec): unknown[] {
   }))
 }
 
-function tagOf(spec: EndpointSpec): string {
-  if (spec.id.startsWith('siteanalytics/')) return 'Site analytics'
-  if (spec.id.startsWith('social/')) return 'Social data'
-  if (/^(?:chat|responses|messages|count_tokens)(?:\/|$)/.test(spec.id)) return 'Text'
-  if (spec.id === 'images') return 'Images'
-  if (spec.id === 'video' || spec.id.startsWith('jobs')) return 'Video and jobs'
-  return 'Account and models'
-}
-
 const PATH_PARAMETER = /\{(\w+)\}/g
 
 function operationOf(spec: EndpointSpec): unknown {
-  const streams = ['chat', 'responses', 'messages', 'images', 'jobs/{id}/events'].includes(spec.id)
   const declared = parametersOf(spec)
   const named = new Set(Object.keys(spec.params ?? {}))
   const inPath = [...spec.path.matchAll(PATH_PARAMETER)]
     .filter(([, name]) => !named.has(name!))
     .map(([, name]) => ({ name, in: 'path', required: true, schema: string }))
-  const paid = spec.method === 'POST' && ['chat', 'responses', 'messages', 'images', 'video'].includes(spec.id)
   return {
     operationId: spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, ''),
-    tags: [tagOf(spec)],
+    tags: [spec.tag],
     summary: spec.title,
     description: [
       spec.description,
@@ -236,7 +131,7 @@ function operationOf(spec: EndpointSpec): unknown {
     parameters: [
       ...inPath,
       ...declared,
-      ...(paid
+      ...(spec.sells && spec.method === 'POST'
         ? [
             {
               name: 'Idempotency-Key',
@@ -254,8 +149,8 @@ function operationOf(spec: EndpointSpec): unknown {
         description: spec.returns ?? 'The answer.',
         headers: { 'x-request-id': { schema: string } },
         content: {
-          'application/json': { schema: ANSWERS[spec.id] ?? {} },
-          ...(streams ? { 'text/event-stream': { schema: string } } : {}),
+          'application/json': { schema: spec.answer ?? {} },
+          ...(spec.streams ? { 'text/event-stream': { schema: string } } : {}),
         },
       },
       ...Object.fromEntries(
@@ -294,10 +189,7 @@ export function openapiDocument(options: {
     },
     servers: [{ url: options.serverUrl }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: [
-      ...['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'],
-      ...(operator ? [OPERATOR_TAG] : []),
-    ].map((name) => ({ name })),
+    tags: [...TAGS, ...(operator ? [OPERATOR_TAG] : [])].map((name) => ({ name })),
     paths: { ...paths, ...(operator ? operatorPaths(operator.resources, operator.prefix) : {}) },
     components: {
       securitySchemes: {

@@ -6,14 +6,6 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
 import type { PublicCatalog } from './views.ts'
 
-const DOOR_ENDPOINTS = {
-  'openai-chat': 'chat',
-  'openai-responses': 'responses',
-  'anthropic-messages': 'messages',
-} as const
-
-const pathOf = (id: string) => ENDPOINTS.find((spec) => spec.id === id)?.path ?? null
-
 export function createPublicCatalog(current: () => Catalog): () => PublicCatalog {
   let built: { version: number; catalog: PublicCatalog } | undefined
   return () => {
@@ -36,7 +28,7 @@ function build({ document, input }: Catalog): PublicCatalog {
       doors: model.doors,
       capabilities: model.capabilities,
       limits: model.limits,
-      path: modelPath(model),
+      path: pathOf(model),
     }))
   const endpoints = ENDPOINTS.filter(isDataEndpoint).flatMap((spec) => {
     const product = document.endpoints[spec.product] ?? document.models[spec.product]
@@ -47,11 +39,10 @@ function build({ document, input }: Catalog): PublicCatalog {
   return { models, endpoints }
 }
 
-function modelPath(model: Model): string | null {
-  if (model.type === 'image') return pathOf('images')
-  if (model.type === 'video') return pathOf('video')
-  const door = model.doors[0]
-  return door ? pathOf(DOOR_ENDPOINTS[door]) : null
+/** Of a text model, the first of the formats in which it is offered. */
+function pathOf(model: Model): string | null {
+  const [format] = model.doors
+  return ENDPOINTS.find((spec) => spec.sells === model.type && spec.format === format)?.path ?? null
 }
 
 function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {

@@ -1,72 +1,86 @@
-// The call that a quote is about: its body alone says which endpoint would take it, and is read as that endpoint reads it.
+// The call that a quote is about, read as its endpoint reads it.
 import type { Principal } from '../admission/api-key.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../catalog/kind.ts'
-import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
-import { Fault } from '../kernel/fault.ts'
+import { isDataEndpoint } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { type Catalog, findProduct } from '../catalog/store.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
-import type { ImageAskDeps } from '../protocols/openai-images/ask.ts'
+import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { readImageBody } from '../protocols/openai-images/body.ts'
-import type { Ask } from '../protocols/protocol.ts'
-import { imageAsk } from './images.ts'
-import { textAsk, withModel } from './text.ts'
-import { videoAsk } from './video.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
 
-export interface DefaultModels {
-  readonly chat: string
-  readonly images: string
+export interface Quoted extends Read {
+  readonly endpoint: string
 }
 
-export interface Quoted {
-  readonly ask: Ask
-  readonly product: Product
+export interface Question {
+  readonly body: Buffer
+  /** The endpoint's id; null: it follows from the body. */
+  readonly endpoint: string | null
+  readonly principal: Principal
 }
+
+const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 export async function readQuoted(
-  body: Buffer,
+  { body, endpoint, principal }: Question,
   catalog: Catalog,
-  principal: Principal,
-  defaults: DefaultModels | undefined,
+  deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
-  const sent = readJson(body)
-  const has = (name: string) => Object.hasOwn(sent.value, name)
-  const preset = has('messages') ? defaults?.chat : has('input') ? undefined : defaults?.images
-  const json = withModel(sent, preset)
-  const found = typeof json.value.model === 'string' ? findProduct(catalog, json.value.model) : undefined
-  const type = found && 'type' in found ? found.type : 'text'
-  if (type === 'image') {
-    const read = await readImageBody(inPieces(body), { contentLength: body.length })
-    // Nothing is fetched or kept for an ask that is never opened.
-    const { ask, model } = imageAsk(
-      { ...read, json: withModel(read.json, defaults?.images) },
-      catalog,
-      principal,
-      {} as ImageAskDeps,
-    )
-    return { ask, product: model }
+  const json = readJson(body)
+  const specs = endpoint === null ? likely(json, catalog) : PAID.filter(({ id }) => id === endpoint)
+  let first: Fault | undefined
+  for (const spec of specs)
+    try {
+      const asked = spec.largeBody ? await withPictures(body, deps.budget) : { json }
+      const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
+      return { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
+      first ??= endpoint === null && specs.length > 1 ? elsewhere(error, spec) : error
+    }
+  throw first ?? invalid(`"endpoint" must be one of ${PAID.map(({ id }) => id).join(', ')}.`, 'endpoint')
+}
+
+/** The endpoints that sell the model; those first whose required fields are all there, and of these the one with the most. */
+function likely(json: JsonText, catalog: Catalog): PaidSpec[] {
+  const { model } = json.value
+  const product = typeof model === 'string' ? findProduct(catalog, model) : undefined
+  const kind = product && 'type' in product ? product.type : 'text'
+  const required = ({ body }: PaidSpec) => (body?.required ?? []) as readonly string[]
+  const rank = (spec: PaidSpec) =>
+    required(spec).every((name) => Object.hasOwn(json.value, name)) ? required(spec).length : 0
+  return PAID.filter((spec) => spec.sells === kind && spec.method === 'POST').sort((a, b) => rank(b) - rank(a))
+}
+
+function elsewhere(error: Fault, spec: PaidSpec): Fault {
+  const message = `${error.message} (Read as ${spec.path}; another can be named with ?endpoint=…)`
+  return new Fault(error.kind, { ...error.details, message, cause: error })
+}
+
+/** The memory is given back at once: nothing is fetched or kept for an ask that is never opened. */
+async function withPictures(body: Buffer, budget: ByteBudget): Promise<RequestBody> {
+  const lease = await budget.acquire(body.length, AbortSignal.timeout(10_000))
+  try {
+    const pictures = await readImageBody(inPieces(body), { contentLength: body.length })
+    return { json: pictures.json, pictures: { ...pictures, lease } }
+  } finally {
+    lease.release()
   }
-  const { ask, model } = type === 'video' ? videoAsk(json, catalog, principal) : anyTextAsk(json, catalog, principal)
-  return { ask, product: model }
 }
 
 async function* inPieces(body: Buffer): AsyncGenerator<Buffer> {
   yield body
 }
 
-/** The formats overlap: the likeliest is tried first, and its refusal is the one that is told. */
-function anyTextAsk(json: JsonText, catalog: Catalog, principal: Principal) {
-  const has = (name: string) => Object.hasOwn(json.value, name)
-  const likely: TextProtocolName = has('input')
-    ? 'openai-responses'
-    : has('system')
-      ? 'anthropic-messages'
-      : 'openai-chat'
-  let first: Fault | undefined
-  for (const door of [likely, ...TEXT_PROTOCOLS])
-    try {
-      return textAsk(door, json, catalog, principal)
-    } catch (error) {
-      if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
-      first ??= error
-    }
-  throw first
+/** Of a data endpoint the parameters stand in the body, by their names. */
+function asQuery(json: JsonText, path: string): { params: Record<string, string>; query: string } {
+  const params: Record<string, string> = {}
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(json.value)) {
+    if (typeof value === 'object') throw invalid(`"${name}" must be a text, a number or true or false.`, name)
+    if (path.includes(`{${name}}`)) params[name] = String(value)
+    else query.append(name, String(value))
+  }
+  return { params, query: query.toString() }
 }

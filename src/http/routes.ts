@@ -4,28 +4,26 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
+import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault } from '../kernel/fault.ts'
 import { GONE } from '../pipeline/call.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
 import { bodyBytes, holdBack } from './server.ts'
 
-export type Handle = (request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec) => unknown
+export type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
 
-export interface Handlers {
-  /** By the endpoint's id; data endpoints share `data`. */
-  readonly [id: string]: Handle
-}
+export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
 
 export interface RoutesOptions {
   readonly keys: ApiKeys
-  readonly handlers: Handlers
+  readonly free: HandlersOf<FreeId>
+  readonly paid: (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec) => void
   readonly strictErrors: boolean
   /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
   readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
-  /** Endpoints whose bodies the handler reads from the socket itself. */
-  readonly unparsed: ReadonlySet<string>
 }
 
 const CORS = {
@@ -44,9 +42,8 @@ export function vouch(request: IncomingMessage, principal: Principal): void {
 export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
   const methods = new Map<string, Set<string>>()
   for (const spec of ENDPOINTS) {
-    const handle = options.handlers[spec.id] ?? options.handlers.data
-    if (!handle) throw new Error(`Endpoint ${spec.id} has no handler.`)
-    const unparsed = options.unparsed.has(spec.id)
+    const handle = handlerOf(spec, options)
+    const unparsed = spec.largeBody === true
     for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
       const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
       const config = { surface: spec.surface, alias: index > 0 }
@@ -59,7 +56,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
           reply.headers(CORS)
           const begin = () => {
             // The handler takes the response over here, before the framework would read the body.
-            if (unparsed) handle(request, reply, spec)
+            if (unparsed) handle(request, reply)
           }
           const enter = (principal: Principal): undefined | Promise<void> => {
             request.principal = principal
@@ -77,11 +74,18 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
           if (line) line.then(() => done(), done)
           else done()
         },
-        handler: (request, reply) => handle(request, reply, spec),
+        handler: (request, reply) => handle(request, reply),
       })
     }
   }
   for (const [url, used] of methods) mountOptions(app, url, used)
+}
+
+function handlerOf(spec: EndpointSpec, { free, paid }: RoutesOptions): Handle {
+  const { sells } = spec
+  if (sells === undefined) return free[spec.id as FreeId] // An endpoint that sells nothing is listed as a free one.
+  const sold: PaidSpec = { ...spec, sells }
+  return (request, reply) => paid(request, reply, sold)
 }
 
 /** For browsers of other sites, which ask first. Answered before a body would be read. */

@@ -1,37 +1,45 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { dropKeptAnswer, findKeptAnswer, type KeptAnswer } from '../admission/kept-answers.ts'
-import type { Model } from '../catalog/document.ts'
+import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
-import type { ProtocolName } from '../catalog/kind.ts'
+import { FREE, type FreeId } from '../catalog/generation.ts'
+import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { PathDeps } from '../pipeline/call.ts'
 import { serve } from '../pipeline/serve.ts'
 import { storedAsk } from '../protocols/openai-responses/stored.ts'
-import type { TextAsk } from '../protocols/text.ts'
-import { arrive } from './arrive.ts'
-import type { PublicDeps } from './public.ts'
-import { type Handlers, onPath } from './routes.ts'
+import { arrive } from './paid.ts'
+import { type HandlersOf, onPath } from './routes.ts'
 import { rawQuery } from './server.ts'
-import { modelAt } from './text.ts'
 
-export function storedHandlers(deps: PublicDeps): Handlers {
-  const { catalog, path, database } = deps
+export interface StoredDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly strictErrors: boolean
+}
 
-  const handle = (method: 'GET' | 'DELETE', below: string) => {
-    return (request: FastifyRequest, reply: FastifyReply, spec: EndpointSpec) => {
+export function storedHandlers(
+  deps: StoredDeps,
+): HandlersOf<'responses/{id}' | 'responses/{id}/delete' | 'responses/{id}/input_items'> {
+  const { catalog, path } = deps
+  const { database } = path
+
+  const handle = (id: FreeId, method: 'GET' | 'DELETE', below: string) => {
+    const spec = FREE[id]
+    return (request: FastifyRequest, reply: FastifyReply) => {
       const query = queryOf(request, spec)
       onPath(request, reply, deps, async (out) => {
         const { id } = request.params as { id: string }
         const { accountId, models } = request.principal!
         const now = catalog.current
         const kept = await findKeptAnswer(database, accountId, id)
-        const model = kept && modelAt(now, kept.product)
-        if (!kept || !model || !isKept(model, kept, 'openai-responses') || (models && !models.has(kept.product)))
-          throw unknown()
+        const model = kept && findProduct(now, kept.product)
+        const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
+        if (!isThere || (models && !models.has(kept.product))) throw unknown()
         const ask = storedAsk({ method, id, below, query }, kept.product)
-        const facts = { door: spec.id, catalog: now }
+        const arrived = arrive(request, out, { ask, product: model, door: spec.id, catalog: now }, path)
         try {
-          await serve({ ...arrive(request, out, ask, model, facts, path), keeper: kept.vendor }, path)
+          await serve({ ...arrived, keeper: kept.vendor }, path)
         } catch (error) {
           if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
           await dropKeptAnswer(database, accountId, id)
@@ -43,28 +51,10 @@ export function storedHandlers(deps: PublicDeps): Handlers {
   }
 
   return {
-    'responses/{id}': handle('GET', ''),
-    'responses/{id}/delete': handle('DELETE', ''),
-    'responses/{id}/input_items': handle('GET', '/input_items'),
+    'responses/{id}': handle('responses/{id}', 'GET', ''),
+    'responses/{id}/delete': handle('responses/{id}/delete', 'DELETE', ''),
+    'responses/{id}/input_items': handle('responses/{id}/input_items', 'GET', '/input_items'),
   }
-}
-
-/** The vendor that keeps what a request goes on from. */
-export async function keeperOf(
-  { continues, door }: TextAsk,
-  model: Model,
-  account: string,
-  { database }: PublicDeps,
-): Promise<string | undefined> {
-  if (!continues) return undefined
-  const kept = await findKeptAnswer(database, account, continues.id)
-  if (!kept || !isKept(model, kept, door)) throw continues.unknown
-  return kept.vendor
-}
-
-/** The catalogue may have changed since. */
-function isKept(model: Model, { vendor }: KeptAnswer, protocol: ProtocolName): boolean {
-  return model.routes.some((route) => route.vendor === vendor && route.protocol === protocol)
 }
 
 function unknown(): Fault {

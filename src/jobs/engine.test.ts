@@ -184,7 +184,11 @@ for (const way of ['completed', 'cancelled'] as const)
 test('a webhook never reaches a private address', async () => {
   const inner = await startReceiver()
   const account = await on.account(GRANTED)
-  const id = await on.create(account, { prompt: 'a reef', callback_url: inner.url })
+  await assert.rejects(on.store(account, { prompt: 'a reef', callback_url: inner.url }), { kind: 'request_invalid' })
+  // A name may mean another address by the time that the job ends.
+  const id = await on.store(account, { prompt: 'a reef' })
+  await on.database.query({ text: 'update job set callback_url = $2 where id = $1' }, [id, inner.url])
+  on.engine.created(id)
   await on.ended()
   assert.equal((await on.row(id)).status, 'COMPLETED')
   assert.equal(inner.got.length, 0)

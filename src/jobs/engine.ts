@@ -7,7 +7,8 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Ledger, Reservation } from '../ledger/ledger.ts'
+import type { VideoRequest } from '../protocols/video-task/request.ts'
 import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import { createByteBudget } from '../upstream/budget.ts'
@@ -19,6 +20,7 @@ import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
 import { openQueue, type Queue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
 import type { ResultStore } from './result.ts'
+import { newJobId, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks } from './vendor-tasks.ts'
 import { type StepDeps, stepJob } from './video.ts'
@@ -37,18 +39,30 @@ export interface EngineOptions {
   readonly vendors: Vendors
   readonly routes: RouteSources
   readonly results: ResultStore
-  readonly guard: Pick<GuardedFetch, 'post'>
+  readonly guard: Pick<GuardedFetch, 'check' | 'post'>
   readonly secrets: Secrets
   readonly world: World
   readonly log: Log
   readonly timing?: Partial<JobTiming>
 }
 
+/** A job that has no row yet. */
+export interface OpenedJob {
+  /** Made by the statement that makes its hold. */
+  readonly row: NonNullable<Reservation['job']>
+  /** It has its row: its first step is due now. */
+  begin(): void
+  /** It gets none, because of this fault if there was one. */
+  drop(error?: unknown): Promise<void>
+}
+
 export interface JobEngine {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly events: JobEvents
-  /** A job was created: its first step is due now. */
+  /** Prepares a job: what is too large to travel with the reservation is stored first. */
+  open(order: VideoRequest, requestId: string, signal: AbortSignal): Promise<OpenedJob>
+  /** A job has its row: its first step is due now. */
   created(jobId: string): void
   /** Throws `conflict` where it cannot be cancelled any more. */
   cancel(job: JobRow): Promise<JobRow>
@@ -163,15 +177,40 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     }
   }
 
+  function created(jobId: string): void {
+    queue
+      .push('job-step', jobId, 0)
+      .then(() => steps.wake())
+      .catch((error: unknown) => log.warn({ job: jobId, error }, 'new job was left to the sweep'))
+  }
+
   return {
     jobs,
     results: options.results,
     events,
-    created(jobId) {
-      queue
-        .push('job-step', jobId, 0)
-        .then(() => steps.wake())
-        .catch((error: unknown) => log.warn({ job: jobId, error }, 'new job was left to the sweep'))
+    created,
+    async open(order, requestId, signal) {
+      const { callbackUrl } = order
+      if (callbackUrl !== undefined) await options.guard.check(callbackUrl, { signal })
+      const id = newJobId(world)
+      const { text, apart } = storeRequest(order, world)
+      if (apart !== undefined) await jobs.keepBody(id, apart)
+      const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: 'PENDING' }
+      return {
+        row: {
+          id,
+          input: JSON.stringify(order.input),
+          request: text,
+          answer: JSON.stringify({ success: true, data, requestId }),
+          ...(callbackUrl === undefined ? {} : { callback: callbackUrl }),
+        },
+        begin: () => created(id),
+        async drop(error) {
+          // When it is not known whether the row was made, the body stays; a job that is given up takes it along.
+          if (apart === undefined || (error instanceof Fault && error.kind === 'unavailable')) return
+          await jobs.dropBody(id).catch(() => undefined)
+        },
+      }
     },
     cancel: (job) => cancelJob(job, deps, finish),
     facts: () => jobs.facts(),

@@ -1,8 +1,10 @@
 // Changes of status for those who listen. All listeners of a process are served by one question a second to the database, so
 // it does not matter which process moves a job.
+
+import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
-import type { JobRow, JobStatus, Jobs } from './job.ts'
+import type { JobRow, Jobs } from './job.ts'
 
 export interface JobEvents {
   /** Calls back with each new status; the answer ends it. */

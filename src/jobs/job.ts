@@ -1,8 +1,8 @@
 // What a job is, and every way it changes.
+
+import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { JobFacts } from './views.ts'
 
-export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
-export type JobStatus = (typeof JOB_STATUSES)[number]
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
 export interface JobError {

@@ -1,7 +1,7 @@
 // A job as callers see it: in answers, events and webhooks alike.
 import * as z from 'zod'
+import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import { count, credits, time } from '../kernel/view.ts'
-import { JOB_STATUSES } from './job.ts'
 
 export const jobView = z.object({
   id: z.string(),

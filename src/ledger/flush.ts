@@ -155,13 +155,14 @@ function keepRecord({ status, contentType, body }: NonNullable<Resolution['keep'
 }
 
 function readResolved(answer: string): Resolved[] {
-  const [outcomes = [], paid, loss, posted, held] = splitColumns(answer)
+  const [outcomes = [], paid, loss, posted, held, hold] = splitColumns(answer)
   return outcomes.map((outcome, i) => ({
     outcome: outcome as Resolved['outcome'],
     paid: BigInt(paid![i]!),
     loss: BigInt(loss![i]!),
     posted: BigInt(posted![i]!),
     held: BigInt(held![i]!),
+    hold: BigInt(hold![i]!),
   }))
 }
 

@@ -276,7 +276,7 @@ test('a job whose order was given up goes with its hold, unless it has been begu
     )
   for (const begun of [false, true]) {
     const id = newId(realWorld)
-    const job = { id: `job-${id}`, input: '{}', request: '{}' }
+    const job = { id: `job-${id}`, input: '{}', request: '{}', answer: '{}' }
     await ledger.reserve(reservation(id, acc, 10n, { job, idempotency: { key: `key-${begun}`, requestHash: 'x' } }))
     assert.deepEqual(await jobs(), [{ id: job.id, held: true }])
     if (begun) await database.query({ text: 'update job set submit_started_at = now() where id = $1' }, [job.id])
@@ -331,7 +331,7 @@ test('what one account has stored does not travel in the flush of another', asyn
     Promise.all([one, ...Array.from({ length: 20 }, (_, i) => run(i))])
 
   const id = newId(realWorld)
-  const job = { id, input: JSON.stringify({ prompt: 'x'.repeat(200_000) }), request: '{}' }
+  const job = { id, input: JSON.stringify({ prompt: 'x'.repeat(200_000) }), request: '{}', answer: '{}' }
   const idempotency = { key: 'once', requestHash: 'h' }
   await around(shared.reserve(reservation(`${large}-job`, large, 10n, { job })), (i) =>
     shared.reserve(reservation(`${small}-${i}`, small, 10n)),

@@ -21,7 +21,14 @@ export interface Reservation {
   readonly tokens: number
   readonly idempotency?: { readonly key: string; readonly requestHash: string }
   /** A job's row, made by the same statement; its hold outlives this process. */
-  readonly job?: { readonly id: string; readonly input: string; readonly request: string; readonly callback?: string }
+  readonly job?: {
+    readonly id: string
+    readonly input: string
+    readonly request: string
+    readonly callback?: string
+    /** What is answered, now and again to the same idempotency key. */
+    readonly answer: string
+  }
 }
 
 /** Of the tightest limit on requests: what it allows, and what is left. */
@@ -68,6 +75,8 @@ export interface Resolved {
   readonly loss: Credits
   readonly posted: Credits
   readonly held: Credits
+  /** What the hold was. */
+  readonly hold: Credits
 }
 
 export interface Ledger {
@@ -85,11 +94,17 @@ export interface Ledger {
   readonly pending: number
 }
 
+/** Counts what moves where it moves. */
+export interface LedgerMeters {
+  batch(size: number): void
+  moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
+}
+
 export interface LedgerOptions {
   readonly database: Database
   readonly world: World
   readonly processId: string
-  readonly observeBatch?: (size: number) => void
+  readonly meters?: LedgerMeters
   readonly flushesMax?: number
   /** How long a caller waits for a settlement while the database is away; afterwards it is tried without a caller. */
   readonly resolveForMs?: number
@@ -108,7 +123,7 @@ const PENDING_MAX = 20_000
 const RETRY_MS = 100
 
 export function createLedger(options: LedgerOptions): Ledger {
-  const { database, world, processId } = options
+  const { database, world, processId, meters } = options
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
@@ -118,7 +133,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       flush: (ops) => flushOrSplit(database, processId, ops),
       flushesMax,
       sizeMax,
-      ...(options.observeBatch ? { observe: options.observeBatch } : {}),
+      ...(meters ? { observe: meters.batch } : {}),
     })
   const shared = lane(options.flushesMax ?? 2, 256)
   // What one account has to store must not keep the others waiting: it goes alone.
@@ -145,10 +160,21 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** Goes on without a caller, until the database is back. */
   function goOn(op: Op): Promise<unknown> {
-    const going = insist(op, BACKGROUND_MS).catch(() => undefined)
+    const going = insist<Reserved | Resolved>(op, BACKGROUND_MS).then(
+      (done) => 'paid' in done && count(done),
+      () => undefined,
+    )
     background.add(going)
     void going.finally(() => background.delete(going))
     return going
+  }
+
+  function count(resolved: Resolved): Resolved {
+    if (resolved.outcome === 'already') return resolved
+    const { paid, hold } = resolved
+    if (paid > 0n) meters?.moved('settled', paid)
+    if (hold > paid) meters?.moved('released', hold - paid)
+    return resolved
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */
@@ -167,7 +193,10 @@ export function createLedger(options: LedgerOptions): Ledger {
       try {
         const reserving = insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs, lost)
         const reserved = await within(reserving, reserveWaitMs, world)
-        if (reserved.outcome === 'held') unsure = false
+        if (reserved.outcome === 'held') {
+          unsure = false
+          meters?.moved('held', reserved.amount)
+        }
         return reserved
       } catch (error) {
         unsure = true
@@ -179,9 +208,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async resolve(resolution) {
       const op: Op = { kind: 'resolve', value: resolution }
-      if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n }
+      if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n, hold: 0n }
       try {
-        return await insist<Resolved>(op, resolveForMs)
+        return count(await insist<Resolved>(op, resolveForMs))
       } catch (error) {
         if (isAway(error)) {
           owed.add(resolution.id)
@@ -207,7 +236,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (nowMs - heardMs > CUT_OFF_MS) judgeFromMs = nowMs + graceMs
       heardMs = nowMs
       if (nowMs < judgeFromMs) return 0
-      const [row] = await database.query<{ gone: number }>(EXPIRE, [SILENT_SECONDS])
+      const [row] = await database.query<{ gone: number; given_back: bigint }>(EXPIRE, [SILENT_SECONDS])
+      if (row && row.given_back > 0n) meters?.moved('expired', row.given_back)
       return row?.gone ?? 0
     },
     async idle(forMs = Number.POSITIVE_INFINITY) {
@@ -249,7 +279,7 @@ const HEARTBEAT = statement(
   'heartbeat',
   'insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()',
 )
-const EXPIRE = statement('expire', `select ledger_expire(make_interval(secs => $1), 1000) as gone`)
+const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
 
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')
 

@@ -1,15 +1,17 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
 import type { Database } from '../database/database.ts'
+import type { JobEngine } from '../jobs/engine.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Answer } from '../protocols/protocol.ts'
+import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import type { Attempted } from '../routing/attempt.ts'
 import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { Upstream } from '../upstream/call.ts'
+import type { CacheRule, DataCache, Flight } from './data-cache.ts'
 import type { Monitor } from './monitor.ts'
 import type { Out } from './out.ts'
 import type { StreamWatch } from './stream-watch.ts'
@@ -24,34 +26,33 @@ export interface PathDeps {
   readonly log: Log
   readonly monitor: Monitor
   readonly watch: StreamWatch
+  readonly cache: DataCache
+  readonly jobs: Pick<JobEngine, 'open'>
 }
 
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
+  readonly ask: Ask | JobAsk
   readonly door: string
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>
   /** The one vendor that may answer, because it keeps what the request is about. */
   readonly keeper?: string | undefined
-  /** Sent with a whole answer. */
-  readonly extraHeaders?: Readonly<Record<string, string>>
-  /** For an answer that others may be given as well. */
-  readonly share?: {
-    /** What is larger is not kept, and goes out as it comes. */
-    readonly bytesMax: number
-    /** Sees a whole answer as soon as it is there; undefined for one that goes out as it comes. */
-    landed(answer: Answer | undefined): void
-  }
+  /** Its answer may be kept and given to others. */
+  readonly cache?: CacheRule
 }
 
 /** A call that holds its credits. */
 export interface Held extends Arrived {
   readonly admitted: Admitted
+  /** Others wait for its answer, and get it as well. */
+  readonly flight?: Flight
 }
 
 /** A call that a vendor has begun to answer. */
 export interface Answered extends Held {
+  readonly ask: Ask
   readonly attempted: Attempted
 }
 
@@ -59,8 +60,9 @@ export interface Answered extends Held {
 export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })
 
 /** What every answer of the path tells besides its body. */
-export function answerHeaders(answered: Answered): Record<string, string> {
-  const headers: Record<string, string> = { 'x-tollgate-route': String(answered.attempted.candidate.number) }
-  if (answered.ask.leftOut) headers['x-tollgate-left-out'] = answered.ask.leftOut
-  return answered.admitted.rate ? Object.assign(headers, rateHeaders(answered.admitted.rate)) : headers
+export function answerHeaders({ ask, admitted, cache }: Held, route: number, isKept = false): Record<string, string> {
+  const headers: Record<string, string> = { 'x-tollgate-route': String(route) }
+  if (ask.leftOut) headers['x-tollgate-left-out'] = ask.leftOut
+  if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
+  return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }

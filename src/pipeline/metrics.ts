@@ -1,16 +1,14 @@
 // The figures of this process, in Prometheus' format. Of several processes on one port they are put together by
 // group-metrics.ts: added up, unless a metric's `aggregator` says otherwise.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { Credits } from '../kernel/credits.ts'
+import type { LedgerMeters } from '../ledger/ledger.ts'
 import { UNITS } from '../meter/usage.ts'
 import { PROCESSES } from './group-metrics.ts'
 import type { Meters } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
 
-export interface Metrics extends Meters {
+export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
-  batch(size: number): void
-  resolved(kind: string, amount: Credits): void
 }
 
 export interface MetricSources {
@@ -62,7 +60,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   const credits = new CounterTally({
     name: 'tollgate_credits_total',
-    help: 'Credits held, settled and released.',
+    help: 'Credits held, and of these settled, released (given back) and expired (given back after a crash).',
     labelNames: ['kind'],
     registry,
   })
@@ -157,20 +155,16 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
   })
 
-  const addCredits = (kind: string, amount: Credits) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO)
-
   return {
     registry,
     batch: (size) => batches.observe('', NO_LABELS, size),
-    held: (amount) => addCredits('held', amount),
-    resolved: addCredits,
+    moved: (kind, amount) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO),
     impossible: (product) => impossible.add(product, () => ({ product }), 1),
     stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
-    call({ door, status, outcome, stream, durationMs, charged }, usage) {
+    call({ door, status, outcome, stream, durationMs }, usage) {
       const answered = `${Math.floor((status ?? 0) / 100)}xx`
       calls.add(`${door} ${answered} ${outcome}`, () => ({ door, status: answered, outcome: outcome ?? '' }), 1)
       duration.observe(`${door} ${stream}`, () => ({ door, stream: String(stream) }), durationMs / 1000)
-      if (charged > 0n) addCredits('settled', charged)
       if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
     },
   }

@@ -7,7 +7,6 @@ import type { Tried } from '../routing/attempt.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
-  held(amount: Credits): void
   /** An attempt at a vendor has ended. */
   readonly tried: (attempt: Tried) => void
   /** A stage of the path has ended now; stages follow one another. */
@@ -33,7 +32,6 @@ export interface LiveCall {
 
 export interface Meters {
   call(call: LiveCall, usage: Usage | undefined): void
-  held(amount: Credits): void
   stage(name: Stage, seconds: number): void
   impossible(product: string): void
 }
@@ -82,7 +80,6 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
       const stages: TracedStage[] = []
       const sinceStartMs = (ms: number) => call.atMs + (ms - startedMs)
       return {
-        held: (amount) => meters?.held(amount),
         tried({ vendor, startMs, endMs, status, fault }) {
           if (!tracer) return
           const attributes = {

@@ -98,16 +98,3 @@ test('a line that is too long refuses at once, and a process that stops refuses 
   overload.stop()
   for (const result of await Promise.allSettled(waiting)) assert.equal(result.status, 'rejected')
 })
-
-test('large bodies are counted until they end; one that is larger than everything runs alone', () => {
-  const overload = createOverload({ world: makeTime().world, waiting: () => 0, running: () => 0, bytesMax: 100 })
-  const end = overload.carry(60)
-  assert.throws(() => overload.carry(50), isRefusal)
-  const endSmall = overload.carry(40)
-  end()
-  end()
-  assert.throws(() => overload.carry(61), isRefusal, 'an end counts once')
-  endSmall()
-  overload.carry(1_000)
-  assert.throws(() => overload.carry(1), isRefusal)
-})

@@ -1,5 +1,5 @@
 // Refusing early what cannot be served in time: by the lag of the event loop, by calls that wait for the database, by calls
-// that run and by the bytes of their bodies. Whoever finds no room waits for a moment before anything is read of its body;
+// that run. Whoever finds no room waits for a moment before anything is read of its body;
 // a refusal comes only after that. A caller that is refused at once comes back at once, and refusals cost too: at four times
 // the peak with 4,000 callers, refusing at once left a ninth of the peak for answers, a wait of one second two thirds, of three
 // seconds four fifths.
@@ -9,8 +9,6 @@ import type { World } from '../kernel/world.ts'
 export interface Overload {
   /** Nothing while there is room; else a promise that is kept when there is, and rejected with `unavailable` if not. */
   admit(): undefined | Promise<void>
-  /** Counts the bytes of a large body until the function that it answers is called; throws `unavailable` when they are too many. */
-  carry(bytes: number): () => void
   readonly lagMs: number
   readonly shed: number
   stop(): void
@@ -24,7 +22,6 @@ export interface OverloadOptions {
   readonly lagMsMax?: number
   readonly waitingMax?: number
   readonly runningMax?: number
-  readonly bytesMax?: number
 }
 
 interface InLine {
@@ -41,12 +38,11 @@ const LINE_MAX = 5_000
 const RETRY_AFTER_SECONDS = 1
 
 export function createOverload(options: OverloadOptions): Overload {
-  const { world, lagMsMax = 250, waitingMax = 256, runningMax = 20_000, bytesMax = 1_500_000_000 } = options
+  const { world, lagMsMax = 250, waitingMax = 256, runningMax = 20_000 } = options
   const line: InLine[] = []
   let lagMs = 0
   let lastLateMs = 0
   let shed = 0
-  let bytes = 0
   let cancel: () => void = () => {}
   let cancelLine: (() => void) | undefined
 
@@ -108,19 +104,6 @@ export function createOverload(options: OverloadOptions): Overload {
         line.push({ sinceMs: world.elapsedMs(), enter, refuse })
         watchLine()
       })
-    },
-    carry(more) {
-      // One that is larger than everything there is may run when it is alone.
-      if (bytes > 0 && bytes + more > bytesMax) {
-        shed += 1
-        throw refusal('bytes in flight')
-      }
-      bytes += more
-      let carried = true
-      return () => {
-        if (carried) bytes -= more
-        carried = false
-      }
     },
     get lagMs() {
       return lagMs

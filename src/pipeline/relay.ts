@@ -5,7 +5,8 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { tell } from '../protocols/vendor-fault.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, answerHeaders, GONE, type PathDeps } from './call.ts'
+import { type Answered, answerHeaders, GONE, type Held, type PathDeps } from './call.ts'
+import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
 import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
 
@@ -21,14 +22,14 @@ const LINGER_MS = 1_000
 
 export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { reply, exchange } = answered.attempted
-  const passMin = Math.max(PASS_BYTES_MIN, answered.share?.bytesMax ?? 0)
+  const passMin = Math.max(PASS_BYTES_MIN, answered.flight?.bytesMax ?? 0)
   if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= passMin) return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
     const answer = await exchange.answer(body, reply.headers)
-    answered.share?.landed(answer)
+    answered.flight?.land({ ...answer, route: answered.attempted.candidate.number })
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     const status = answer.status ?? 200
     settling = true
@@ -50,9 +51,8 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       {
         'content-type': answer.contentType,
         ...answer.headers,
-        ...answered.extraHeaders,
         ...receiptHeaders(receipt),
-        ...answerHeaders(answered),
+        ...answerHeaders(answered, answered.attempted.candidate.number),
       },
       answer.body,
     )
@@ -69,11 +69,19 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
+/** An answer that is there already. */
+export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): Promise<Settled> {
+  const receipt = await settle(held, { usage: kept.usage ?? held.ask.worst, estimated: false, status: 200 }, deps)
+  const headers = { ...receiptHeaders(receipt), ...answerHeaders(held, kept.route, true) }
+  held.out.send(200, { 'content-type': kept.contentType, ...headers }, kept.body)
+  return receipt
+}
+
 /** The last piece waits for the settlement; everything before it goes out as it comes. */
 async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
-  answered.share?.landed(undefined)
+  answered.flight?.land()
   const caller = watchCaller(out, deps)
   const drained = boundDrain(answered, deps)
   let last: Buffer | undefined
@@ -82,7 +90,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
       const piece = last
       last = chunk
       if (!out.started)
-        out.startStream({ 'content-type': contentType, ...answered.extraHeaders, ...answerHeaders(answered) })
+        out.startStream({ 'content-type': contentType, ...answerHeaders(answered, attempted.candidate.number) })
       return piece && caller.write(piece)
     })
   } catch (error) {
@@ -142,7 +150,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         'content-type': STREAM_TYPE,
         'cache-control': 'no-cache, no-store, no-transform',
         'x-accel-buffering': 'no',
-        ...answerHeaders(answered),
+        ...answerHeaders(answered, candidate.number),
       })
   }
 

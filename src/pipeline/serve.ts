@@ -1,80 +1,131 @@
-// The whole path of a paid call, on one screen: admit → route → attempt → relay → settle.
-import { admit } from '../admission/admit.ts'
+// The whole path of a paid call, on one screen, for every paid endpoint: admit → route → attempt → relay → settle. A call that
+// becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
+import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
 import { asFault } from '../kernel/fault.ts'
+import type { Reservation } from '../ledger/ledger.ts'
+import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
-import { routeAsk } from '../routing/route.ts'
+import { type Candidate, routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
+import { isKept } from './data-cache.ts'
 import type { Seen } from './monitor.ts'
-import { LEFT_STATUS, relayAnswer, relayStream } from './relay.ts'
-import { release } from './settle.ts'
+import { LEFT_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
+import { release, type Settled } from './settle.ts'
+
+const REPLAYED: Settled = { status: 200, outcome: 'replayed', charged: 0n }
+const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    const admitted = await admit(arrived, deps.ledger)
-    if (admitted === 'replay') {
-      await replay(arrived, deps.database)
-      seen.end({ status: 200, outcome: 'replayed', charged: 0n })
-      return
-    }
-    const held: Held = { ...arrived, admitted }
-    seen.held(admitted.held)
-    seen.stage('admit')
-    try {
-      const answered = await answer(held, seen, deps)
-      seen.stage('vendor')
-      try {
-        const settled =
-          held.ask.stream && answered.attempted.exchange.stream
-            ? await relayStream(answered, deps)
-            : await relayAnswer(answered, deps)
-        seen.stage('relay')
-        seen.end(settled)
-      } catch (error) {
-        answered.attempted.reply.abort()
-        throw error
-      } finally {
-        answered.attempted.leave()
-      }
-    } catch (error) {
-      // A no-op when the relay has already resolved the hold.
-      await release(held, statusOf(error), deps)
-      throw error
-    }
+    const { ask } = arrived
+    seen.end(isJob(ask) ? await accept({ ...arrived, ask }, seen, deps) : await answer({ ...arrived, ask }, seen, deps))
   } catch (error) {
     seen.end({ status: statusOf(error), outcome: 'refused', charged: 0n })
     throw error
   }
 }
 
-function statusOf(error: unknown): number {
-  return error === GONE ? LEFT_STATUS : asFault(error).status
+/** From a vendor, or from what was kept of an answer to the same question. */
+async function answer(arrived: Arrived & { ask: Ask }, seen: Seen, deps: PathDeps): Promise<Settled> {
+  const { cache } = arrived
+  const found = cache && (await deps.cache.enter(cache))
+  const kept = found && isKept(found) ? found : undefined
+  const flight = found && !isKept(found) ? found : undefined
+  const product = kept && cache?.pricing ? { ...arrived.product, pricing: cache.pricing } : arrived.product
+  try {
+    const held = await hold({ ...arrived, product }, seen, deps)
+    if (!held) return REPLAYED
+    try {
+      if (kept) return await relayKept(held, kept, deps)
+      return await relay(await call(flight ? { ...held, flight } : held, seen, deps), seen, deps)
+    } catch (error) {
+      // A no-op when the relay has already resolved the hold.
+      await release(held, statusOf(error), deps)
+      throw error
+    }
+  } finally {
+    flight?.land()
+  }
 }
 
-async function answer(held: Held, seen: Seen, deps: PathDeps): Promise<Answered> {
-  const { ask, product, catalog, admitted } = held
-  if (held.out.signal.aborted) throw GONE
+/** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
+async function accept(arrived: Arrived & { ask: JobAsk }, seen: Seen, deps: PathDeps): Promise<Settled> {
+  const job = await deps.jobs.open(arrived.ask.order, arrived.requestId, arrived.out.signal)
+  const held = await hold(arrived, seen, deps, job.row).catch(async (error: unknown) => {
+    await job.drop(error)
+    throw error
+  })
+  if (!held) {
+    await job.drop()
+    return REPLAYED
+  }
+  job.begin()
+  const { rate } = held.admitted
+  const headers = { 'content-type': 'application/json; charset=utf-8', ...(rate ? rateHeaders(rate) : {}) }
+  arrived.out.send(200, headers, job.row.answer)
+  return ACCEPTED
+}
+
+/** Undefined when an earlier call with the same idempotency key has its answer stored: that was sent. */
+async function hold<A extends Arrived>(
+  arrived: A,
+  seen: Seen,
+  deps: PathDeps,
+  job?: Reservation['job'],
+): Promise<(A & Held) | undefined> {
+  const admitted = await admit(arrived, deps.ledger, job)
+  if (admitted === 'replay') {
+    await replay(arrived, deps.database)
+    return undefined
+  }
+  seen.stage('admit')
+  return { ...arrived, admitted }
+}
+
+async function call(held: Held & { ask: Ask }, seen: Seen, deps: PathDeps): Promise<Answered> {
+  const { ask, product, catalog, admitted, out } = held
+  await ask.gather?.(out.signal)
+  if (out.signal.aborted) throw GONE
   const nowSeconds = () => Math.floor(deps.world.nowMs() / 1000)
+  const options = {
+    requestId: held.requestId,
+    account: held.principal.accountId,
+    tried: seen.tried,
+    createdSeconds: nowSeconds(),
+    nowSeconds,
+    signal: out.signal,
+    callerHeaders: held.callerHeaders,
+    ...(admitted.outputTokensCap === undefined ? {} : { outputTokensCap: admitted.outputTokensCap }),
+  }
   const routed = routeAsk(ask, product.routes, catalog.document, deps.routes)
-  const candidates =
-    held.keeper === undefined
-      ? routed
-      : routed.filter(({ vendorName, target }) => vendorName === held.keeper && target.protocol === ask.door)
-  const attempted = await attempt(
-    ask,
-    candidates,
-    {
-      requestId: held.requestId,
-      account: held.principal.accountId,
-      tried: seen.tried,
-      createdSeconds: nowSeconds(),
-      nowSeconds,
-      signal: held.out.signal,
-      callerHeaders: held.callerHeaders,
-      ...(admitted.outputTokensCap === undefined ? {} : { outputTokensCap: admitted.outputTokensCap }),
-    },
-    deps,
-  )
+  const isKeeper = ({ vendorName, target }: Candidate) => vendorName === held.keeper && target.protocol === ask.door
+  const candidates = held.keeper === undefined ? routed : routed.filter(isKeeper)
+  const attempted = await attempt(ask, candidates, options, deps)
+  seen.stage('vendor')
   return { ...held, attempted }
+}
+
+async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Settled> {
+  const { exchange, reply, leave } = answered.attempted
+  try {
+    const streams = answered.ask.stream && exchange.stream
+    const settled = streams ? await relayStream(answered, deps) : await relayAnswer(answered, deps)
+    seen.stage('relay')
+    return settled
+  } catch (error) {
+    reply.abort()
+    throw error
+  } finally {
+    leave()
+  }
+}
+
+function isJob(ask: Ask | JobAsk): ask is JobAsk {
+  return 'order' in ask
+}
+
+function statusOf(error: unknown): number {
+  return error === GONE ? LEFT_STATUS : asFault(error).status
 }

@@ -6,6 +6,7 @@ import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import type { VendorSaid } from './vendor-words.ts'
+import type { VideoRequest } from './video-task/request.ts'
 
 /** Where one attempt goes. */
 export interface Target {
@@ -23,16 +24,14 @@ export interface Target {
 /** What decides the price tier besides token counts. */
 export type PriceAttributes = Readonly<Record<string, string>>
 
-/** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
-export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
-
 /** What a vendor keeps, and a request goes on from; and what to say to those who do not own it. */
 export interface Continued {
   readonly id: string
   readonly unknown: Fault
 }
 
-export interface Ask {
+/** What the money needs to know of a call. */
+export interface AskFacts {
   /** The model's uid or the data endpoint's id: what the price and the usage row name. */
   readonly product: string
   /** The format that the caller speaks: a route in the same format is taken before its equals. */
@@ -61,9 +60,20 @@ export interface Ask {
   /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
   readonly leftOut?: string
   readonly continues?: Continued
+}
+
+/** A call that a vendor answers while the caller waits. */
+export interface Ask extends AskFacts {
   /** Why a route of this format cannot carry the ask; undefined when it can. */
   refusal?(protocol: ProtocolName): Fault | undefined
+  /** Fetches what the caller only pointed at. Once, before a vendor's place is taken: it is not the vendor's time. */
+  gather?(signal: AbortSignal): Promise<void>
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
+}
+
+/** A call that becomes a job. */
+export interface JobAsk extends AskFacts {
+  readonly order: VideoRequest
 }
 
 export interface OpenOptions {

@@ -79,3 +79,19 @@ test('a lease grows and shrinks, and one larger than everything runs alone', asy
   lease.release()
   ;(await huge).release()
 })
+
+test('bodies that do not wait are counted until they end, in the same budget; one larger than everything runs alone', async () => {
+  const budget = createByteBudget({ world: realWorld, bytesMax: 100, queueMax: 10 })
+  const isRefusal = { kind: 'unavailable' }
+  const end = budget.carry(60)
+  assert.throws(() => budget.carry(50), isRefusal)
+  const lease = await budget.acquire(40, never)
+  assert.throws(() => budget.carry(1), isRefusal, 'both ways take from one budget')
+  end()
+  end()
+  assert.throws(() => budget.carry(61), isRefusal, 'an end counts once')
+  lease.release()
+  budget.carry(1_000)
+  assert.throws(() => budget.carry(1), isRefusal)
+  assert.equal(budget.refused, 4)
+})

@@ -17,6 +17,10 @@ export interface ByteBudget {
   readonly waiting: number
   /** Rejects with unavailable (503) when the line is too long or does not move, or with the signal's reason. */
   acquire(bytes: number, signal: AbortSignal): Promise<ByteLease>
+  /** Without waiting: throws `unavailable` when there is no room. Answers the function that gives the bytes back. */
+  carry(bytes: number): () => void
+  /** How many were refused. */
+  readonly refused: number
 }
 
 export interface ByteBudgetOptions {
@@ -36,7 +40,13 @@ const RETRY_AFTER_SECONDS = 5
 
 export function createByteBudget({ world, bytesMax, queueMax, waitMs = WAIT_MS }: ByteBudgetOptions): ByteBudget {
   let used = 0
+  let refused = 0
   const line: Waiter[] = []
+
+  function full(): Fault {
+    refused += 1
+    return fullFault()
+  }
 
   function fits(bytes: number): boolean {
     // One that is larger than everything there is may run when it is alone.
@@ -97,6 +107,18 @@ export function createByteBudget({ world, bytesMax, queueMax, waitMs = WAIT_MS }
     get waiting() {
       return line.length
     },
+    get refused() {
+      return refused
+    },
+    carry(bytes) {
+      if (line.length > 0 || !fits(bytes)) throw full()
+      used += bytes
+      let carried = true
+      return () => {
+        if (carried) give(bytes)
+        carried = false
+      }
+    },
     async acquire(bytes, signal) {
       await take(bytes, signal)
       let held = bytes
@@ -126,7 +148,7 @@ export function createByteBudget({ world, bytesMax, queueMax, waitMs = WAIT_MS }
   }
 }
 
-function full(): Fault {
+function fullFault(): Fault {
   return new Fault('unavailable', {
     message: 'Too many large requests are in progress. Nothing was charged; try again shortly.',
     retryAfterSeconds: RETRY_AFTER_SECONDS,

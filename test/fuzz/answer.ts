@@ -1,5 +1,5 @@
 // What must never come back from a gateway that is well, whatever it is sent.
-import type { Surface } from '../../src/protocols/protocol.ts'
+import type { Surface } from '../../src/catalog/endpoint.ts'
 import type { FuzzedRequest } from './requests.ts'
 
 export interface Answer {

@@ -1,9 +1,9 @@
 // Whole requests: a door, its parameters, headers and body, and now and then something that no client would send.
 import fc from 'fast-check'
+import type { Surface } from '../../src/catalog/endpoint.ts'
 import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { surfaceOf } from '../../src/http/envelope.ts'
-import type { Surface } from '../../src/protocols/protocol.ts'
 import { bodyOf, text } from './bodies.ts'
 
 export interface FuzzedRequest {

@@ -9,6 +9,7 @@ import { createSecrets } from '../../src/kernel/secret.ts'
 import { newId } from '../../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts'
 import type { PathDeps } from '../../src/pipeline/call.ts'
+import { createDataCache } from '../../src/pipeline/data-cache.ts'
 import { createMonitor } from '../../src/pipeline/monitor.ts'
 import { createStreamWatch } from '../../src/pipeline/stream-watch.ts'
 import { createVendors } from '../../src/routing/vendor.ts'
@@ -73,6 +74,8 @@ export class Process implements Mortal {
       routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
       monitor: createMonitor({ world, log: silentLog }),
       watch: createStreamWatch(world),
+      cache: createDataCache(world),
+      jobs: { open: (...about) => this.engine.open(...about) },
     }
     this.#beat()
     void this.#startEngine(around).then((engine) => {
@@ -146,6 +149,7 @@ export class Process implements Mortal {
         url: (name) => `https://files.example/${name}`,
       },
       guard: {
+        check: async () => undefined,
         post: ((_url: string, body: string) =>
           unreliable(
             () => {

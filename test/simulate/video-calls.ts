@@ -1,13 +1,12 @@
 // Callers of a video model in a story: they order, look, listen, change their minds, and are told at an address of their own.
 import assert from 'node:assert/strict'
-import { admit } from '../../src/admission/admit.ts'
-import { replay } from '../../src/admission/idempotency.ts'
-import { videoAsk } from '../../src/http/video.ts'
-import type { JobStatus } from '../../src/jobs/job.ts'
-import { newJobId, storeRequest } from '../../src/jobs/stored-request.ts'
+import type { JobStatus } from '../../src/catalog/generation-answers.ts'
 import { asFault } from '../../src/kernel/fault.ts'
 import { readJson } from '../../src/kernel/json.ts'
 import { newId } from '../../src/kernel/world.ts'
+import type { PathDeps } from '../../src/pipeline/call.ts'
+import { serve } from '../../src/pipeline/serve.ts'
+import { readVideo } from '../job-engine.ts'
 import { SimulatedCaller } from './caller.ts'
 import { catalog, VIDEO_MODEL } from './catalog.ts'
 import type { Line } from './faulty-database.ts'
@@ -16,7 +15,8 @@ import { principalOf } from './text-calls.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
 export interface VideoCall {
-  readonly jobId: string
+  /** Empty until it has one. */
+  jobId: string
   readonly holdId: string
   readonly seconds: number
   readonly callback: boolean
@@ -66,7 +66,7 @@ export class VideoCalls {
     const seconds = 4 + chance.below(6)
     const callback = chance.is(0.5)
     const call: VideoCall = {
-      jobId: newJobId(this.#world),
+      jobId: '',
       holdId: newId(this.#world),
       seconds,
       callback,
@@ -111,30 +111,29 @@ export class VideoCalls {
       duration: call.seconds,
       ...(call.callback ? { callback_url: 'https://receiver.example/hook' } : {}),
     }
-    const { video, ask, model } = videoAsk(readJson(Buffer.from(JSON.stringify(body))), catalog, principal)
-    const { text } = storeRequest(video, this.#world)
-    const idempotency = chance.is(0.2) ? { key: 'video', requestHash: 'the same' } : undefined
-    const admitted = await admit(
+    const asked = readVideo(readJson(Buffer.from(JSON.stringify(body))), catalog, principal)
+    const out = new SimulatedCaller(this.#world, process)
+    const open: PathDeps['jobs']['open'] = async (...about) => {
+      const job = await process.engine.open(...about)
+      call.jobId = job.row.id
+      return job
+    }
+    await serve(
       {
         requestId: `req_${call.holdId}`,
         principal,
-        ask,
         catalog,
-        product: model,
-        ...(idempotency ? { idempotency } : {}),
-        job: {
-          id: call.jobId,
-          input: JSON.stringify(video.input),
-          request: text,
-          ...(video.callbackUrl === undefined ? {} : { callback: video.callbackUrl }),
-        },
+        ...asked,
+        door: 'video',
+        startedMs: this.#world.elapsedMs(),
+        out,
+        callerHeaders: {},
+        ...(chance.is(0.2) ? { idempotency: { key: 'video', requestHash: 'the same' } } : {}),
       },
-      process.ledger,
+      { ...process.path, jobs: { open } },
     )
-    if (admitted === 'replay') {
-      const out = new SimulatedCaller(this.#world, process)
-      await replay({ principal, idempotency: idempotency!, out }, process.path.database)
-      const { data } = JSON.parse(out.text) as { data: { jobId: string } }
+    const { data } = JSON.parse(out.text) as { data: { jobId: string } }
+    if (out.complete?.replayed) {
       assert.ok(
         this.made.some(({ jobId }) => jobId === data.jobId),
         `a repetition was told of ${data.jobId}, which nobody ordered`,
@@ -142,7 +141,7 @@ export class VideoCalls {
       call.refused = 200
       return
     }
-    process.engine.created(call.jobId)
+    assert.equal(data.jobId, call.jobId)
     call.acknowledged = true
     this.#world.note(`${call.jobId} is acknowledged`)
     this.#world.after(chance.below(20_000), () => this.#look(call))

@@ -1,8 +1,7 @@
 -- The holds of processes that have gone silent, and of none that is a job's.
-create or replace function ledger_expire(silent interval, most int) returns int
+drop function if exists ledger_expire(interval, int);
+create function ledger_expire(silent interval, most int) returns table (gone int, given_back bigint)
 language plpgsql as $$
-declare
-  gone int;
 begin
   create temp table if not exists expiring (id text, account_id text) on commit delete rows;
   delete from expiring;
@@ -37,6 +36,6 @@ begin
   ), forgotten as (
     delete from idempotency i using dead d where i.hold_id = d.id and i.status is null
   )
-  select count(*) into gone from dead;
-  return gone;
+  select count(*), coalesce(sum(d.amount), 0) into gone, given_back from dead d;
+  return next;
 end $$;

@@ -7,9 +7,10 @@
 -- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
 -- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job
 -- goes with its hold; if it has, it goes on, and its hold stays.
--- r_job: null, or [{i, id, input, request, callback}], `i` the place of the reservation, from 1.
+-- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
+-- at once: the row, its hold and the answer to its idempotency key are made together.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
--- posted and held; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
+-- posted, held and what its hold was; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
 -- refused, or what the tightest one leaves.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
@@ -197,7 +198,7 @@ begin
       where d.hold_id = x.id and x.keep is not null and d.status is null;
     end if;
     resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
   end if;
 
   if r_count > 0 then
@@ -287,6 +288,9 @@ begin
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
       select x.id, accounts[r_account[x.i]], r_key[x.i], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
+      update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
+      from jsonb_to_recordset(r_job) as x(i int, answer text)
+      where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
     end if;
     insert into hold (id, account_id, key_id, process_id, job, amount, product, catalog_version, scopes, tokens)
     select r_id[i], accounts[r_account[i]], r_key[i], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),

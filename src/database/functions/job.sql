@@ -26,15 +26,3 @@ for each row
 when (old.status is distinct from new.status or old.verdict is distinct from new.verdict
   or old.task_id is distinct from new.task_id)
 execute function job_forward();
-
--- A creation with an Idempotency-Key has its answer at once: the row, its hold and its answer are made together.
-create or replace function job_answer() returns trigger
-language plpgsql as $$
-begin
-  update idempotency set status = 200, content_type = 'application/json; charset=utf-8',
-    body = convert_to(format('{"success":true,"data":{"jobId":"%s","status":"%s"},"requestId":"req_%s"}',
-      new.id, new.status, new.hold_id), 'UTF8')
-  where hold_id = new.hold_id;
-  return null;
-end $$;
-create or replace trigger job_answer after insert on job for each row execute function job_answer();

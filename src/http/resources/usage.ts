@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
+import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import type { Database } from '../../database/database.ts'
-import { JOB_STATUSES } from '../../jobs/job.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'

@@ -86,10 +86,8 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
     worst: { image: 1, input, output: checked.outputTokens },
     inputTokensMost: input * 2 + 10_000,
     outputTokensMost: checked.outputTokens * 2,
-    async open(target, options) {
-      const images = await fetched.all(options.signal)
-      return openImages({ checked, images, input, target, options, keep: deps.keep })
-    },
+    gather: (signal) => fetched.load(signal),
+    open: (target, options) => openImages({ checked, images: fetched.images, input, target, options, keep: deps.keep }),
   }
 }
 
@@ -124,12 +122,12 @@ function readReferences(fields: Fields, body: ImageRequestBody): readonly (strin
   })
 }
 
-/** The reference images of one request; those elsewhere are fetched once, however many vendors are tried. */
+/** The reference images of one request, those elsewhere among them when they have been fetched. */
 class References {
   private readonly references: readonly (string | InlineImage)[]
   private readonly inlineBytes: number
   private readonly deps: ImageAskDeps
-  private fetching: Promise<readonly InlineImage[]> | undefined
+  images: readonly InlineImage[] = []
 
   constructor(references: readonly (string | InlineImage)[], inlineBytes: number, deps: ImageAskDeps) {
     this.references = references
@@ -137,22 +135,17 @@ class References {
     this.deps = deps
   }
 
-  all(signal: AbortSignal): Promise<readonly InlineImage[]> {
-    this.fetching ??= this.load(signal)
-    return this.fetching
-  }
-
-  private async load(signal: AbortSignal): Promise<readonly InlineImage[]> {
+  async load(signal: AbortSignal): Promise<void> {
     const elsewhere = this.references.filter((reference) => typeof reference === 'string').length
-    if (elsewhere === 0) return this.references as readonly InlineImage[]
     const { lease } = this.deps
     const before = lease.bytes
-    await lease.grow(Math.min(elsewhere * IMAGE_BYTES_MAX, IMAGES_BYTES_MAX - this.inlineBytes), signal)
+    if (elsewhere > 0)
+      await lease.grow(Math.min(elsewhere * IMAGE_BYTES_MAX, IMAGES_BYTES_MAX - this.inlineBytes), signal)
     // One that fails stops the others.
     const own = new AbortController()
     let bytes = this.inlineBytes
     try {
-      const images = await Promise.all(
+      this.images = await Promise.all(
         this.references.map(async (reference, index) => {
           if (typeof reference !== 'string') return reference
           const image = await this.fetchOne(reference, index, AbortSignal.any([signal, own.signal]))
@@ -162,7 +155,6 @@ class References {
         }),
       )
       lease.shrinkTo(before + bytes - this.inlineBytes)
-      return images
     } catch (error) {
       own.abort()
       throw error

@@ -1,0 +1,127 @@
+// What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { estimate } from '../admission/admit.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import { type Database, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { type Limits, showLimits } from '../ledger/limits.ts'
+import { chargeOf } from '../meter/charge.ts'
+import type { ReadDeps } from '../pipeline/read.ts'
+import { countTokens } from '../protocols/text.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
+import { createModelLists } from './models.ts'
+import { readQuoted } from './quote.ts'
+import type { HandlersOf } from './routes.ts'
+import { jsonBody, rawQuery } from './server.ts'
+
+export interface AccountDeps {
+  readonly catalog: CatalogStore
+  readonly database: Database
+  readonly read: ReadDeps
+  readonly budget: ByteBudget
+}
+
+export function accountHandlers(
+  deps: AccountDeps,
+): HandlersOf<'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens'> {
+  const { catalog } = deps
+  const lists = createModelLists(() => catalog.current)
+  const send = (reply: FastifyReply, body: string) =>
+    reply.header('content-type', 'application/json; charset=utf-8').send(body)
+  const isBeta = (request: FastifyRequest) => request.routeOptions.url?.startsWith('/beta/') ?? false
+
+  return {
+    count_tokens: (request, reply) =>
+      send(reply, JSON.stringify({ input_tokens: countTokens(readJson(jsonBody(request))) })),
+    models: (request, reply) => send(reply, lists.list(request.principal!, request.id, isBeta(request))),
+    'models/{id}': (request, reply) =>
+      send(
+        reply,
+        lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, isBeta(request)),
+      ),
+    async account(request, reply) {
+      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [
+        request.principal!.accountId,
+        request.principal!.keyId,
+      ])
+      if (!row) throw new Fault('key_unknown')
+      const { models, expiresAtMs } = request.principal!
+      return send(
+        reply,
+        JSON.stringify({
+          success: true,
+          data: {
+            id: row.id,
+            name: row.name,
+            balance: formatCredits(row.posted),
+            held: formatCredits(row.held),
+            available: formatCredits(row.posted - row.held),
+            limits: showLimits(row.limits),
+            key: {
+              id: request.principal!.keyId,
+              models: models && [...models],
+              expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
+              limits: showLimits(row.key_limits ?? {}),
+            },
+          },
+          requestId: request.id,
+        }),
+      )
+    },
+    async quote(request, reply) {
+      const principal = request.principal!
+      const now = catalog.current
+      const { endpoint, ask, product } = await readQuoted(
+        { body: jsonBody(request), endpoint: new URLSearchParams(rawQuery(request)).get('endpoint'), principal },
+        now,
+        deps,
+      )
+      const { want, floor } = estimate(ask, product)
+      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
+      const available = row ? row.posted - row.held : 0n
+      const lines = chargeOf(product.pricing, ask.worst, ask.price).lines
+      return send(
+        reply,
+        JSON.stringify({
+          success: true,
+          data: {
+            endpoint,
+            product: ask.product,
+            unit: 'credits',
+            hold: formatCredits(want < available ? want : available > floor ? available : want),
+            costAtMost: formatCredits(want),
+            costAtLeast: formatCredits(floor),
+            worstCase: ask.worst,
+            lines: lines.map(([unit, quantity, rate]) => ({
+              unit,
+              quantity,
+              rate: formatCredits(BigInt(rate)),
+              per: 1_000_000,
+            })),
+            available: formatCredits(available),
+            affordable: floor <= available,
+            catalogVersion: now.version,
+          },
+          requestId: request.id,
+        }),
+      )
+    },
+  }
+}
+
+interface AccountRow {
+  id: string
+  name: string
+  posted: bigint
+  held: bigint
+  limits: Limits
+  key_limits: Limits | null
+}
+
+const ACCOUNT = statement(
+  'own_account',
+  `select a.id, a.name, a.posted, a.held, a.limits, k.limits as key_limits
+   from account a left join api_key k on k.id = $2 where a.id = $1`,
+)

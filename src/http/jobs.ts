@@ -1,0 +1,136 @@
+// A caller's own jobs: to list, to look at, to follow and to cancel.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { JOB_STATUSES, type JobStatus } from '../catalog/generation-answers.ts'
+import type { JobEngine } from '../jobs/engine.ts'
+import type { JobRow } from '../jobs/job.ts'
+import { viewJob, viewListedJob } from '../jobs/job-view.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import type { Caller } from './caller.ts'
+import { type HandlersOf, onPath } from './routes.ts'
+import { rawQuery } from './server.ts'
+
+export interface JobDeps {
+  readonly world: World
+  readonly engine: JobEngine
+  readonly strictErrors: boolean
+}
+
+const LIST_DEFAULT = 20
+const LIST_MAX = 100
+const KEEP_ALIVE_MS = 15_000
+
+export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'jobs/{id}/cancel' | 'jobs/{id}/events'> {
+  const { engine, world } = deps
+  const view = (job: JobRow) => viewJob(job, engine.results)
+
+  /** The caller's own job. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
+  async function ownJob(request: FastifyRequest): Promise<JobRow> {
+    const { id } = request.params as { id: string }
+    const job = /^\d{1,30}$/.test(id) ? await engine.jobs.find(id) : undefined
+    if (!job) throw new Fault('job_unknown')
+    if (job.account_id !== request.principal!.accountId)
+      throw new Fault('access_denied', { message: 'This job belongs to another account.' })
+    return job
+  }
+
+  return {
+    async jobs(request, reply) {
+      const { rows, more } = await engine.jobs.list(request.principal!.accountId, readListQuery(rawQuery(request)))
+      return send(reply, request, rows.map(view), {
+        hasMore: more,
+        ...(more ? { nextBefore: rows.at(-1)!.id } : {}),
+      })
+    },
+
+    'jobs/{id}': async (request, reply) => send(reply, request, view(await ownJob(request))),
+
+    'jobs/{id}/cancel': async (request, reply) => {
+      const job = await ownJob(request)
+      return send(reply, request, view(job.status === 'CANCELLED' ? job : await engine.cancel(job)))
+    },
+
+    async 'jobs/{id}/events'(request, reply) {
+      const job = await ownJob(request)
+      if (request.method === 'HEAD') return reply.header('content-type', 'text/event-stream').send()
+      onPath(request, reply, deps, (out) => relayEvents(job, out, { engine, world, view }))
+    },
+  }
+}
+
+/** An account's jobs for the console, a page at a time. */
+export async function listJobs(
+  engine: JobEngine,
+  account: string,
+  filter: { status?: string | undefined; cursor?: string | undefined; limit: number },
+) {
+  const { rows, more } = await engine.jobs.list(account, {
+    limit: filter.limit,
+    ...(filter.status === undefined ? {} : { status: filter.status as JobStatus }),
+    ...(filter.cursor === undefined ? {} : { before: filter.cursor }),
+  })
+  return {
+    items: rows.map((job) => viewListedJob(job, engine.results)),
+    next: more ? rows.at(-1)!.id : null,
+  }
+}
+
+/** One event for the status now and for each that follows; the stream ends with the job. */
+async function relayEvents(
+  job: JobRow,
+  out: Caller,
+  { engine, world, view }: { engine: JobEngine; world: World; view: (job: JobRow) => object },
+): Promise<void> {
+  out.startStream({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' })
+  const frame = (row: JobRow) => `event: status\nid: ${row.status}\ndata: ${JSON.stringify(view(row))}\n\n`
+  if (hasEnded(job)) return out.end(frame(job))
+  await new Promise<void>((resolve) => {
+    let cancel: () => void = () => {}
+    const stayAlive = () => {
+      void out.write(': keep-alive\n\n')
+      cancel = world.after(KEEP_ALIVE_MS, stayAlive)
+    }
+    const stop = engine.events.listen(job, (row) => {
+      if (!hasEnded(row)) return void out.write(frame(row))
+      end()
+      out.end(frame(row))
+    })
+    function end() {
+      stop()
+      cancel()
+      resolve()
+    }
+    out.signal.addEventListener('abort', end)
+    void out.write(frame(job))
+    cancel = world.after(KEEP_ALIVE_MS, stayAlive)
+    if (out.signal.aborted) end()
+  })
+}
+
+const hasEnded = ({ status }: JobRow) => status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED'
+
+function readListQuery(query: string): { status?: JobStatus; before?: string; limit: number } {
+  const params = new URLSearchParams(query)
+  const status = params.get('status')?.toUpperCase()
+  const before = params.get('before')
+  const limit = params.get('limit')
+  if (status !== undefined && !(JOB_STATUSES as readonly string[]).includes(status))
+    throw invalid(`"status" must be one of ${JOB_STATUSES.join(', ')}.`, 'status')
+  if (before !== null && !/^\d{1,30}$/.test(before)) throw invalid('"before" must be the id of a job.', 'before')
+  if (limit !== null && !(/^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= LIST_MAX))
+    throw invalid(`"limit" must be a whole number from 1 to ${LIST_MAX}.`, 'limit')
+  return {
+    limit: limit === null ? LIST_DEFAULT : Number(limit),
+    ...(status === undefined ? {} : { status: status as JobStatus }),
+    ...(before === null ? {} : { before }),
+  }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+function send(reply: FastifyReply, request: FastifyRequest, data: unknown, more: object = {}): FastifyReply {
+  return reply
+    .header('content-type', JSON_TYPE)
+    .header('cache-control', 'no-store')
+    .send(JSON.stringify({ success: true, data, ...more, requestId: request.id }))
+}

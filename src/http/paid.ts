@@ -1,0 +1,151 @@
+// The paid endpoints: each request is read into what it asks for, and put on the path.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
+import { findKeeper } from '../admission/kept-answers.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import type { Arrived, PathDeps } from '../pipeline/call.ts'
+import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
+import { serve } from '../pipeline/serve.ts'
+import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/openai-images/body.ts'
+import { checkVideoBody } from '../protocols/video-task/body.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
+import type { Caller } from './caller.ts'
+import { onPath } from './routes.ts'
+import { jsonBody, rawQuery } from './server.ts'
+
+export interface PaidDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly read: ReadDeps
+  readonly budget: ByteBudget
+  readonly strictErrors: boolean
+}
+
+/** The caller's headers that a format or a trace may need. */
+const FORWARDED = ['anthropic-version', 'anthropic-beta', 'traceparent'] as const
+/** What a chunked body is counted as before its size is known. */
+const UNKNOWN_BYTES = 32_000_000
+const BESIDE_BYTES = 2_000_000
+
+/** What of a request is its body, as far as the endpoint has one. */
+interface Taken extends RequestBody {
+  /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
+  readonly digest?: string | Buffer | undefined
+  release?(): void
+}
+
+const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
+
+export function paidHandler(deps: PaidDeps) {
+  return (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec): void =>
+    onPath(request, reply, deps, async (out) => {
+      const taken = spec.largeBody ? await takeLarge(request, out, deps) : takeBody(request, spec)
+      try {
+        await handle(request, out, spec, taken, deps)
+      } finally {
+        taken.release?.()
+      }
+    })
+}
+
+async function handle(
+  request: FastifyRequest,
+  out: Caller,
+  spec: PaidSpec,
+  body: Taken,
+  { catalog: { current: catalog }, path, read: readDeps }: PaidDeps,
+): Promise<void> {
+  const principal = request.principal!
+  const params = request.params as Record<string, string>
+  const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body }, readDeps)
+  // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
+  if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
+  const arrived = arrive(request, out, { ...asked, door: spec.id, catalog, digest: body.digest }, path)
+  const { ask, product } = asked
+  if (!ask.continues) return serve(arrived, path)
+  const keeper = await findKeeper(ask, product, principal.accountId, path.database)
+  return serve({ ...arrived, keeper }, path)
+}
+
+/** A request, as far as the path has to know of it. */
+export function arrive(
+  request: FastifyRequest,
+  out: Caller,
+  { digest, ...asked }: Read & Pick<Arrived, 'door' | 'catalog'> & Pick<Taken, 'digest'>,
+  { world }: PathDeps,
+): Arrived {
+  const key = digest === undefined ? undefined : idempotencyKeyOf(request)
+  return {
+    ...asked,
+    requestId: request.id,
+    principal: request.principal!,
+    startedMs: world.elapsedMs(),
+    out,
+    callerHeaders: forwarded(request),
+    ...(key === undefined ? {} : { idempotency: { key, requestHash: hashRequest(asked.door, digest!) } }),
+  }
+}
+
+function takeBody(request: FastifyRequest, spec: PaidSpec): Taken {
+  if (spec.method === 'GET') return NO_BODY
+  const bytes = jsonBody(request)
+  const json = readJson(spec.sells === 'video' ? checkVideoBody(bytes) : bytes)
+  return { json, digest: json.text }
+}
+
+/** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
+async function takeLarge(request: FastifyRequest, out: Caller, { budget }: PaidDeps): Promise<Taken> {
+  checkImageContentType(request.headers['content-type'])
+  const length = request.headers['content-length']
+  const contentLength = length === undefined ? undefined : Number(length)
+  if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
+  const lease = await budget.acquire(Math.max(contentLength ?? UNKNOWN_BYTES, BESIDE_BYTES), out.signal)
+  try {
+    const digest = idempotencyKeyOf(request) !== undefined
+    const read = await readImageBody(request.raw, { contentLength, digest })
+    // The text is gone; what stays are the pictures and little else.
+    lease.shrinkTo(read.inlineBytes + BESIDE_BYTES)
+    return { json: read.json, pictures: { ...read, lease }, digest: read.digest, release: () => lease.release() }
+  } catch (error) {
+    lease.release()
+    throw error
+  }
+}
+
+function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  return readIdempotencyKey(headerOf(request, 'idempotency-key'))
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+function forwarded(request: FastifyRequest): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of FORWARDED) {
+    const value = headerOf(request, name)
+    if (value !== undefined) headers[name] = value
+  }
+  return headers
+}
+
+/** The contract has no edits route; whoever looks for it learns where editing is done. */
+export function mountNoEdits(app: FastifyInstance): void {
+  for (const url of ['/alpha/v1/images/edits', '/alpha/images/edits', '/v1/images/edits'])
+    app.route({
+      method: 'POST',
+      url,
+      config: { surface: 'images', alias: true },
+      onRequest: (_request, _reply, done) =>
+        done(
+          new Fault('not_found', {
+            message:
+              'There is no edits route. Send the pictures as image_urls to /alpha/v1/images/generations, as JSON.',
+          }),
+        ),
+      handler: () => undefined,
+    })
+}

@@ -1,0 +1,153 @@
+// What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product,
+// by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
+import type { Principal } from '../admission/api-key.ts'
+import type { Model, ModelOf } from '../catalog/document.ts'
+import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import type { KindName } from '../catalog/kind.ts'
+import { cacheKey } from '../catalog/query.ts'
+import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
+import { dataTraits, readTextTraits } from '../catalog/traits.ts'
+import { isByTokens } from '../jobs/settle.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import type { World } from '../kernel/world.ts'
+import { type ImageAskDeps, readImageAsk } from '../protocols/openai-images/ask.ts'
+import type { ImageRequestBody } from '../protocols/openai-images/body.ts'
+import type { Ask, JobAsk } from '../protocols/protocol.ts'
+import { readAnalyticsAsk } from '../protocols/site-analytics.ts'
+import { readSocialAsk } from '../protocols/social-v2.ts'
+import { type ModelFacts, readModelName, readTextAsk } from '../protocols/text.ts'
+import { readVideoRequest } from '../protocols/video-task/request.ts'
+import { ANY_MODEL } from '../protocols/video-task/rules.ts'
+import { routesFor } from '../routing/route.ts'
+import type { ByteLease } from '../upstream/budget.ts'
+import type { CacheRule } from './data-cache.ts'
+
+export interface PaidSpec extends EndpointSpec {
+  readonly sells: KindName
+}
+
+export interface Incoming {
+  readonly spec: PaidSpec
+  readonly catalog: Catalog
+  readonly principal: Principal
+  /** Of the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** As it was sent. */
+  readonly query: string
+  readonly body: RequestBody
+}
+
+export interface RequestBody {
+  readonly json: JsonText
+  /** Of an image request: the pictures that stood in it, and the memory that they take. */
+  readonly pictures?: ImageRequestBody & { readonly lease: ByteLease }
+}
+
+export interface Read {
+  readonly ask: Ask | JobAsk
+  readonly product: Product
+  /** Its answers may be kept and given to others. */
+  readonly cache?: CacheRule
+}
+
+export interface ReadDeps {
+  readonly world: World
+  /** A request without a model gets the one that the contract names as the default. */
+  readonly presets: boolean
+  readonly pictures: (account: string) => Omit<ImageAskDeps, 'lease'>
+}
+
+type Reader = (incoming: Incoming, deps: ReadDeps) => Read
+
+const READERS: Record<KindName, Reader> = { text: readText, image: readImage, video: readVideo, data: readData }
+
+export function read(incoming: Incoming, deps: ReadDeps): Read {
+  return READERS[incoming.spec.sells](incoming, deps)
+}
+
+/** For the checks that do not depend on the model, when there is no such model. */
+const NO_MODEL: ModelFacts = {
+  uid: '',
+  traits: readTextTraits(),
+  limits: { outputTokensReserve: 1, outputTokensFloor: 1 },
+}
+const NO_DATA_TRAITS = dataTraits.parse({})
+
+function readText(incoming: Incoming, deps: ReadDeps): Read {
+  const json = withPreset(incoming, deps)
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const { traits, limits } = model?.enabled && model.type === 'text' ? model : NO_MODEL
+  const ask = readTextAsk(incoming.spec.format!, json, { uid, traits, limits })
+  const product = permit('text', uid, incoming)
+  // What no route can carry is refused before anything is held.
+  routesFor(ask, product.routes)
+  return { ask, product }
+}
+
+function readImage(incoming: Incoming, deps: ReadDeps): Read {
+  const json = withPreset(incoming, deps)
+  const uid = readModelName(json)
+  const pictures = { ...incoming.body.pictures!, json }
+  const { lease } = pictures
+  const ask = readImageAsk(pictures, { uid }, { ...deps.pictures(incoming.principal.accountId), lease })
+  return { ask, product: permit('image', uid, incoming) }
+}
+
+function readVideo(incoming: Incoming): Read {
+  const { json } = incoming.body
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const known = model?.enabled && model.type === 'video' ? model : undefined
+  const video = readVideoRequest(json, known?.traits ?? ANY_MODEL, known !== undefined && isByTokens(known.pricing))
+  const ask: JobAsk = { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
+  return { ask, product: permit('video', uid, incoming) }
+}
+
+function readData(incoming: Incoming, { world }: ReadDeps): Read {
+  const { catalog, principal, params, query } = incoming
+  const spec = incoming.spec as DataEndpointSpec
+  const product = findDataProduct(catalog, spec.product)
+  const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
+  const ask =
+    spec.restriction === 'socialapi'
+      ? readSocialAsk(spec, params, query, product?.traits ?? NO_DATA_TRAITS)
+      : readAnalyticsAsk(spec, query, world.nowMs(), { perRow })
+  if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
+  if (!mayUse(principal, spec.restriction))
+    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+  const cache = 'cache' in product ? product.cache : undefined
+  return { ask, product, ...(cache ? { cache: { key: cacheKey(spec, ask.query), ...cache } } : {}) }
+}
+
+/**
+ * Whether this key may use the model here. Called when the body has been found right: whatever is wrong with that is said
+ * first. On some endpoints a model that is not for this caller does not exist, as the contract has it.
+ */
+function permit<K extends KindName>(kind: K, uid: string, { spec, catalog, principal }: Incoming): ModelOf<K> {
+  const model = modelAt(catalog, uid)
+  if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw new Fault('model_unknown')
+  if (model.type !== kind) throw invalid(`"${uid}" is not a ${kind} model; GET /v1/models lists the types.`, 'model')
+  if (spec.format && !model.doors.includes(spec.format)) {
+    const paths = model.doors.map((door) => ENDPOINTS.find(({ format }) => format === door)!.path)
+    throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
+  }
+  if (!mayUse(principal, uid)) throw new Fault(spec.hidesModels ? 'model_unknown' : 'model_restricted')
+  return model as ModelOf<K> // Its type is the kind, as was just seen.
+}
+
+function mayUse({ models }: Principal, name: string): boolean {
+  return models === null || models.has(name)
+}
+
+function modelAt({ document }: Catalog, uid: string): Model | undefined {
+  return Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
+}
+
+/** The contract's table names a default beside "required": it is filled in only where the operator says so. */
+function withPreset({ spec, body: { json } }: Incoming, { presets }: ReadDeps): JsonText {
+  if (!presets || spec.presetModel === undefined || json.member('model')) return json
+  return readJson(Buffer.from(splice(json, { add: { model: JSON.stringify(spec.presetModel) } })))
+}

@@ -1,0 +1,125 @@
+// What every paid call has in common, whatever it buys: it is counted, traced, quoted and told its route alike.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { startReceiver } from './job-engine.ts'
+
+let g: TestGateway
+let collector: Awaited<ReturnType<typeof startReceiver>>
+const RANKS = 'siteanalytics/websites/ranks'
+before(async () => {
+  collector = await startReceiver(() => 200)
+  g = await startGateway({
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${collector.host}` },
+    catalog: (document) => {
+      document.endpoints[RANKS].cache = { ttlSeconds: 60, pricing: { unit: 'credits', tiers: [{ call: '0.1' }] } }
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  await collector.close()
+})
+
+/** What the process has counted, in credits by kind. */
+async function counted(): Promise<Record<string, number>> {
+  const text = await (await fetch(`${g.url}/metrics`)).text()
+  const found = text.matchAll(/^tollgate_credits_total\{kind="(\w+)"\} (\S+)$/gm)
+  return Object.fromEntries([...found].map(([, kind, value]) => [kind!, Number(value)]))
+}
+
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < 500; tries++) {
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('it did not happen in time')
+}
+
+test('the credits of text, kept data, failed calls and video are all counted where they move', async () => {
+  const { id, key } = await g.account()
+  const before = await counted()
+  const chat = (content: string) =>
+    g.call('/v1/chat-completions', key, { model: 'gamma-v4-pro', messages: [{ role: 'user', content }] })
+  assert.equal((await chat('Hello')).status, 200)
+  assert.notEqual((await chat('[[500]]')).status, 200)
+  for (let i = 0; i < 2; i++) assert.equal((await g.call(`/v1/${RANKS}?keys=counted.example`, key)).status, 200)
+  const video = await g.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'a boat' })
+  const { data } = (await video.json()) as { data: { jobId: string } }
+  await until(async () => {
+    const job = (await (await g.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: { status: string } }
+    return job.data.status === 'COMPLETED' ? true : undefined
+  })
+  await g.settled()
+  const now = await until(async () => {
+    const seen = await counted()
+    const moved = (kind: string) => (seen[kind] ?? 0) - (before[kind] ?? 0)
+    const open = moved('held') - moved('settled') - moved('released')
+    return Math.abs(open) < 1e-6 ? { settled: moved('settled'), released: moved('released') } : undefined
+  })
+  const [spent] = await g.gateway.database.query<{ spent: bigint }>(
+    { text: 'select coalesce(sum(charged), 0)::bigint as spent from usage where account_id = $1' },
+    [id],
+  )
+  assert.ok(Math.abs(now.settled - Number(spent!.spent) / 1_000_000) < 1e-6, `${now.settled} ${spent!.spent}`)
+  assert.ok(now.released > 0)
+})
+
+test('a kept answer tells the route that gave it', async () => {
+  const { key } = await g.account()
+  const first = await g.call(`/v1/${RANKS}?keys=route.example`, key)
+  const second = await g.call(`/v1/${RANKS}?keys=route.example`, key)
+  assert.deepEqual(
+    [first, second].map(({ headers }) => [headers.get('x-cache'), headers.get('x-tollgate-route')]),
+    [
+      ['miss', '1'],
+      ['hit', '1'],
+    ],
+  )
+})
+
+test('every kind of paid request can be quoted, and is read as its endpoint reads it', async () => {
+  const { key } = await g.account()
+  const quote = async (body: object, endpoint?: string) => {
+    const answer = await g.call(`/v1/quote${endpoint ? `?endpoint=${encodeURIComponent(endpoint)}` : ''}`, key, body)
+    return { status: answer.status, body: (await answer.json()) as { data?: { endpoint: string; costAtMost: string } } }
+  }
+  const hello = [{ role: 'user', content: 'Hello' }]
+  const cases: Array<[body: object, endpoint: string, named?: boolean]> = [
+    [{ model: 'alpha-5.4', messages: hello }, 'chat'],
+    [{ model: 'alpha-5.4', input: 'Hello' }, 'responses'],
+    [{ model: 'beta-sonnet-5', max_tokens: 10, system: 'Be kind.', messages: hello }, 'messages'],
+    [{ model: 'beta-sonnet-5', max_tokens: 10, messages: hello }, 'chat', true],
+    [{ model: 'alpha-image-2', prompt: 'a boat' }, 'images'],
+    [{ model: 'videogen-2.0', prompt: 'a boat' }, 'video'],
+    [{ keys: 'example.com' }, RANKS, true],
+    [{ username: 'jack' }, 'social/users', true],
+    [{ id: '12', max_results: 5 }, 'social/users/{id}/tweets', true],
+  ]
+  for (const [body, endpoint, named] of cases) {
+    const { status, body: got } = await quote(body, named ? endpoint : undefined)
+    assert.equal(status, 200, JSON.stringify(got))
+    assert.equal(got.data!.endpoint, endpoint)
+    assert.ok(Number(got.data!.costAtMost) > 0)
+  }
+  assert.equal((await quote({ keys: 'not a domain' }, RANKS)).status, 400)
+  assert.equal((await quote({ model: 'alpha-5.4', messages: hello }, 'nothing')).status, 400)
+  assert.equal((await quote({ model: 'alpha-5.4' })).status, 400)
+})
+
+test('a video creation belongs to the trace of its caller', async () => {
+  const { key } = await g.account()
+  const trace = '0af7651916cd43dd8448eb211c80319c'
+  const answer = await fetch(`${g.url}/v1/video/seedance`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      traceparent: `00-${trace}-b7ad6b7169203331-01`,
+    },
+    body: JSON.stringify({ model: 'videogen-2.0', prompt: 'a boat' }),
+  })
+  assert.equal(answer.status, 200)
+  await until(async () => (collector.got.some(({ body }) => body.includes(trace)) ? true : undefined))
+})
