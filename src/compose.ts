@@ -22,9 +22,11 @@ import { checkDurability, type Migrations, migrate } from './database/migrate.ts
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
 import { mountAssets } from './http/assets.ts'
+import { boundConnections } from './http/connections.ts'
 import { createDrain } from './http/drain.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
+import { mountProbes } from './http/probes.ts'
 import { mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
@@ -152,29 +154,34 @@ export async function createGateway(options: GatewayOptions) {
   await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
 
+  const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
     world,
     log,
     strictErrors,
-    trustedProxies: config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean),
+    trustedProxies,
   })
+  boundConnections(
+    app.server,
+    { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
+    { log, world },
+  )
   const drain = createDrain(app, world)
-  let ready = true
-  app.get('/healthz', () => ({ ok: true }))
-  app.get('/readyz', async (_request, reply) => {
-    const up =
-      ready &&
-      (await database.query({ text: 'select 1' }).then(
+  let leaving = false
+  mountProbes(app, {
+    world,
+    leaving: () => leaving,
+    databaseAnswers: () =>
+      database.query({ text: 'select 1' }).then(
         () => true,
         () => false,
-      ))
-    return reply.code(up ? 200 : 503).send({ ready: up })
+      ),
+    figures: {
+      contentType: metrics.registry.contentType,
+      read: options.groupMetrics ?? (() => metrics.registry.metrics()),
+    },
+    metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
-  app.get('/metrics', async (_request, reply) =>
-    reply
-      .type(metrics.registry.contentType)
-      .send(await (options.groupMetrics ? options.groupMetrics() : metrics.registry.metrics())),
-  )
   const store = config.TOLLGATE_S3_BUCKET
     ? createS3Store({
         ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET },
@@ -293,7 +300,7 @@ export async function createGateway(options: GatewayOptions) {
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
-      ready = false
+      leaving = true
       const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
       const handedOver = jobs.stop(forMs)
       await drain.close({ running: () => monitor.running, forMs })

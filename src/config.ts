@@ -116,6 +116,19 @@ const schema = z
       )
       .default('')
       .describe('Addresses or ranges of proxies whose X-Forwarded-For is believed, separated by commas.'),
+    TOLLGATE_CONNECTIONS_PER_ADDRESS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(1_000)
+      .describe(
+        'Most connections that one address (of IPv6, one /64) may hold to one process; more are closed. Trusted proxies and this machine have no such bound.',
+      ),
+    TOLLGATE_METRICS_TOKEN: z
+      .string()
+      .min(16, 'must have at least 16 characters')
+      .optional()
+      .describe('What a scrape of /metrics must bear as "Authorization: Bearer <token>". Without it /metrics is open.'),
     TOLLGATE_STRICT_ERRORS: flag.describe(
       'Error bodies exactly as the contract has them, also for SDKs, which then show less.',
     ),

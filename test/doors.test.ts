@@ -2,12 +2,21 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, METHODS } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
 import { makeKey } from '../src/admission/api-key.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
+import { boundConnections } from '../src/http/connections.ts'
+import { createServer } from '../src/http/server.ts'
+import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import { networkOf } from '../src/upstream/address.ts'
+import { startProxy } from './chaos/proxy.ts'
+import { freshDatabase } from './database.ts'
 import { each, until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
@@ -33,6 +42,9 @@ test('an e-mail address of 250 kB is refused at once, and nobody waits for it', 
   }
   assert.ok(performance.now() - startedMs < 5_000)
 })
+
+/** Unlike `once`, it does not mind errors. */
+const first = (socket: Socket, event: string) => new Promise((resolve) => socket.once(event, resolve))
 
 /** One request with an agent that keeps its one connection. */
 function send(
@@ -344,4 +356,130 @@ test('another site cannot spend credits through a visitor’s session: the playg
     assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', `${method} ${path} ${answer.status}`)
   }
   assert.ok((await g.balance(id)).posted < before.posted)
+})
+
+test('whoever sends a body slowly, and is not known, is cut off after 15 s at every door', async () => {
+  const list = await readFile(join(import.meta.dirname, 'routes.txt'), 'utf8')
+  const doors = list
+    .trim()
+    .split('\n')
+    .map((line) =>
+      line
+        .split(/ +/)
+        .slice(1)
+        .join(' ')
+        .replaceAll(/:\w+|\*/g, 'x'),
+    )
+  const startedMs = performance.now()
+  await Promise.all(
+    [...doors, 'OPTIONS /v1/models', 'POST /nothing', 'QUERY /'].map(async (door) => {
+      const socket = connect(Number(new URL(g.url).port), '127.0.0.1')
+      let answer = ''
+      socket.on('data', (piece) => {
+        answer += piece
+      })
+      socket.on('error', () => {})
+      const closed = first(socket, 'close')
+      socket.write(
+        `${door} HTTP/1.1\r\nhost: x\r\nsec-fetch-site: same-origin\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n`,
+      )
+      const timer = setInterval(() => socket.write(' '), 500)
+      await closed
+      clearInterval(timer)
+      const ms = performance.now() - startedMs
+      assert.ok(ms > 14_000 && ms < 40_000, `${door}: ${ms} ms: ${answer}`)
+      assert.equal(answer.split('HTTP/1.1').length, 2, `${door}: ${answer}`)
+      assert.match(answer, /^HTTP\/1\.1 [234]/, door)
+    }),
+  )
+})
+
+test('however many ask for the figures or for readiness, the database is asked once a second; figures may take a token', async () => {
+  const fresh = await freshDatabase()
+  const proxy = await startProxy({ path: `${fresh.connection.host}/.s.PGSQL.${fresh.connection.port}` })
+  const token = 'a-token-for-scrapes'
+  const counted = await startGateway({
+    env: { TOLLGATE_METRICS_TOKEN: token },
+    database: fresh,
+    through: (connection) => ({ ...connection, host: '127.0.0.1', port: proxy.port }),
+  })
+  try {
+    const scrape = (authorization?: string) =>
+      fetch(`${counted.url}/metrics`, { headers: authorization ? { authorization } : {} })
+    const asked = { holds: 0, 'select 1': 0 }
+    proxy.cutAfter = (piece) => {
+      for (const what of ['holds', 'select 1'] as const) if (piece.includes(what)) asked[what] += 1
+      return false
+    }
+    for (const authorization of [undefined, 'Bearer wrong', `Basic ${token}`, `Bearer ${token}x`])
+      assert.equal((await scrape(authorization)).status, 401)
+    assert.equal(asked.holds, 0)
+    const startedMs = performance.now()
+    await each(Array.from({ length: 400 }), 40, async () => {
+      const figures = await scrape(`Bearer ${token}`)
+      assert.equal(figures.status, 200)
+      assert.match(await figures.text(), /tollgate_holds_pending 0/)
+      assert.equal((await fetch(`${counted.url}/readyz`)).status, 200)
+    })
+    const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+    assert.ok(asked.holds >= 1 && asked.holds <= seconds, `${asked.holds} times in ${seconds} s`)
+    assert.ok(asked['select 1'] >= 1 && asked['select 1'] <= seconds, `${asked['select 1']} times in ${seconds} s`)
+  } finally {
+    await counted.close()
+    await proxy.close()
+    await fresh.drop()
+  }
+})
+
+/** How many of so many connections are left open when the server has answered a request on one of the others. */
+async function openConnections(app: FastifyInstance, wanted: number): Promise<Socket[]> {
+  const { port } = app.server.address() as AddressInfo
+  const sockets = Array.from({ length: wanted }, () =>
+    connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .resume(),
+  )
+  // Those that stay get an answer, the others are closed without one.
+  await Promise.all(
+    sockets.map(async (socket) => {
+      socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+      await Promise.race([first(socket, 'data'), first(socket, 'close')])
+    }),
+  )
+  return sockets.filter(({ destroyed }) => !destroyed)
+}
+
+test('one address holds only so many connections, a trusted proxy as many as it needs', async () => {
+  const warned: object[] = []
+  const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }
+  for (const [exempt, expected] of [
+    [[], 20],
+    [['loopback'], 100],
+    [['10.0.0.0/8', '127.0.0.1'], 100],
+    [['10.0.0.0/8', '::1'], 20],
+  ] as const) {
+    const app = createServer({ world: realWorld, log, strictErrors: false })
+    app.get('/healthz', () => ({ ok: true }))
+    boundConnections(app.server, { perAddressMax: 20, exempt }, { log, world: realWorld })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    let held: Socket[] = []
+    try {
+      held = await openConnections(app, 100)
+      assert.equal(held.length, expected, JSON.stringify(exempt))
+      // What is given back can be taken again.
+      held[0]!.destroy()
+      let again: Socket | undefined
+      await until(async () => {
+        again = (await openConnections(app, 1))[0]
+        return again !== undefined
+      })
+      again!.destroy()
+      assert.equal(warned.splice(0).length, expected === 20 ? 1 : 0, 'said once a minute')
+    } finally {
+      for (const socket of held) socket.destroy()
+      await app.close()
+    }
+  }
+  assert.notEqual(networkOf('2001:db8::1'), networkOf('2001:db8:0:1::1'))
+  assert.equal(networkOf('2001:db8::1'), networkOf('2001:db8::ffff:1'))
 })

@@ -221,6 +221,6 @@ export function createApiKeys(options: {
 }
 
 /** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */
-function plainAddress(ip: string): string {
+export function plainAddress(ip: string): string {
   return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
 }

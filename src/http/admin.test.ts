@@ -75,7 +75,9 @@ test('an unknown path is 404 and a wrong method 405 with the methods that it tak
   const wrong = await ask('DELETE', '/accounts')
   assert.equal(wrong.status, 405)
   assert.equal(wrong.headers.get('allow'), 'GET, HEAD, POST')
+  // The paths are in the OpenAPI document: nobody learns more from this than from there.
   assert.equal((await ask('PUT', '/keys/key_1', {}, { authorization: 'Bearer no' })).status, 405)
+  assert.equal((await ask('PATCH', '/keys/key_1', {}, { authorization: 'Bearer no' })).status, 401)
 })
 
 test('an account is made with credits and limits, renamed, given credits and relieved of them', async () => {

@@ -116,10 +116,11 @@ export function mountResources(
       config: { answer: entry.answer },
       bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
       // Who asks, and whether they may, is known before a body is read.
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
         const actor = await authenticate(request)
         await checkAccess(entry, request, actor)
         actors.set(request, actor)
+        if (!actor.operator && !actor.session) scope.hurry(reply.raw)
       },
       handler: (request, reply) => answer(entry, request, reply, actors.get(request)!),
     })

@@ -11,6 +11,10 @@ import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { KnownPaths } from './known-paths.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** For a body that is read before it is known who sends it. */
+    hurry(response: ServerResponse): void
+  }
   interface FastifyRequest {
     principal: Principal | null
   }
@@ -33,6 +37,8 @@ export interface ServerOptions {
 export const BODY_BYTES_MAX = 64 * 1024 * 1024
 const HEADERS_MS = 10_000
 const REQUEST_MS = 300_000
+/** A whole request of somebody whom nobody knows. */
+const STRANGER_MS = 15_000
 /** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
 const UNREAD_BYTES_MAX = 65_536
 
@@ -100,6 +106,20 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
       .send(faultBody(fault, surface, { requestId: request.id, sdk }))
   }
 
+  /** What of a body has not come by then, from somebody whom nobody knows, is not waited for. */
+  function hurry(response: ServerResponse): void {
+    const request = response.req
+    if (request.complete) return
+    const { socket } = request
+    const cancel = world.after(STRANGER_MS, () => {
+      if (response.headersSent) socket.destroy()
+      else
+        app.server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
+    })
+    request.once('close', cancel)
+  }
+
+  app.decorate('hurry', hurry)
   app.decorateRequest('principal', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -111,7 +131,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     done(request.is404 ? notTaken(request.method, paths.methodsAt(request.raw.url ?? '')) : undefined)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    leaveBody(reply.raw)
+    if (leaveBody(reply.raw)) hurry(reply.raw)
     done()
   })
   app.setErrorHandler((error, request, reply) => sendFault(frameworkFault(error), request, reply))
@@ -127,18 +147,20 @@ export function bodyBytes({ headers }: IncomingMessage): number {
 
 /**
  * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
- * short rest is read and thrown away; a long one, or one that nobody can read any more, ends with the connection.
+ * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
+ * connection.
  */
-export function leaveBody(response: ServerResponse): void {
+export function leaveBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
-  if (request.readableEnded || !hasBody(request)) return
+  if (request.readableEnded || !hasBody(request)) return false
   if (!request.destroyed && (request.complete || !mayBeLong(request))) {
     response.once('finish', () => request.resume())
-    return
+    return true
   }
   response.shouldKeepAlive = false
   // Node would go on reading, and throw away, until the last byte of the answer is acknowledged.
   response.once('finish', () => socket?.destroy())
+  return false
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

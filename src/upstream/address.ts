@@ -52,6 +52,12 @@ export function sameAddress(left: string, right: string): boolean {
   return a !== undefined && a === unwrapped(right)
 }
 
+/** Who holds an address: all of an IPv4 address, and of an IPv6 address the part that one customer gets. */
+export function networkOf(text: string): string {
+  const bytes = bytesOf(text)
+  return bytes?.length === 16 ? bytes.slice(0, 8).join() : text
+}
+
 function unwrapped(text: string): string | undefined {
   const bytes = bytesOf(text)
   return bytes && (matches(bytes, WRAPPED_V4[0]!) ? bytes.slice(12) : bytes).join()

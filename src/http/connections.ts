@@ -1,0 +1,56 @@
+// How many connections one address may hold, so that a flood from one place leaves room for everybody else. What comes
+// through a proxy comes from few addresses: the proxies that are trusted have no such bound, nor has this machine.
+import { type BlockList, isIP, type Server, type Socket } from 'node:net'
+import { plainAddress, readIpRanges } from '../admission/api-key.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { networkOf } from '../upstream/address.ts'
+
+export interface ConnectionRules {
+  readonly perAddressMax: number
+  /** Addresses, ranges, or the names that the web framework knows. */
+  readonly exempt: readonly string[]
+}
+
+const NAMED: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+}
+const SAY_EVERY_MS = 60_000
+
+export function boundConnections(
+  server: Server,
+  rules: ConnectionRules,
+  { log, world }: { log: Log; world: World },
+): void {
+  const exempt = readIpRanges(rules.exempt.flatMap((range) => NAMED[range] ?? [range]))
+  const held = new Map<string, number>()
+  let saidMs = Number.NEGATIVE_INFINITY
+  server.prependListener('connection', (socket: Socket) => {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    if (isIn(exempt, address)) return
+    const network = networkOf(address)
+    const count = held.get(network) ?? 0
+    if (count >= rules.perAddressMax) {
+      socket.destroy()
+      if (world.elapsedMs() - saidMs < SAY_EVERY_MS) return
+      saidMs = world.elapsedMs()
+      log.warn(
+        { address, connections: count },
+        'an address holds as many connections as it may (TOLLGATE_CONNECTIONS_PER_ADDRESS), and more are refused; if it is a proxy of yours, name it in TOLLGATE_TRUST_PROXY',
+      )
+      return
+    }
+    held.set(network, count + 1)
+    socket.once('close', () => {
+      const left = held.get(network)! - 1
+      if (left > 0) held.set(network, left)
+      else held.delete(network)
+    })
+  })
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  return isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
