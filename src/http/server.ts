@@ -1,5 +1,6 @@
 // The web server: limits and time-outs, request ids, one place where a fault becomes an answer.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
@@ -39,6 +40,7 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 300_000
 /** A whole request of somebody whom nobody knows. */
 const STRANGER_MS = 15_000
+const LINGER_MS = 1_000
 /** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
 const UNREAD_BYTES_MAX = 65_536
 
@@ -158,9 +160,16 @@ export function leaveBody(response: ServerResponse): boolean {
     return true
   }
   response.shouldKeepAlive = false
-  // Node would go on reading, and throw away, until the last byte of the answer is acknowledged.
-  response.once('finish', () => socket?.destroy())
+  if (socket) socket.destroySoon = () => linger(socket)
   return false
+}
+
+/** To close at once what is still being written to resets the connection, and a reset can overtake the answer. */
+function linger(socket: Socket): void {
+  socket.end()
+  socket.setTimeout(LINGER_MS, () => socket.destroy())
+  // Node is about to read what is left and throw it away.
+  setImmediate(() => socket.pause())
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
