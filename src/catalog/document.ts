@@ -171,7 +171,7 @@ function pricingProblems(kind: KindName, price: Pricing): string[] {
   return problems
 }
 
-export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
+type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
 
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)

@@ -5,7 +5,7 @@ import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { type RouteSources, targetOf } from './route.ts'
 
-export interface VendorTest {
+interface VendorTest {
   readonly ok: boolean
   readonly status: number | null
   readonly latencyMs: number
