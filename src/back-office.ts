@@ -21,7 +21,7 @@ import type { World } from './kernel/world.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-interface BackOffice {
+export interface BackOffice {
   readonly people: People
   readonly consoleFiles: ConsoleFiles
 }

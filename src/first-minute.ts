@@ -1,4 +1,5 @@
 // What `npm start` prints: an address, an account with credits, a key that is shown once, and a call that succeeds.
+import { isSandbox } from './catalog/document.ts'
 import type { Gateway } from './compose.ts'
 import type { Config } from './config.ts'
 import type { Kept } from './data-directory.ts'
@@ -13,7 +14,7 @@ const FIRST = statement(
 )
 const FIRST_CREDITS = 1_000_000_000n
 
-interface FirstMinuteOptions {
+export interface FirstMinuteOptions {
   readonly gateway: Gateway
   readonly config: Config
   readonly kept: Kept
@@ -25,9 +26,7 @@ interface FirstMinuteOptions {
 
 export async function firstMinute({ gateway, kept, url, store, seconds, say }: FirstMinuteOptions): Promise<void> {
   const { database, catalog } = gateway
-  const simulated = Object.entries(catalog.current.document.vendors).filter(
-    ([, vendor]) => vendor.baseUrl === 'sandbox',
-  )
+  const simulated = Object.entries(catalog.current.document.vendors).filter(([, vendor]) => isSandbox(vendor.baseUrl))
   const [mine] = await database.query(FIRST)
   const first = mine ? await createFirstAccount(gateway) : undefined
   const setup = await gateway.office.people.openSetup()

@@ -25,13 +25,13 @@ export type FromWorker =
   | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'farewell'; readonly figures: Figures }
 
-interface Workers {
+export interface Workers {
   /** Resolves with the address when all listen. */
   start(): Promise<string>
   stop(): Promise<void>
 }
 
-interface WorkersOptions {
+export interface WorkersOptions {
   readonly count: number
   readonly shared: Shared
   readonly log: Log

@@ -1,5 +1,7 @@
 // What every paid call has in common, whatever it buys: it is counted, traced, quoted and told its route alike.
 import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
@@ -122,4 +124,29 @@ test('a video creation belongs to the trace of its caller', async () => {
   })
   assert.equal(answer.status, 200)
   await until(async () => (collector.got.some(({ body }) => body.includes(trace)) ? true : undefined))
+})
+
+test('a vendor that wants its key in a header or a parameter of its own is a matter of the catalogue', async (t) => {
+  const seen: Array<{ url: string | undefined; headers: IncomingHttpHeaders }> = []
+  const vendor = createServer((request, response) => {
+    seen.push({ url: request.url, headers: request.headers })
+    response.setHeader('content-type', 'application/json')
+    response.end('{"Data":[]}')
+  })
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  const { port } = vendor.address() as AddressInfo
+  const ways = { header: { header: 'api-key' }, query: { query: 'subscription' } } as const
+  for (const [way, auth] of Object.entries(ways)) {
+    const own = await startGateway({
+      env: { ANALYTICS_API_KEY: 'a-vendor-key' },
+      catalog: (document) => Object.assign(document.vendors.analytics, { baseUrl: `http://127.0.0.1:${port}`, auth }),
+    })
+    t.after(() => own.close())
+    const { key } = await own.account()
+    assert.equal((await own.call(`/v1/${RANKS}?keys=${way}.example`, key)).status, 200)
+  }
+  t.after(() => vendor.close())
+  assert.equal(seen[0]!.headers['api-key'], 'a-vendor-key')
+  assert.match(seen[1]!.url!, /[?&]subscription=a-vendor-key$/)
+  for (const { headers } of seen) assert.equal(headers.authorization, undefined)
 })

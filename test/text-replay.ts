@@ -7,6 +7,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
 import { readTextAsk } from '../src/protocols/text.ts'
+import { vendorCall } from '../src/protocols/vendor-call.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 
 export const UID = 'public-model'
@@ -57,7 +58,8 @@ export async function openBody(
     model: 'vendor-model',
   }
   const signal = new AbortController().signal
-  return ask.open(target, { requestId: 'req_01abc', createdSeconds: 1789000000, signal })
+  const exchange = await ask.open(target, { requestId: 'req_01abc', createdSeconds: 1789000000, signal })
+  return { ...exchange, call: vendorCall(exchange.call, target) }
 }
 
 export interface Replayed {

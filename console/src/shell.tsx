@@ -156,7 +156,7 @@ function SideNav({
   )
 }
 
-function ThemeSwitch({ theme }: { theme: Theme }) {
+export function ThemeSwitch({ theme }: { theme: Theme }) {
   const option = (value: Theme, icon: IconName, label: string) => ({
     value,
     label: (

@@ -7,7 +7,7 @@ export interface S3Credentials {
   readonly region: string
 }
 
-interface SignedCall {
+export interface SignedCall {
   readonly method: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>

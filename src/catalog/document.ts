@@ -11,11 +11,23 @@ const name = z
 const count = z.number().int().positive()
 const milliseconds = z.number().int().min(1).max(3_600_000)
 
+/** The simulated vendors that the gateway itself starts. */
+export function isSandbox(baseUrl: string): boolean {
+  return /^sandbox(?:\/[a-z]{1,20})?$/.test(baseUrl)
+}
+
 const httpUrl = z.string().refine((value) => {
-  if (value === 'sandbox') return true
+  if (isSandbox(value)) return true
   const url = URL.parse(value)
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
-}, 'must be an http(s) address without query, or the word "sandbox"')
+}, 'must be an http(s) address without query, or the simulated vendors: "sandbox", or one of them such as "sandbox/openai"')
+
+const auth = z.union([
+  z.literal('bearer'),
+  z.strictObject({ header: z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be the name of a header in lower case') }),
+  z.strictObject({ query: z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a query parameter') }),
+])
+export type Auth = z.output<typeof auth>
 
 const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
@@ -25,6 +37,8 @@ const vendor = z.strictObject({
     .string()
     .regex(/^[A-Z][A-Z0-9_]{0,63}$/)
     .optional(),
+  /** Where it looks for the credential; absent: where the format's usual vendors do. */
+  auth: auth.optional(),
   headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
   timeouts: z
     .strictObject({
@@ -171,7 +185,7 @@ function pricingProblems(kind: KindName, price: Pricing): string[] {
   return problems
 }
 
-type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
+export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
 
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)

@@ -62,7 +62,7 @@ export interface LatestField extends Described {
 }
 
 /** The text of a JSON array. */
-interface JsonArrayField extends Described {
+export interface JsonArrayField extends Described {
   readonly kind: 'json-array'
 }
 

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { checkDocument } from '../catalog/document.ts'
+import { checkDocument, isSandbox } from '../catalog/document.ts'
 import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
@@ -25,7 +25,7 @@ function missingCredentials(call: Invocation, document: unknown): string[] {
   const checked = checkDocument(document)
   if (!checked.ok) return []
   return Object.entries(checked.document.vendors).flatMap(([name, { credential, baseUrl }]) =>
-    credential !== undefined && baseUrl !== 'sandbox' && call.settings.credential(credential) === undefined
+    credential !== undefined && !isSandbox(baseUrl) && call.settings.credential(credential) === undefined
       ? [
           `Vendor "${name}" needs the credential ${credential}, which is not in this environment. Set it where the gateway runs, or store it: tollgate vendors credential ${name}`,
         ]

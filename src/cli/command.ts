@@ -19,7 +19,7 @@ export interface Settings {
   readonly version: string
 }
 
-type Values = Readonly<Record<string, string | boolean | undefined>>
+export type Values = Readonly<Record<string, string | boolean | undefined>>
 
 export interface Invocation {
   readonly args: readonly string[]

@@ -23,7 +23,7 @@ interface Connection {
   readonly embedded: boolean
 }
 
-async function connection(settings: Settings): Promise<Connection> {
+export async function connection(settings: Settings): Promise<Connection> {
   if (settings.databaseUrl !== undefined) {
     const { password, ...plain } = readUrl(settings.databaseUrl)
     return {
@@ -43,7 +43,7 @@ async function connection(settings: Settings): Promise<Connection> {
   }
 }
 
-interface RunningStore {
+export interface RunningStore {
   readonly host: string
   readonly port: number
   readonly user: string

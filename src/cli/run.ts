@@ -23,14 +23,14 @@ export const COMMANDS: readonly Command[] = [
   PSQL_COMMAND,
 ]
 
-interface Terminal {
+export interface Terminal {
   /** What a command has to say; pieces of a download come without a line's end of their own. */
   out(text: string): void
   err(text: string): void
   input(): Promise<string>
 }
 
-interface CliOptions {
+export interface CliOptions {
   readonly args: readonly string[]
   readonly terminal: Terminal
   readonly world: World

@@ -13,7 +13,7 @@ interface Listing {
   readonly messages: string
 }
 
-interface ModelLists {
+export interface ModelLists {
   list(principal: Principal, requestId: string, beta: boolean): string
   retrieve(principal: Principal, requestId: string, uid: string, beta: boolean): string
 }

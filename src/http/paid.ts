@@ -15,7 +15,7 @@ import type { Caller } from './caller.ts'
 import { onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
-interface PaidDeps {
+export interface PaidDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly read: ReadDeps

@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-interface ServerOptions {
+export interface ServerOptions {
   readonly world: World
   readonly log: Log
   /** Contract bodies only, even for SDKs. */
@@ -35,7 +35,7 @@ interface ServerOptions {
   readonly trustedProxies?: readonly string[]
 }
 
-const BODY_BYTES_MAX = 64 * 1024 * 1024
+export const BODY_BYTES_MAX = 64 * 1024 * 1024
 const HEADERS_MS = 10_000
 const REQUEST_MS = 300_000
 /** A whole request of somebody whom nobody knows. */

@@ -116,7 +116,7 @@ export interface Jobs {
   facts(): Promise<JobFacts>
 }
 
-interface Fenced {
+export interface Fenced {
   readonly id: string
   readonly version: number
 }

@@ -5,6 +5,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
 import type { Target } from '../protocols/protocol.ts'
+import { vendorCall } from '../protocols/vendor-call.ts'
 import { refusal, tell } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { VideoOrder } from '../protocols/video-task/request.ts'
@@ -35,7 +36,7 @@ export interface TaskPlace {
   readonly target: Target
 }
 
-type Submission =
+export type Submission =
   | { readonly outcome: 'accepted'; readonly taskId: string }
   /** The vendor has certainly not taken it. `fault` is set when it never will. */
   | {
@@ -66,7 +67,7 @@ export interface VendorTasks {
   cancel(taskId: string, place: TaskPlace): Promise<boolean>
 }
 
-interface VendorTasksDeps {
+export interface VendorTasksDeps {
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly world: World
@@ -93,7 +94,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
 
   async function ask(
     call: HttpCall,
-    { vendorName, vendor, account = '' }: TaskPlace,
+    { vendorName, vendor, target, account = '' }: TaskPlace,
     begin?: () => Promise<boolean>,
   ): Promise<Reply> {
     const { upstream, vendors, world } = deps
@@ -104,7 +105,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED
       const startedMs = world.elapsedMs()
-      const reply = await upstream.send(call, { deadlines: vendor.timeouts, signal: NEVER })
+      const reply = await upstream.send(vendorCall(call, target), { deadlines: vendor.timeouts, signal: NEVER })
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true

@@ -18,7 +18,12 @@ function keyOf(secrets: Secrets, account: string): Buffer {
   return sign(secrets.key('webhook'), account)
 }
 
-function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body: string): Record<string, string> {
+export function webhookHeaders(
+  key: Buffer,
+  id: string,
+  timestampSeconds: number,
+  body: string,
+): Record<string, string> {
   const signature = createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')
   return {
     'content-type': 'application/json',
@@ -28,7 +33,7 @@ function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body:
   }
 }
 
-interface WebhookDeps {
+export interface WebhookDeps {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly secrets: Secrets

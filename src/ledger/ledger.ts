@@ -100,7 +100,7 @@ export interface LedgerMeters {
   moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
 }
 
-interface LedgerOptions {
+export interface LedgerOptions {
   readonly database: Database
   readonly world: World
   readonly processId: string

@@ -28,7 +28,7 @@ export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
 }
 
-interface Incoming {
+export interface Incoming {
   readonly spec: PaidSpec
   readonly catalog: Catalog
   readonly principal: Principal

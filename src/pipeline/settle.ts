@@ -17,7 +17,7 @@ export interface Settled {
   readonly usage?: Usage
 }
 
-interface Ending {
+export interface Ending {
   readonly usage: Usage
   readonly estimated: boolean
   readonly status: number
@@ -25,7 +25,7 @@ interface Ending {
   readonly keep?: NonNullable<Resolution['keep']>
 }
 
-interface Receipt extends Settled {
+export interface Receipt extends Settled {
   readonly balance: Credits
 }
 

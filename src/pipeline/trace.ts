@@ -14,7 +14,7 @@ export interface TracedStage {
 
 type Attributes = Readonly<Record<string, string | number>>
 
-interface TracedCall {
+export interface TracedCall {
   readonly name: string
   readonly traceparent: string | undefined
   readonly startMs: number

@@ -49,6 +49,7 @@ export interface TextFormat {
   readReply(value: Json, traits: TextTraits): Reply
   reader(traits: TextTraits): StreamReader
   /** At the back, always: where the vendor listens, and what it wants to see. */
-  readonly path: string
-  headers(target: Target, options: OpenOptions): Record<string, string>
+  address(target: Target, stream: boolean): string
+  /** Besides the credential. */
+  headers?(options: OpenOptions): Record<string, string>
 }

@@ -1,6 +1,7 @@
 // The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
+import type { Auth } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -15,6 +16,8 @@ export interface Target {
   readonly baseUrl: string
   /** The vendor's credential; undefined where it needs none. */
   readonly secret: string | undefined
+  /** Where the vendor looks for it, when that is not where the format's usual vendors do. */
+  readonly auth?: Auth | undefined
   /** Extra headers that the catalogue gives for this vendor. */
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
@@ -109,7 +112,7 @@ export interface Exchange {
 }
 
 /** What is known of an answer that is relayed unread. */
-interface Passed {
+export interface Passed {
   readonly contentType: string
   readonly usage: Usage
 }

@@ -6,7 +6,7 @@ import type { DataTraits } from '../catalog/traits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { dataWords } from './data-words.ts'
 import type { Exchange, OpenOptions, Target } from './protocol.ts'
-import { type DataAsk, dataHeaders, jsonType } from './site-analytics.ts'
+import { DATA_HEADERS, type DataAsk, jsonType } from './site-analytics.ts'
 import { toPostNames, toTweetNames } from './social-names.ts'
 import { type Continuation, readContinuation, writeContinuation } from './social-token.ts'
 
@@ -54,7 +54,7 @@ function openSocial(
   const query = vendorQuery(asked, since)
   const worded = traits.names === 'post' ? query.map(toPostNames) : query
   return {
-    call: { method: 'GET', url: target.baseUrl + vendorAddress(spec, worded), headers: dataHeaders(target) },
+    call: { method: 'GET', url: target.baseUrl + vendorAddress(spec, worded), headers: DATA_HEADERS },
     answer(body, headers) {
       jsonType(headers)
       const got = readBody(body)

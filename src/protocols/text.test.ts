@@ -8,6 +8,7 @@ import { readJson } from '../kernel/json.ts'
 import { routesFor } from '../routing/route.ts'
 import type { OpenOptions, Target } from './protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
+import { vendorCall } from './vendor-call.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
 const model = (traits: TextTraitsGiven = {}, limits: Partial<ModelFacts['limits']> = {}): ModelFacts => ({
@@ -366,8 +367,10 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
 
 test('each format authenticates its own way, and forwards what a Messages caller says of versions', async () => {
   const headers = async (door: TextProtocolName, callerHeaders = {}) =>
-    (await readTextAsk(door, json(BODIES[door]), model()).open(target(door), { ...options, callerHeaders })).call
-      .headers
+    vendorCall(
+      (await readTextAsk(door, json(BODIES[door]), model()).open(target(door), { ...options, callerHeaders })).call,
+      target(door),
+    ).headers
   assert.equal((await headers('openai-chat')).authorization, 'Bearer sk-secret')
   assert.equal((await headers('openai-responses')).authorization, 'Bearer sk-secret')
   const plain = await headers('anthropic-messages')

@@ -38,7 +38,7 @@ export interface ModelFacts {
   }
 }
 
-interface TextAsk extends Ask {
+export interface TextAsk extends Ask {
   readonly door: TextProtocolName
 }
 
@@ -214,10 +214,9 @@ class Opening {
     return {
       call: {
         method: 'POST',
-        url: `${target.baseUrl}${back.path}`,
+        url: back.address(target, stream),
         headers: {
-          ...back.headers(target, options),
-          ...target.headers,
+          ...back.headers?.(options),
           'content-type': 'application/json',
           accept: stream ? 'text/event-stream' : 'application/json',
         },

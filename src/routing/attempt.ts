@@ -3,6 +3,7 @@ import { asFault, Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
+import { vendorCall } from '../protocols/vendor-call.ts'
 import { type Refusal, refusal, tell } from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Upstream, UpstreamReply } from '../upstream/call.ts'
@@ -20,14 +21,14 @@ export interface Attempted {
   leave(): void
 }
 
-interface AttemptDeps {
+export interface AttemptDeps {
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly world: World
   readonly log: Log
 }
 
-interface AttemptOptions extends OpenOptions {
+export interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
   /** Hears of every attempt when it has ended. */
@@ -91,7 +92,10 @@ export async function attempt(
     const caller = followCaller(open.signal, vendor.onAbort === 'drain')
     try {
       const exchange = await ask.open(candidate.target, open)
-      const reply = await deps.upstream.send(exchange.call, { deadlines: vendor.timeouts, signal: caller.signal })
+      const reply = await deps.upstream.send(vendorCall(exchange.call, candidate.target), {
+        deadlines: vendor.timeouts,
+        signal: caller.signal,
+      })
       if (reply.status >= 200 && reply.status < 300) {
         caller.letGo()
         const firstByteMs = world.elapsedMs() - startMs

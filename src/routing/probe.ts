@@ -2,15 +2,21 @@
 import type { CatalogDocument } from '../catalog/document.ts'
 import { asFault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import type { Target } from '../protocols/protocol.ts'
+import { vendorCall } from '../protocols/vendor-call.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { type RouteSources, targetOf } from './route.ts'
 
-interface VendorTest {
+export interface VendorTest {
   readonly ok: boolean
   readonly status: number | null
   readonly latencyMs: number
   readonly message: string
 }
+
+/** What every vendor has, or answers with its own 404. */
+const modelsAddress = ({ protocol, baseUrl }: Target) =>
+  protocol === 'anthropic-messages' ? `${baseUrl}/v1/models` : `${baseUrl}/models`
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 10_000, idleMs: 5_000, totalMs: 15_000 }
 
@@ -28,20 +34,12 @@ export async function probeVendor(
   const target = targetOf(route, vendor, '', routes)
   if (vendor.credential !== undefined && target.secret === undefined)
     return { ok: false, status: null, latencyMs: 0, message: `Its credential ${vendor.credential} is not set.` }
-  const path = route.protocol === 'anthropic-messages' ? '/v1/models' : '/models'
-  const secret = target.secret ?? ''
-  const headers = {
-    ...target.headers,
-    ...(route.protocol === 'anthropic-messages'
-      ? { 'x-api-key': secret, 'anthropic-version': '2023-06-01' }
-      : { authorization: `Bearer ${secret}` }),
-  }
   const startedMs = world.elapsedMs()
   try {
-    const reply = await upstream.send(
-      { method: 'GET', url: target.baseUrl + path, headers },
-      { deadlines: DEADLINES, signal: AbortSignal.timeout(DEADLINES.totalMs) },
-    )
+    const reply = await upstream.send(vendorCall({ method: 'GET', url: modelsAddress(target), headers: {} }, target), {
+      deadlines: DEADLINES,
+      signal: AbortSignal.timeout(DEADLINES.totalMs),
+    })
     const latencyMs = Math.round(world.elapsedMs() - startedMs)
     reply.abort()
     const refused = reply.status === 401 || reply.status === 403

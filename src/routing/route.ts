@@ -1,5 +1,5 @@
 // Which routes an ask may take, in which order.
-import type { CatalogDocument, Route, Vendor } from '../catalog/document.ts'
+import { type CatalogDocument, isSandbox, type Route, type Vendor } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Target } from '../protocols/protocol.ts'
@@ -19,16 +19,8 @@ export interface RouteSources {
   readonly credential: (name: string) => string | undefined
 }
 
-/** The rooms of the sandbox, by what is spoken there. */
-const SANDBOX_ROOMS: Record<ProtocolName, string> = {
-  'openai-chat': '/openai',
-  'openai-responses': '/openai',
-  'openai-images': '/openai',
-  'anthropic-messages': '/anthropic',
-  'video-task': '/ark',
-  'social-v2': '/social',
-  'site-analytics': '/analytics',
-}
+/** Refuses every connection: the simulated vendors do not run. */
+const NOWHERE = 'http://127.0.0.1:9'
 
 export function targetOf(
   route: Route,
@@ -36,16 +28,15 @@ export function targetOf(
   uid: string,
   sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>,
 ): Target {
-  const sandbox = vendor.baseUrl === 'sandbox'
+  const sandbox = isSandbox(vendor.baseUrl)
   return {
     protocol: route.protocol,
-    baseUrl: sandbox
-      ? `${sources.sandboxUrl() ?? 'http://127.0.0.1:9'}${SANDBOX_ROOMS[route.protocol]}`
-      : vendor.baseUrl,
+    baseUrl: sandbox ? vendor.baseUrl.replace('sandbox', sources.sandboxUrl() ?? NOWHERE) : vendor.baseUrl,
     secret:
       vendor.credential === undefined
         ? undefined
         : (sources.credential(vendor.credential) ?? (sandbox ? 'sandbox' : undefined)),
+    auth: vendor.auth,
     headers: vendor.headers,
     model: route.model ?? uid,
   }

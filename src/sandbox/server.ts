@@ -42,6 +42,20 @@ function openRooms(): Room[] {
   ]
 }
 
+/** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
+const VENDORS = ['openai', 'anthropic', 'ark', 'social', 'analytics']
+
+function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
+  const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))
+    ? [asked]
+    : VENDORS.map((vendor) => `/${vendor}${asked}`)
+  for (const path of paths) {
+    const room = rooms.find((candidate) => candidate.match(method, path))
+    if (room) return { room, path }
+  }
+  return { room: undefined, path: asked }
+}
+
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { world, speed = 1 } = options
   const rooms = openRooms()
@@ -51,12 +65,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (req, res) => {
     const target = new URL((req.url ?? '/').replace(/^\/+/, '/'), 'http://sandbox')
-    const path = target.pathname.replace(/\/{2,}/g, '/')
+    const asked = target.pathname.replace(/\/{2,}/g, '/')
     res.setHeader('x-simulated', SIMULATED_HEADER['x-simulated'])
-    if (path.startsWith('/__sandbox')) return serveLog(req, res, path, log)
+    if (asked.startsWith('/__sandbox')) return serveLog(req, res, asked, log)
 
     const method = req.method ?? 'GET'
-    const room = rooms.find((candidate) => candidate.match(method, path))
+    const { room, path } = findRoom(rooms, method, asked)
     const call: SeenCall = {
       number: log.requests + 1,
       room: room?.name ?? 'none',

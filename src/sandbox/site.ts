@@ -24,7 +24,7 @@ export interface Site {
   readonly secondsPerVisit: number
 }
 
-interface Weighted {
+export interface Weighted {
   readonly name: string
   readonly weight: number
 }

@@ -16,7 +16,7 @@ interface Wiring {
   'aria-invalid': true | undefined
 }
 
-function Field({
+export function Field({
   label,
   hint,
   fault,

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react'
 import { navigate } from '../router.tsx'
 
-interface Column<Row> {
+export interface Column<Row> {
   head: string
   cell: (row: Row) => ReactNode
   /** Right-aligned, so that digits line up. */

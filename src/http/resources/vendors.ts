@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Credentials } from '../../admission/credentials.ts'
-import type { Vendor } from '../../catalog/document.ts'
+import { isSandbox, type Vendor } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -51,7 +51,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
     return {
       name,
       baseUrl: vendor.baseUrl,
-      simulated: vendor.baseUrl === 'sandbox',
+      simulated: isSandbox(vendor.baseUrl),
       credential: {
         name: vendor.credential ?? null,
         present: source !== 'none',

@@ -13,11 +13,10 @@ const VERSION_DEFAULT = '2023-06-01'
 
 export const anthropicMessages: TextFormat = {
   name: 'anthropic-messages',
-  path: '/v1/messages',
-  headers(target, options) {
+  address: ({ baseUrl }) => `${baseUrl}/v1/messages`,
+  headers(options) {
     const beta = options.callerHeaders?.['anthropic-beta']
     return {
-      ...(target.secret === undefined ? {} : { 'x-api-key': target.secret }),
       'anthropic-version': options.callerHeaders?.['anthropic-version'] ?? VERSION_DEFAULT,
       ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
     }

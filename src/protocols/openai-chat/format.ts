@@ -1,5 +1,4 @@
 // The chat completions format.
-import { bearer } from '../call.ts'
 import type { TextFormat } from '../format.ts'
 import { passChatAnswer } from './answer.ts'
 import { checkChat } from './check.ts'
@@ -14,8 +13,7 @@ import { ChatWriter } from './write-stream.ts'
 
 export const openaiChat: TextFormat = {
   name: 'openai-chat',
-  path: '/chat/completions',
-  headers: bearer,
+  address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
   check: checkChat,
   prompt: (value) => [value.messages, value.tools, value.functions, value.response_format, value.extra_body],
   pass: passChat,

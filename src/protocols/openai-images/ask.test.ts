@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { createByteBudget } from '../../upstream/budget.ts'
-import type { Target } from '../protocol.ts'
+import type { Ask, Exchange, Target } from '../protocol.ts'
+import { vendorCall } from '../vendor-call.ts'
 import { type ImageAskDeps, readImageAsk } from './ask.ts'
 import { readImageBody } from './body.ts'
 import { SIZES } from './size.ts'
@@ -22,6 +23,12 @@ const target: Target = {
   model: 'vendor-image-2',
 }
 const options = { requestId: 'req_1', createdSeconds: 1_700_000_000, signal }
+
+async function opened(ask: Ask): Promise<Exchange> {
+  await ask.gather?.(options.signal)
+  const exchange = await ask.open(target, options)
+  return { ...exchange, call: vendorCall(exchange.call, target) }
+}
 
 async function depsOf(over: Partial<ImageAskDeps> = {}) {
   const kept: Buffer[] = []
@@ -55,7 +62,7 @@ async function ask(request: object, over: Partial<ImageAskDeps> = {}) {
 
 async function sent(request: object): Promise<Record<string, unknown>> {
   const made = await ask(request)
-  const { call } = await made.ask.open(target, options)
+  const { call } = await opened(made.ask)
   return JSON.parse(call.body as string)
 }
 
@@ -75,7 +82,7 @@ test('a plain request becomes the vendor’s JSON, with its own model name and k
   assert.equal(made.ask.product, 'alpha-image-2')
   assert.equal(made.ask.stream, false)
   assert.deepEqual(made.ask.price, { resolution: '1k', quality: 'auto' })
-  const { call } = await made.ask.open(target, options)
+  const { call } = await opened(made.ask)
   assert.equal(call.method, 'POST')
   assert.equal(call.url, 'http://vendor.example/openai/images/generations')
   assert.equal(call.headers.authorization, 'Bearer vendor-key')
@@ -225,7 +232,7 @@ test('references make a multipart upload in the order they were given, from data
       },
     },
   )
-  const { call } = await made.ask.open(target, options)
+  const { call } = await opened(made.ask)
   assert.equal(call.url, 'http://vendor.example/openai/images/edits')
   assert.ok(Array.isArray(call.body))
   const pieces = call.body.map((piece) => Buffer.from(piece))
@@ -272,7 +279,7 @@ test('a reference that cannot be fetched names its position, stops the others, a
       },
     },
   )
-  await assert.rejects(async () => made.ask.open(target, options), { message: '"image_urls[1]": no.', status: 400 })
+  await assert.rejects(opened(made.ask), { message: '"image_urls[1]": no.', status: 400 })
   await stopped.promise
   made.lease.release()
   assert.equal(made.budget.bytesInUse, 0)
@@ -284,12 +291,12 @@ test('fetched references count against the budget, and against the 256 MB of the
     { prompt: 'x', image_urls: new Array(16).fill('https://a.example/') },
     { fetchImage: async () => ({ bytes: big, type: 'png' }) },
   )
-  await assert.rejects(async () => made.ask.open(target, options), /256 MB in all/)
+  await assert.rejects(opened(made.ask), /256 MB in all/)
   const fine = await ask(
     { prompt: 'x', image_urls: new Array(16).fill('https://a.example/') },
     { fetchImage: async () => ({ bytes: big.subarray(0, MB), type: 'png' }) },
   )
-  await fine.ask.open(target, options)
+  await opened(fine.ask)
   assert.equal(fine.budget.bytesInUse, 1000 + 16 * MB)
 })
 
@@ -311,7 +318,7 @@ const vendorAnswer = {
 
 test('the vendor’s picture is stored before it is answered with its address, and the usage is passed on', async () => {
   const made = await ask({ prompt: 'x' })
-  const exchange = await made.ask.open(target, options)
+  const exchange = await opened(made.ask)
   const answer = await exchange.answer(Buffer.from(JSON.stringify(vendorAnswer)), {})
   assert.ok(made.kept[0]?.equals(DRAWN))
   assert.deepEqual(JSON.parse(String(answer.body)), {
@@ -331,7 +338,7 @@ test('the vendor’s picture is stored before it is answered with its address, a
 
 test('b64_json comes next to the address for SDKs that ask for it', async () => {
   const made = await ask({ prompt: 'x', response_format: 'b64_json' })
-  const answer = await (await made.ask.open(target, options)).answer(Buffer.from(JSON.stringify(vendorAnswer)), {})
+  const answer = await (await opened(made.ask)).answer(Buffer.from(JSON.stringify(vendorAnswer)), {})
   const { data } = JSON.parse(String(answer.body))
   assert.ok(Buffer.from(data[0].b64_json, 'base64').equals(DRAWN))
   assert.equal(data[0].url, 'http://gateway.example/assets/0.png')
@@ -340,7 +347,7 @@ test('b64_json comes next to the address for SDKs that ask for it', async () => 
 test('without a report of the vendor’s the answer has no usage, and the charge is one image', async () => {
   const made = await ask({ prompt: 'x' })
   const body = Buffer.from(JSON.stringify({ data: vendorAnswer.data }))
-  const answer = await (await made.ask.open(target, options)).answer(body, {})
+  const answer = await (await opened(made.ask)).answer(body, {})
   assert.deepEqual(JSON.parse(String(answer.body)), {
     created: 1_700_000_000,
     data: [{ url: 'http://gateway.example/assets/0.png' }],
@@ -360,7 +367,7 @@ test('an answer that holds an error, no picture, or not even JSON is the vendor�
   ]
   for (const [body, kind] of cases) {
     const made = await ask({ prompt: 'x' })
-    const exchange = await made.ask.open(target, options)
+    const exchange = await opened(made.ask)
     await assert.rejects(async () => exchange.answer(Buffer.from(body), {}), { kind })
     assert.equal(made.kept.length, 0)
     await exchange.discard?.()

@@ -9,7 +9,7 @@ import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
 import { type Drawn, readDrawn, writeAnswer } from './result.ts'
 
-interface ImagesOpening {
+export interface ImagesOpening {
   readonly checked: CheckedImages
   readonly images: readonly InlineImage[]
   /** The estimate of the prompt, for vendors that report no usage. */
@@ -67,11 +67,7 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
     output_format: checked.format,
     ...(checked.stream ? { stream: true } : {}),
   }
-  const headers = {
-    ...(target.secret === undefined ? {} : { authorization: `Bearer ${target.secret}` }),
-    ...target.headers,
-    accept: checked.stream ? 'text/event-stream' : 'application/json',
-  }
+  const headers = { accept: checked.stream ? 'text/event-stream' : 'application/json' }
   if (images.length === 0)
     return {
       method: 'POST',

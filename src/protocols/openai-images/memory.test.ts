@@ -31,6 +31,7 @@ const GATEWAY = `
       keep: async () => ({ url: 'http://g/0', remove: async () => {} }),
     })
     const target = { protocol: 'openai-images', baseUrl: process.argv[1], secret: undefined, headers: {}, model: 'm', traits: {} }
+    await ask.gather?.(signal)
     const exchange = await ask.open(target, { requestId: 'req_1', createdSeconds: 0, signal })
     const reply = await upstream.send(exchange.call, { deadlines, signal })
     await exchange.answer(await reply.read(1e6), reply.headers)

@@ -18,6 +18,8 @@ import { createByteBudget } from '../../upstream/budget.ts'
 import type { Upstream } from '../../upstream/call.ts'
 import { createUpstream } from '../../upstream/exchange.ts'
 import { createGuardedFetch } from '../../upstream/guard.ts'
+import type { Target } from '../protocol.ts'
+import { vendorCall } from '../vendor-call.ts'
 import { readImageAsk } from './ask.ts'
 import { readImageBody } from './body.ts'
 
@@ -66,17 +68,16 @@ async function generate(request: object) {
   const lease = await createByteBudget({ world: realWorld, bytesMax: 1e9, queueMax: 1 }).acquire(bytes.length, signal)
   const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [picturesHost] })
   const ask = readImageAsk(body, { uid: 'alpha-image-2' }, { lease, fetchImage, keep: host.keep })
-  const exchange = await ask.open(
-    {
-      protocol: 'openai-images',
-      baseUrl: `${sandbox.url}/openai`,
-      secret: 'sk-any',
-      headers: {},
-      model: 'alpha-image-2',
-    },
-    { requestId: 'req_0123456789', createdSeconds: 1_800_000_000, signal },
-  )
-  const reply = await upstream.send(exchange.call, { deadlines, signal })
+  const target: Target = {
+    protocol: 'openai-images',
+    baseUrl: `${sandbox.url}/openai`,
+    secret: 'sk-any',
+    headers: {},
+    model: 'alpha-image-2',
+  }
+  await ask.gather?.(signal)
+  const exchange = await ask.open(target, { requestId: 'req_0123456789', createdSeconds: 1_800_000_000, signal })
+  const reply = await upstream.send(vendorCall(exchange.call, target), { deadlines, signal })
   return { exchange, reply }
 }
 

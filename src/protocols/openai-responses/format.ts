@@ -1,5 +1,4 @@
 // The Responses format.
-import { bearer } from '../call.ts'
 import type { TextFormat } from '../format.ts'
 import { checkResponses } from './check.ts'
 import { passResponses, passResponsesAnswer, ResponsesObserver } from './pass.ts'
@@ -11,8 +10,7 @@ import { ResponsesWriter } from './write-stream.ts'
 
 export const openaiResponses: TextFormat = {
   name: 'openai-responses',
-  path: '/responses',
-  headers: bearer,
+  address: ({ baseUrl }) => `${baseUrl}/responses`,
   check: checkResponses,
   prompt: (value) => [value.instructions, value.input, value.tools, value.text],
   pass: passResponses,

@@ -1,10 +1,9 @@
 // What a caller asks about a response that a vendor keeps: itself, its input, its end. Free of charge, as it is there.
-import { bearer } from '../call.ts'
 import type { Ask } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { passResponsesAnswer } from './pass.ts'
 
-interface StoredQuestion {
+export interface StoredQuestion {
   readonly method: 'GET' | 'DELETE'
   readonly id: string
   /** `/input_items`, or nothing for the response itself. */
@@ -24,7 +23,7 @@ export function storedAsk({ method, id, below, query }: StoredQuestion, uid: str
       call: {
         method,
         url: `${target.baseUrl}/responses/${encodeURIComponent(id)}${below}${query}`,
-        headers: { ...bearer(target), ...target.headers, accept: 'application/json' },
+        headers: { accept: 'application/json' },
       },
       answer(body) {
         const isResponse = method === 'GET' && below === ''

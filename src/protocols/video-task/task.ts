@@ -8,7 +8,7 @@ import { scrub, withoutSecrets } from '../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
 
 /** How long the vendor may take before it gives a task up by itself. The gateway's own deadline lies behind it. */
-const EXPIRES_AFTER_SECONDS = 86_400
+export const EXPIRES_AFTER_SECONDS = 86_400
 /** Tasks that one question may be about. */
 export const LOOK_TASKS_MAX = 100
 const LIST_PAGE_SIZE = 100
@@ -16,8 +16,8 @@ const TASK_ID_CHARS_MAX = 8_000
 /** What a question about several tasks may be long: servers refuse longer addresses. */
 const QUESTION_CHARS_MAX = 6_000
 
-const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
-type TaskStatus = (typeof TASK_STATUSES)[number]
+export const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
+export type TaskStatus = (typeof TASK_STATUSES)[number]
 
 /** By what a task can be recognised that we do not know the id of. */
 export interface TaskMark {
@@ -43,7 +43,7 @@ export interface Task {
   readonly failure?: TaskFailure
 }
 
-interface TaskFailure {
+export interface TaskFailure {
   readonly kind: FaultName
   /** The vendor's name for it, such as OutputVideoSensitiveContentDetected. */
   readonly reason?: string
@@ -51,14 +51,6 @@ interface TaskFailure {
 }
 
 const path = '/contents/generations/tasks'
-
-function headers(target: Target, more: Record<string, string> = {}): Record<string, string> {
-  return {
-    ...target.headers,
-    ...(target.secret === undefined ? {} : { authorization: `Bearer ${target.secret}` }),
-    ...more,
-  }
-}
 
 export function createCall(order: VideoOrder, target: Target, mark: Pick<TaskMark, 'token' | 'seed'>): HttpCall {
   const body = {
@@ -71,13 +63,13 @@ export function createCall(order: VideoOrder, target: Target, mark: Pick<TaskMar
   return {
     method: 'POST',
     url: `${target.baseUrl}${path}`,
-    headers: headers(target, { 'content-type': 'application/json', 'x-client-token': mark.token }),
+    headers: { 'content-type': 'application/json', 'x-client-token': mark.token },
     body: JSON.stringify(body),
   }
 }
 
 export function showCall(taskId: string, target: Target): HttpCall {
-  return { method: 'GET', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: headers(target) }
+  return { method: 'GET', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: {} }
 }
 
 /** Several tasks at once. */
@@ -86,7 +78,7 @@ export function showManyCall(taskIds: readonly string[], target: Target): HttpCa
   return {
     method: 'GET',
     url: `${target.baseUrl}${path}?page_num=1&page_size=${taskIds.length}${ids}`,
-    headers: headers(target),
+    headers: {},
   }
 }
 
@@ -110,12 +102,12 @@ export function listCall(target: Target, page: number): HttpCall {
   return {
     method: 'GET',
     url: `${target.baseUrl}${path}?page_num=${page}&page_size=${LIST_PAGE_SIZE}&filter.model=${encodeURIComponent(target.model)}`,
-    headers: headers(target),
+    headers: {},
   }
 }
 
 export function cancelCall(taskId: string, target: Target): HttpCall {
-  return { method: 'DELETE', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: headers(target) }
+  return { method: 'DELETE', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: {} }
 }
 
 /** The id of a task that the vendor has accepted. */

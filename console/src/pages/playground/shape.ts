@@ -13,12 +13,12 @@ export interface SeriesShape {
   lines: { name: string; values: (number | null)[] }[]
 }
 
-interface BarsShape {
+export interface BarsShape {
   title: string
   bars: { name: string; value: number }[]
 }
 
-interface Shapes {
+export interface Shapes {
   tables: TableShape[]
   series: SeriesShape[]
   bars: BarsShape[]
