@@ -21,7 +21,7 @@ import type { World } from './kernel/world.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-export interface BackOffice {
+interface BackOffice {
   readonly people: People
   readonly consoleFiles: ConsoleFiles
 }

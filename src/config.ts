@@ -243,7 +243,7 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly warnings: readonly string[]
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>
+type Environment = Readonly<Record<string, string | undefined>>
 
 export class ConfigError extends Error {
   readonly problems: readonly string[]

@@ -47,7 +47,7 @@ async function readOrMake(path: string, make: () => string): Promise<{ value: st
   return { value, made: true }
 }
 
-export interface ServerFile {
+interface ServerFile {
   readonly url: string
   readonly pid: number
 }

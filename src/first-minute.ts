@@ -14,7 +14,7 @@ const FIRST = statement(
 )
 const FIRST_CREDITS = 1_000_000_000n
 
-export interface FirstMinuteOptions {
+interface FirstMinuteOptions {
   readonly gateway: Gateway
   readonly config: Config
   readonly kept: Kept

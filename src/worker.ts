@@ -5,7 +5,7 @@ import type { World } from './kernel/world.ts'
 import type { Figures } from './pipeline/group-metrics.ts'
 import type { FromParent, FromWorker, Shared } from './workers.ts'
 
-export interface Parent {
+interface Parent {
   readonly shared: Promise<Shared>
   /** Resolves when the parent says so, or has gone. Signals to the group are the parent's business. */
   readonly dismissed: Promise<void>

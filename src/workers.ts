@@ -25,13 +25,13 @@ export type FromWorker =
   | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'farewell'; readonly figures: Figures }
 
-export interface Workers {
+interface Workers {
   /** Resolves with the address when all listen. */
   start(): Promise<string>
   stop(): Promise<void>
 }
 
-export interface WorkersOptions {
+interface WorkersOptions {
   readonly count: number
   readonly shared: Shared
   readonly log: Log

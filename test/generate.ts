@@ -11,6 +11,7 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/embedded.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
+import { CASTS_FILE, castsFile } from './house.ts'
 import { commandLinePage } from './pages/command-line.ts'
 import { configurationPage, settingsTable } from './pages/configuration.ts'
 import { decisionsPage } from './pages/decisions.ts'
@@ -39,6 +40,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
+    [CASTS_FILE, castsFile()],
   ])
 }
 

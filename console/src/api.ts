@@ -33,14 +33,14 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
 
-export function apiUrl(path: string, query: Query = {}): string {
+function apiUrl(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
   return `${ROOT}${path}${search ? `?${search}` : ''}`
 }
 
 /** The bare answer, for what is not the native envelope: streams, CSV and the public API. */
-export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
+async function send(method: string, path: string, options: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers }
   const init: RequestInit = { method, headers, credentials: 'same-origin' }
   if (method !== 'GET') headers['content-type'] = 'application/json'

@@ -28,7 +28,7 @@ export function useDraft<T>(name: string, initial: T): [T, (next: T | ((old: T) 
   return [value, useCallback((next) => setValue(next), [])]
 }
 
-export function readDraft<T>(name: string, initial: T): T {
+function readDraft<T>(name: string, initial: T): T {
   try {
     const text = sessionStorage.getItem(PREFIX + name)
     return text === null ? initial : (JSON.parse(text) as T)
@@ -37,7 +37,7 @@ export function readDraft<T>(name: string, initial: T): T {
   }
 }
 
-export function writeDraft(name: string, value: unknown): boolean {
+function writeDraft(name: string, value: unknown): boolean {
   try {
     sessionStorage.setItem(PREFIX + name, JSON.stringify(value))
     return true

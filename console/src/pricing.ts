@@ -17,7 +17,7 @@ export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
 
 const PER_MILLION: ReadonlySet<PriceUnit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
 
-export type Quantities = Partial<Record<PriceUnit, number>>
+type Quantities = Partial<Record<PriceUnit, number>>
 
 /** The first tier that holds for this call, as the gateway picks it. */
 export function tierFor(
@@ -51,7 +51,7 @@ export function estimateTokens(text: string): number {
   return Math.ceil(text.length / 4)
 }
 
-export interface PriceWords {
+interface PriceWords {
   amount: string
   per: string
 }

@@ -16,7 +16,7 @@ function subscribe(run: () => void): () => void {
   }
 }
 
-export interface PageLocation {
+interface PageLocation {
   /** Without the base: `/a/acc_1/keys`. */
   path: string
   query: URLSearchParams

@@ -156,7 +156,7 @@ function SideNav({
   )
 }
 
-export function ThemeSwitch({ theme }: { theme: Theme }) {
+function ThemeSwitch({ theme }: { theme: Theme }) {
   const option = (value: Theme, icon: IconName, label: string) => ({
     value,
     label: (

@@ -1,6 +1,6 @@
 // Reads server-sent events from a fetch body. Comments (keep-alives, the charge) are skipped.
 
-export interface SseEvent {
+interface SseEvent {
   event: string
   data: string
 }

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 export type Theme = 'auto' | 'light' | 'dark'
 const listeners = new Set<() => void>()
 
-export function theme(): Theme {
+function theme(): Theme {
   const chosen = document.documentElement.dataset.theme
   return chosen === 'light' || chosen === 'dark' ? chosen : 'auto'
 }

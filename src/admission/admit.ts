@@ -24,7 +24,7 @@ export interface Admitted {
   readonly outputTokensCap?: number
 }
 
-export interface Estimate {
+interface Estimate {
   readonly want: Credits
   readonly floor: Credits
 }
@@ -40,7 +40,7 @@ export function estimate(ask: AskFacts, product: Product): Estimate {
 }
 
 /** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
-export function callId(requestId: string): string {
+function callId(requestId: string): string {
   return requestId.slice('req_'.length)
 }
 

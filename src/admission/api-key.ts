@@ -57,7 +57,7 @@ function checksum(body: string): string {
 }
 
 /** Junk is told apart without asking the database. */
-export function looksLikeKey(key: string): boolean {
+function looksLikeKey(key: string): boolean {
   const match = SHAPE.exec(key)
   return match !== null && checksum(match[1]!) === match[2]
 }

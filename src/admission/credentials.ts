@@ -7,7 +7,7 @@ import { type Database, statement } from '../database/database.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 
-export type CredentialSource = 'env' | 'stored' | 'none'
+type CredentialSource = 'env' | 'stored' | 'none'
 
 export interface Credentials {
   get(name: string): string | undefined

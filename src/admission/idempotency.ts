@@ -27,7 +27,7 @@ const FORGET = statement(
   `delete from idempotency where created_at < now() - interval '24 hours' and status is not null`,
 )
 
-export interface Replayable {
+interface Replayable {
   readonly principal: { readonly accountId: string }
   readonly idempotency?: { readonly key: string }
   readonly out: { send(status: number, headers: Record<string, string>, body: Buffer): void }

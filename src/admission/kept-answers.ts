@@ -5,7 +5,7 @@ import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 
-export interface KeptAnswer {
+interface KeptAnswer {
   readonly vendor: string
   readonly product: string
 }

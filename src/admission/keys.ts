@@ -12,7 +12,7 @@ import { accountUnknown } from './accounts.ts'
 import { digestOf, makeKey, readIpRanges } from './api-key.ts'
 import type { KeyView, NewKey } from './views.ts'
 
-export interface KeyInput {
+interface KeyInput {
   readonly name: string
   readonly models?: readonly string[] | null | undefined
   readonly expiresAtMs?: number | null | undefined
@@ -21,7 +21,7 @@ export interface KeyInput {
 }
 
 /** What is absent stays as it is. */
-export type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
+type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
 export interface Keys {
   list(account: string, paging: Paging): Promise<Page<KeyView>>

@@ -15,7 +15,7 @@ import {
   placeOf,
 } from './store.ts'
 
-export interface S3Options {
+interface S3Options {
   readonly world: World
   readonly upstream: Upstream
   /** Such as https://s3.eu-central-1.amazonaws.com; trusted, because it is the operator's. */

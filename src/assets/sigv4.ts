@@ -7,7 +7,7 @@ export interface S3Credentials {
   readonly region: string
 }
 
-export interface SignedCall {
+interface SignedCall {
   readonly method: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>

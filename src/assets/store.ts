@@ -23,7 +23,7 @@ export interface AssetFacts {
   readonly expiresMs: number
 }
 
-export interface AssetRef extends AssetFacts {
+interface AssetRef extends AssetFacts {
   /** `<id>.<extension>`: what the address and the stores call it. */
   readonly name: string
   readonly bytes: number
@@ -37,7 +37,7 @@ export interface AssetWriter {
   abort(): Promise<void>
 }
 
-export interface OpenAsset {
+interface OpenAsset {
   readonly bytes: number
   /** From `start` to `end`, both included. To be called at most once. */
   read(start: number, end: number): Readable

@@ -103,7 +103,7 @@ export const granularity = (...allowed: [string, ...string[]]) => choice('The st
 export const isWindow = flag(
   'Whether the days are a rolling window. Without it: true for rolling days, false for months and explicit dates.',
 )
-export const subdomains = flag('Whether subdomains count.')
+const subdomains = flag('Whether subdomains count.')
 export const asc = (fallback?: 'true' | 'false') => flag('Ascending order.', fallback)
 export const sort = (example: string, fallback?: string) => text('The column to sort by.', example, fallback)
 export const orderBy = (fallback: string) => text('Column and direction to sort by.', fallback, fallback)

@@ -107,7 +107,7 @@ const dataEndpoint = z.strictObject({
   cache: z.strictObject({ ttlSeconds: count.max(86_400), pricing: pricing.optional() }).optional(),
 })
 
-const document = z
+export const document = z
   .strictObject({
     vendors: z.record(name, vendor),
     families: z
@@ -185,7 +185,7 @@ function pricingProblems(kind: KindName, price: Pricing): string[] {
   return problems
 }
 
-export type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
+type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
 
 export function checkDocument(input: unknown): CheckedDocument {
   const result = document.safeParse(input)

@@ -62,7 +62,7 @@ export interface LatestField extends Described {
 }
 
 /** The text of a JSON array. */
-export interface JsonArrayField extends Described {
+interface JsonArrayField extends Described {
   readonly kind: 'json-array'
 }
 

@@ -22,7 +22,7 @@ export interface Catalog {
 
 /** What has a price and routes: a model or a data endpoint. */
 export type Product = Model | DataEndpoint
-export type DataProduct = ModelOf<'data'> | DataEndpoint
+type DataProduct = ModelOf<'data'> | DataEndpoint
 
 export interface CatalogStore {
   readonly current: Catalog

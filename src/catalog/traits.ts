@@ -3,7 +3,7 @@
 import * as z from 'zod'
 
 /** Repairs that a family's chat answers need before a caller may see them. */
-export const QUIRKS = {
+const QUIRKS = {
   'tool-index':
     'streamed tool calls come without `index`; the gateway numbers them (only asks with tools are affected)',
   'think-tags': 'reasoning comes as <think>…</think> inside `content`; it moves to `reasoning_content`',

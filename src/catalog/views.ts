@@ -1,16 +1,14 @@
 // The catalogue's versions as operators see them.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
-import type { CatalogInput } from './document.ts'
+import { document } from './document.ts'
 
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
 
-/** As it was given: what an operator edits. */
-export const currentView = versionView.extend({
-  document: z.custom<CatalogInput>((value) => typeof value === 'object').meta({ type: 'object' }),
-})
-export type CurrentView = z.infer<typeof currentView>
+export const currentView = versionView.extend({ document })
+/** The document as it was given: what an operator edits. */
+export type CurrentView = z.input<typeof currentView>
 
 export const checkView = z.object({ problems: z.array(z.string()), changes: z.array(z.string()) })
 export type CheckView = z.infer<typeof checkView>

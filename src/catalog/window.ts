@@ -7,7 +7,7 @@ import type { Selector } from './value.ts'
 const DAYS_BEHIND = 3
 
 /** Days as numbers, both inclusive. */
-export interface Days {
+interface Days {
   readonly from: number
   readonly to: number
 }

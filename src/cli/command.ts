@@ -19,7 +19,7 @@ export interface Settings {
   readonly version: string
 }
 
-export type Values = Readonly<Record<string, string | boolean | undefined>>
+type Values = Readonly<Record<string, string | boolean | undefined>>
 
 export interface Invocation {
   readonly args: readonly string[]

@@ -23,7 +23,7 @@ interface Connection {
   readonly embedded: boolean
 }
 
-export async function connection(settings: Settings): Promise<Connection> {
+async function connection(settings: Settings): Promise<Connection> {
   if (settings.databaseUrl !== undefined) {
     const { password, ...plain } = readUrl(settings.databaseUrl)
     return {
@@ -43,7 +43,7 @@ export async function connection(settings: Settings): Promise<Connection> {
   }
 }
 
-export interface RunningStore {
+interface RunningStore {
   readonly host: string
   readonly port: number
   readonly user: string

@@ -23,14 +23,14 @@ export const COMMANDS: readonly Command[] = [
   PSQL_COMMAND,
 ]
 
-export interface Terminal {
+interface Terminal {
   /** What a command has to say; pieces of a download come without a line's end of their own. */
   out(text: string): void
   err(text: string): void
   input(): Promise<string>
 }
 
-export interface CliOptions {
+interface CliOptions {
   readonly args: readonly string[]
   readonly terminal: Terminal
   readonly world: World

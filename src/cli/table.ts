@@ -1,6 +1,6 @@
 // Rows as a table that is read by people; with --json the same rows are for programs.
 
-export type Cell = string | number | boolean | null | undefined
+type Cell = string | number | boolean | null | undefined
 
 export function table(headings: readonly string[], rows: ReadonlyArray<readonly Cell[]>): string {
   const lines = [headings, ...rows.map((row) => row.map(show))]

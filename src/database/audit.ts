@@ -12,7 +12,7 @@ export interface By {
   readonly requestId: string | null
 }
 
-export interface AuditEntry {
+interface AuditEntry {
   /** A noun and what happened to it: `key.create`. */
   readonly action: string
   /** The id of what it was done to: never a secret. */

@@ -12,7 +12,7 @@ const ROWS_PER_LINE = 500
 /** What describes this installation at this moment, and not its data. */
 const LEFT_OUT = new Set(['migration', 'process'])
 
-export interface BackupFacts {
+interface BackupFacts {
   readonly at: string
   readonly migration: number
   readonly rows: Readonly<Record<string, number>>

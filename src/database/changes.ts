@@ -3,7 +3,7 @@
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
-export type Topic = 'catalog' | 'keys' | 'credentials'
+type Topic = 'catalog' | 'keys' | 'credentials'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void

@@ -7,7 +7,7 @@ const INT8 = 20
 const POOL_WAITING_MAX = 1_000
 const QUERY_MS_MAX = 30_000
 
-export type Row = Record<string, unknown>
+type Row = Record<string, unknown>
 export type Value =
   | string
   | number
@@ -37,7 +37,7 @@ export interface Database extends Queryable {
   close(): Promise<void>
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly connection: pg.PoolConfig
   readonly connectionsMax?: number
   /** Off behind a pooler that cannot keep prepared statements. */

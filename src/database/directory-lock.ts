@@ -10,7 +10,7 @@ const SQLITE_BUSY = 5
 // A gateway writes its pid right after it took the lock; whoever is refused in between waits this long to learn it.
 const PID_WAIT_MS = 1_000
 
-export interface DirectoryLock {
+interface DirectoryLock {
   release(): void
 }
 

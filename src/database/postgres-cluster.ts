@@ -46,7 +46,7 @@ const DRAFT = 'postgres.draft-'
 const OWN_CONF = 'tollgate.conf'
 const OPERATOR_CONF = 'operator.conf'
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly dataDirectory: string
   readonly binaries: Binaries
   readonly user: SystemUser | undefined
@@ -204,7 +204,7 @@ async function configure(directory: string, user: SystemUser | undefined, transp
   if (user) await chown(file, user.uid, user.gid)
 }
 
-export interface PidFile {
+interface PidFile {
   readonly pid: number
   readonly port: number
   readonly text: string

@@ -16,7 +16,7 @@ import { readQuoted } from './quote.ts'
 import type { HandlersOf } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
-export interface AccountDeps {
+interface AccountDeps {
   readonly catalog: CatalogStore
   readonly database: Database
   readonly read: ReadDeps

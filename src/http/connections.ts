@@ -6,7 +6,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { networkOf } from '../upstream/address.ts'
 
-export interface ConnectionRules {
+interface ConnectionRules {
   readonly perAddressMax: number
   /** Addresses, ranges, or the names that the web framework knows. */
   readonly exempt: readonly string[]

@@ -21,7 +21,7 @@ export interface ConsoleDeps extends ResourceDeps, SessionDeps {
   ) => void | Promise<void>
 }
 
-export const CONSOLE_PREFIX = '/console/api'
+const CONSOLE_PREFIX = '/console/api'
 const VISITOR: Actor = { name: 'visitor', operator: false, roles: new Map(), session: null }
 /** The public API, and nothing else of this server. */
 const PLAYABLE = /^\/(v1|alpha|beta)\//

@@ -6,7 +6,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }
 
-export interface PageOptions {
+interface PageOptions {
   readonly title: string
   /** An entry without an address is the heading of those that follow. */
   readonly menu: ReadonlyArray<{ href?: string; title: string }>

@@ -4,7 +4,7 @@ import { Server as NetServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { World } from '../kernel/world.ts'
 
-export interface Drain {
+interface Drain {
   /** Resolves when everything has ended, or the time is up. */
   close(options: { running: () => number; forMs: number }): Promise<void>
 }

@@ -4,7 +4,7 @@ import type { Surface } from '../catalog/endpoint.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { messagesError, openaiError } from '../protocols/vendor-fault.ts'
 
-export interface BodyOptions {
+interface BodyOptions {
   readonly requestId: string
   /** The request bears an SDK's mark or came by an alias: the flat bodies then carry the member that the SDK reads. */
   readonly sdk: boolean

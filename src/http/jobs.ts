@@ -10,7 +10,7 @@ import type { Caller } from './caller.ts'
 import { type HandlersOf, onPath } from './routes.ts'
 import { rawQuery } from './server.ts'
 
-export interface JobDeps {
+interface JobDeps {
   readonly world: World
   readonly engine: JobEngine
   readonly strictErrors: boolean

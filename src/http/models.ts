@@ -13,7 +13,7 @@ interface Listing {
   readonly messages: string
 }
 
-export interface ModelLists {
+interface ModelLists {
   list(principal: Principal, requestId: string, beta: boolean): string
   retrieve(principal: Principal, requestId: string, uid: string, beta: boolean): string
 }

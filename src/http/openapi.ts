@@ -71,7 +71,7 @@ function faultsOf(spec: EndpointSpec): Map<number, string[]> {
   return byStatus
 }
 
-export function parameterSchema(field: Field): JsonSchema {
+function parameterSchema(field: Field): JsonSchema {
   const preset = field.default === undefined ? {} : { default: field.default }
   switch (field.kind) {
     case 'boolean':

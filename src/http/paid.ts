@@ -15,7 +15,7 @@ import type { Caller } from './caller.ts'
 import { onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
-export interface PaidDeps {
+interface PaidDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly read: ReadDeps

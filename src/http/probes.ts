@@ -5,7 +5,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { bearerCheck } from './bearer.ts'
 
-export interface ProbeDeps {
+interface ProbeDeps {
   readonly world: World
   /** Leaving processes are not ready, whatever the database says. */
   readonly leaving: () => boolean

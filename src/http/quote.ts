@@ -9,11 +9,11 @@ import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from 
 import { readImageBody } from '../protocols/openai-images/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 
-export interface Quoted extends Read {
+interface Quoted extends Read {
   readonly endpoint: string
 }
 
-export interface Question {
+interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null

@@ -20,7 +20,7 @@ declare module 'fastify' {
 }
 
 /** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
-export type Access = 'operator' | 'owner' | 'member'
+type Access = 'operator' | 'owner' | 'member'
 
 export interface Actor {
   /** For the audit. */
@@ -31,7 +31,7 @@ export interface Actor {
   readonly session: Session | null
 }
 
-export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
+interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly params: P
   readonly query: Q
   readonly body: B
@@ -98,7 +98,7 @@ export function resource<P extends z.ZodType, Q extends z.ZodType, B extends z.Z
 }
 
 /** Decides from the headers who asks; throws when nobody does. */
-export type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
+type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
 
 const BODY_BYTES_MAX = 262_144
 

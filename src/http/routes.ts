@@ -13,11 +13,11 @@ import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
 import { bodyBytes, holdBack } from './server.ts'
 
-export type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
+type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
 
 export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
 
-export interface RoutesOptions {
+interface RoutesOptions {
   readonly keys: ApiKeys
   readonly free: HandlersOf<FreeId>
   readonly paid: (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec) => void

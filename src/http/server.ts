@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly world: World
   readonly log: Log
   /** Contract bodies only, even for SDKs. */
@@ -35,7 +35,7 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[]
 }
 
-export const BODY_BYTES_MAX = 64 * 1024 * 1024
+const BODY_BYTES_MAX = 64 * 1024 * 1024
 const HEADERS_MS = 10_000
 const REQUEST_MS = 300_000
 /** A whole request of somebody whom nobody knows. */

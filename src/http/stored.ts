@@ -12,7 +12,7 @@ import { arrive } from './paid.ts'
 import { type HandlersOf, onPath } from './routes.ts'
 import { rawQuery } from './server.ts'
 
-export interface StoredDeps {
+interface StoredDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly strictErrors: boolean

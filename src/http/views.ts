@@ -1,10 +1,10 @@
 // What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalogue.
 import * as z from 'zod'
-import type { CatalogInput } from '../catalog/document.ts'
 import type { Field } from '../catalog/field.ts'
 import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
 import { jobFacts } from '../jobs/views.ts'
 import { count, credits, time } from '../kernel/view.ts'
+import { pricing } from '../meter/price.ts'
 
 export const credentialView = z.object({
   name: z.string(),
@@ -69,7 +69,6 @@ export const systemView = z.object({
 })
 export type SystemView = z.infer<typeof systemView>
 
-const pricing = z.custom<CatalogInput['models'][string]['pricing']>((value) => typeof value === 'object').nullable()
 const param = z.custom<Field & { readonly name: string }>((value) => typeof value === 'object')
 
 export const publicCatalog = z.object({
@@ -80,7 +79,7 @@ export const publicCatalog = z.object({
       version: z.string().nullable(),
       type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
       family: z.string(),
-      pricing,
+      pricing: pricing.nullable(),
       doors: z.array(z.enum(TEXT_PROTOCOLS)),
       capabilities: z.array(z.string()),
       limits: z.object({
@@ -101,8 +100,8 @@ export const publicCatalog = z.object({
       title: z.string(),
       description: z.string(),
       params: z.array(param),
-      pricing,
+      pricing: pricing.nullable(),
     }),
   ),
 })
-export type PublicCatalog = z.infer<typeof publicCatalog>
+export type PublicCatalog = z.input<typeof publicCatalog>

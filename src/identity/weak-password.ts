@@ -1,8 +1,8 @@
 // Which passwords are guessed first. Lists of leaked passwords are mostly the same few words with digits, years, doubled
 // letters and keyboard rows around them; so these are taken away, and what is left must still be something.
 
-export const PASSWORD_CHARS_MIN = 12
-export const PASSWORD_CHARS_MAX = 128
+const PASSWORD_CHARS_MIN = 12
+const PASSWORD_CHARS_MAX = 128
 
 const WORDS =
   `password passwort passw pass word secret geheim welcome willkommen letmein let me in login logon signin admin

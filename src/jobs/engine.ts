@@ -47,7 +47,7 @@ export interface EngineOptions {
 }
 
 /** A job that has no row yet. */
-export interface OpenedJob {
+interface OpenedJob {
   /** Made by the statement that makes its hold. */
   readonly row: NonNullable<Reservation['job']>
   /** It has its row: its first step is due now. */

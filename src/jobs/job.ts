@@ -116,7 +116,7 @@ export interface Jobs {
   facts(): Promise<JobFacts>
 }
 
-export interface Fenced {
+interface Fenced {
   readonly id: string
   readonly version: number
 }

@@ -6,7 +6,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
-export type QueueName = 'job-step' | 'webhook'
+type QueueName = 'job-step' | 'webhook'
 
 export interface QueueItem {
   /** The job that it is about. */
@@ -15,14 +15,14 @@ export interface QueueItem {
   readonly retries: number
 }
 
-export interface ConsumeOptions {
+interface ConsumeOptions {
   readonly atOnceMax: number
   readonly everyMs: number
   /** False: it failed, and is tried again later if its queue allows that. */
   readonly run: (item: QueueItem) => Promise<boolean>
 }
 
-export interface Consumer {
+interface Consumer {
   /** There may be something due now. */
   wake(): void
   /** Takes nothing more, and resolves when what runs has ended. */
@@ -37,7 +37,7 @@ export interface Queue {
   close(): Promise<void>
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly connection: pg.PoolConfig
   readonly world: World
   readonly log: Log

@@ -36,7 +36,7 @@ export interface TaskPlace {
   readonly target: Target
 }
 
-export type Submission =
+type Submission =
   | { readonly outcome: 'accepted'; readonly taskId: string }
   /** The vendor has certainly not taken it. `fault` is set when it never will. */
   | {
@@ -67,7 +67,7 @@ export interface VendorTasks {
   cancel(taskId: string, place: TaskPlace): Promise<boolean>
 }
 
-export interface VendorTasksDeps {
+interface VendorTasksDeps {
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly world: World

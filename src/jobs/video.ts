@@ -287,7 +287,7 @@ function pollMs({ world, timing }: StepDeps): number {
   return pollMsMin + Math.floor(((pollMsMax - pollMsMin) * world.bytes(2).readUInt16BE()) / 65_536)
 }
 
-export function failure(kind: FaultName, message?: string, reason?: string): JobError {
+function failure(kind: FaultName, message?: string, reason?: string): JobError {
   return errorOf(new Fault(kind, message === undefined ? {} : { message }), reason)
 }
 

@@ -18,12 +18,7 @@ function keyOf(secrets: Secrets, account: string): Buffer {
   return sign(secrets.key('webhook'), account)
 }
 
-export function webhookHeaders(
-  key: Buffer,
-  id: string,
-  timestampSeconds: number,
-  body: string,
-): Record<string, string> {
+function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body: string): Record<string, string> {
   const signature = createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')
   return {
     'content-type': 'application/json',
@@ -33,7 +28,7 @@ export function webhookHeaders(
   }
 }
 
-export interface WebhookDeps {
+interface WebhookDeps {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly secrets: Secrets

@@ -10,7 +10,7 @@ const WAITING_CHARS_MAX = 1_048_576
 const LAST_TRIES_MAX = 50
 const LAST_PAUSE_MS = 20
 
-export interface BufferedOutput {
+interface BufferedOutput {
   write(line: string): void
 }
 

@@ -3,7 +3,7 @@
 
 const DAY_MS = 86_400_000
 
-export interface CivilDate {
+interface CivilDate {
   readonly year: number
   readonly month: number
   readonly day: number

@@ -1,10 +1,10 @@
 // What a picture is, told from its first bytes: the format by its magic numbers and the dimensions by its header. Nothing
 // is decoded, because decoders of untrusted bytes are where memory and safety are lost.
 
-export const IMAGE_TYPES = ['png', 'jpeg', 'webp', 'gif'] as const
+const IMAGE_TYPES = ['png', 'jpeg', 'webp', 'gif'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]
 
-export interface ImageFacts {
+interface ImageFacts {
   readonly type: ImageType
   readonly width: number
   readonly height: number

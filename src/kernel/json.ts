@@ -211,7 +211,7 @@ function readKey(raw: string): string {
 }
 
 /** Top-level edits; the texts given are JSON. */
-export interface JsonEdits {
+interface JsonEdits {
   /** Exchanges the value of a member that is there. */
   readonly replace?: Readonly<Record<string, string>>
   /** Adds a member that is not there. */

@@ -11,7 +11,7 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: Level | 'silent'
   readonly format?: 'json' | 'text' | undefined
   readonly stream?: NodeJS.WritableStream

@@ -14,7 +14,7 @@ interface Waiting<Op, Result> {
   reject: (error: unknown) => void
 }
 
-export interface BatchOptions<Op, Result> {
+interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
   /**

@@ -100,7 +100,7 @@ export interface LedgerMeters {
   moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
 }
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly database: Database
   readonly world: World
   readonly processId: string

@@ -28,7 +28,7 @@ export function showLimits(limits: Limits): LimitsView {
   return Object.fromEntries(shown) as LimitsView
 }
 
-export type Scope =
+type Scope =
   | { readonly kind: 'system' }
   | { readonly kind: 'account'; readonly account: string }
   /** `earlier`: the keys that it replaced, whose spending counts on. */

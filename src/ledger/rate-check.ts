@@ -6,7 +6,7 @@ import { type ChargeLine, chargeOf, sumOf } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import { UNITS } from '../meter/usage.ts'
 
-export interface ChargedCall {
+interface ChargedCall {
   readonly product: string
   readonly catalog_version: number
   readonly lines: readonly ChargeLine[]

@@ -8,7 +8,7 @@ import type { ChargeLine } from '../meter/charge.ts'
 import { createRateCheck, type RateCheck } from './rate-check.ts'
 import type { Verification } from './views.ts'
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** Usage from before this moment, the start of an hour, may have been trimmed. Absent: none was. */
   readonly usageSinceMs?: number
 }

@@ -59,7 +59,6 @@ export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
 export const outcome = z.enum(['settled', 'released', 'expired'])
-export type Outcome = z.infer<typeof outcome>
 
 /** Its fields are the columns of the CSV file too, in this order. */
 export const usageView = z.object({

@@ -5,7 +5,7 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type
 /** What one process has to say: its metrics with their values. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
-export interface GroupMetrics {
+interface GroupMetrics {
   /** The latest figures of one process. */
   hear(member: number, figures: Figures): void
   /** It has ended: its counts stay, the rest goes with it. */

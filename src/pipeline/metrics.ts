@@ -11,7 +11,7 @@ export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
 }
 
-export interface MetricSources {
+interface MetricSources {
   readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
   readonly running: () => number
   readonly ledgerPending: () => number

@@ -14,7 +14,7 @@ export interface Seen {
   end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage }): void
 }
 
-export type Stage = 'admit' | 'vendor' | 'relay'
+type Stage = 'admit' | 'vendor' | 'relay'
 
 export interface LiveCall {
   readonly id: string

@@ -14,7 +14,7 @@ export interface Overload {
   stop(): void
 }
 
-export interface OverloadOptions {
+interface OverloadOptions {
   readonly world: World
   /** Calls that wait for the ledger or for a connection. */
   readonly waiting: () => number

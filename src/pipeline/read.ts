@@ -28,7 +28,7 @@ export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
 }
 
-export interface Incoming {
+interface Incoming {
   readonly spec: PaidSpec
   readonly catalog: Catalog
   readonly principal: Principal

@@ -17,7 +17,7 @@ export interface Settled {
   readonly usage?: Usage
 }
 
-export interface Ending {
+interface Ending {
   readonly usage: Usage
   readonly estimated: boolean
   readonly status: number
@@ -25,7 +25,7 @@ export interface Ending {
   readonly keep?: NonNullable<Resolution['keep']>
 }
 
-export interface Receipt extends Settled {
+interface Receipt extends Settled {
   readonly balance: Credits
 }
 

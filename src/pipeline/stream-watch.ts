@@ -1,7 +1,7 @@
 // One slow clock for all open streams: keep-alives for quiet ones, an end for callers that do not read.
 import type { World } from '../kernel/world.ts'
 
-export interface Watched {
+interface Watched {
   /** Last time that something was written to the caller. */
   wroteMs: number
   /** Since when the caller's socket has been full; 0 while it is not. */

@@ -14,7 +14,7 @@ export interface TracedStage {
 
 type Attributes = Readonly<Record<string, string | number>>
 
-export interface TracedCall {
+interface TracedCall {
   readonly name: string
   readonly traceparent: string | undefined
   readonly startMs: number

@@ -42,14 +42,14 @@ export interface FilePart {
   readonly name?: string
   readonly cache?: unknown
 }
-export interface AudioPart {
+interface AudioPart {
   readonly kind: 'audio'
   /** The caller's field, for a refusal to name. */
   readonly at: string
   readonly base64: string
   readonly format: string
 }
-export interface RefusalPart {
+interface RefusalPart {
   readonly kind: 'refusal'
   readonly text: string
 }

@@ -112,7 +112,7 @@ export interface Exchange {
 }
 
 /** What is known of an answer that is relayed unread. */
-export interface Passed {
+interface Passed {
   readonly contentType: string
   readonly usage: Usage
 }

@@ -38,7 +38,7 @@ export interface ModelFacts {
   }
 }
 
-export interface TextAsk extends Ask {
+interface TextAsk extends Ask {
   readonly door: TextProtocolName
 }
 

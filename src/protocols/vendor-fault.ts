@@ -4,7 +4,7 @@ import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { isOurAccount, isUnknownModel, knownCode } from './error-codes.ts'
 import { type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
 
-export class VendorFault extends Fault {
+class VendorFault extends Fault {
   readonly #said: VendorSaid
 
   constructor(kind: FaultName, said: VendorSaid, details: FaultDetails = {}) {

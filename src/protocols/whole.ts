@@ -5,7 +5,7 @@ import { memberSpan } from '../kernel/json.ts'
 import { isObject, type Json } from './check.ts'
 import { vendorFault } from './vendor-fault.ts'
 
-export interface Whole {
+interface Whole {
   /** One character per byte. */
   readonly bytes: string
   readonly value: Json

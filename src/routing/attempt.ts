@@ -21,14 +21,14 @@ export interface Attempted {
   leave(): void
 }
 
-export interface AttemptDeps {
+interface AttemptDeps {
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly world: World
   readonly log: Log
 }
 
-export interface AttemptOptions extends OpenOptions {
+interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
   /** Hears of every attempt when it has ended. */

@@ -7,7 +7,7 @@ import { vendorCall } from '../protocols/vendor-call.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { type RouteSources, targetOf } from './route.ts'
 
-export interface VendorTest {
+interface VendorTest {
   readonly ok: boolean
   readonly status: number | null
   readonly latencyMs: number

@@ -2,7 +2,7 @@
 import { ADVANCE, GLYPH_HEIGHT, GLYPH_WIDTH, glyphOf } from './font.ts'
 import { hash } from './seed.ts'
 
-export type Rgb = readonly [red: number, green: number, blue: number]
+type Rgb = readonly [red: number, green: number, blue: number]
 
 /** Colours 0 to 239 are the gradient from top to bottom; these come after it. */
 export const INK = 240

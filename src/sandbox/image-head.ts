@@ -1,6 +1,6 @@
 // What the first bytes of a picture tell: its format and its size.
 
-export interface ImageHead {
+interface ImageHead {
   readonly type: 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif'
   /** Zero where the head does not reach far enough to tell. */
   readonly width: number

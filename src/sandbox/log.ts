@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** `finished`: all was sent. `aborted`: the client went away first. `cut`: a trigger broke the connection. */
-export type CallOutcome = 'open' | 'finished' | 'aborted' | 'cut'
+type CallOutcome = 'open' | 'finished' | 'aborted' | 'cut'
 
 export interface SeenCall {
   readonly number: number

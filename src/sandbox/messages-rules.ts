@@ -14,7 +14,7 @@ interface ModelTraits {
   readonly budgetRefused: boolean
 }
 
-export function traitsOf(model: string): ModelTraits {
+function traitsOf(model: string): ModelTraits {
   const found = model.match(/(opus|sonnet|haiku|fable)-(\d+)(?:-(\d)(?!\d))?/)
   const line = found?.[1] ?? ''
   const version = found ? Number(`${found[2]}.${found[3] ?? 0}`) : 4.5

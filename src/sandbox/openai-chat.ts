@@ -65,7 +65,7 @@ function reasons(body: Json, family: FamilyName): boolean {
   return body.reasoning_effort !== 'none'
 }
 
-export function readParts(content: unknown): { text: string; images: number } {
+function readParts(content: unknown): { text: string; images: number } {
   if (typeof content === 'string') return { text: content, images: 0 }
   const texts: string[] = []
   let images = 0

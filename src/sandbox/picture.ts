@@ -6,7 +6,7 @@ import { flatJpeg, flatWebp } from './media.ts'
 import { encodePng } from './png.ts'
 import { dice } from './seed.ts'
 
-export interface Reference {
+interface Reference {
   readonly label: string
 }
 

@@ -27,7 +27,7 @@ function closing(model: string, own: Dice): string {
   ])
 }
 
-export function quote(text: string, charsMax = 160): string {
+function quote(text: string, charsMax = 160): string {
   const line = text
     .slice(0, charsMax * 4)
     .replace(/\s+/g, ' ')

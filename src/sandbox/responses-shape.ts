@@ -5,7 +5,7 @@ import { type TextAnswer, wholeText } from './text-room.ts'
 import { responsesUsage } from './usage.ts'
 
 /** `started` has no output yet, `failed` never gets any. */
-export type ResponseStage = 'started' | 'whole' | 'failed'
+type ResponseStage = 'started' | 'whole' | 'failed'
 
 export function responseObject(answer: TextAnswer, stage: ResponseStage): Json {
   const { body, reply, triggers } = answer

@@ -24,7 +24,7 @@ export interface Site {
   readonly secondsPerVisit: number
 }
 
-export interface Weighted {
+interface Weighted {
   readonly name: string
   readonly weight: number
 }

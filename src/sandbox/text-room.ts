@@ -10,7 +10,7 @@ import { dice, hash } from './seed.ts'
 import { type TextAsk, type TextReply, triggerTexts } from './text.ts'
 import { readTriggers, type Triggers } from './trigger.ts'
 
-export interface TextFormat {
+interface TextFormat {
   readonly name: string
   readonly path: RegExp
   error(status: number, message: string, param?: string | null, code?: string | null): unknown

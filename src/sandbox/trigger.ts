@@ -43,7 +43,7 @@ export class Triggers {
   }
 }
 
-export interface TriggerSources {
+interface TriggerSources {
   readonly texts: readonly string[]
   readonly headers: IncomingHttpHeaders
   readonly query: URLSearchParams

@@ -9,7 +9,7 @@ import type { ClipOrder } from './video-order.ts'
 
 const FRAMES_PER_SECOND = 24
 
-export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
+type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
 
 export interface VideoTask {
   readonly id: string

@@ -23,7 +23,7 @@ export interface ByteBudget {
   readonly refused: number
 }
 
-export interface ByteBudgetOptions {
+interface ByteBudgetOptions {
   readonly world: World
   readonly bytesMax: number
   readonly queueMax: number

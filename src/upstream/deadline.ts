@@ -2,7 +2,7 @@
 // everything that runs is looked at a few times a second: 2,000 open streams cost about 20 µs per look.
 import type { World } from '../kernel/world.ts'
 
-export const LOOK_EVERY_MS = 50
+const LOOK_EVERY_MS = 50
 
 export interface Watched {
   /** Called at each look with the monotonic time; does whatever is due. */

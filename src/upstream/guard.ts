@@ -61,7 +61,7 @@ export interface GuardedFetch {
 }
 
 /** What each account may have done in its name, by the minute. */
-export interface GuardBudgets {
+interface GuardBudgets {
   readonly fetches: MinuteBudget
   readonly fetchedBytes: MinuteBudget
   readonly posts: MinuteBudget

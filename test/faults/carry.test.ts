@@ -1,6 +1,7 @@
 // A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { keepAnswer } from '../../src/admission/kept-answers.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
@@ -88,8 +89,11 @@ afterEach(() => g.settled())
 
 async function ask(index: number): Promise<Response> {
   const { own, request } = CASES[index]!
-  const { key } = await g.account()
-  return g.call(DOORS[own].path, key, { model: `carry-${index}`, ...request })
+  const { id, key } = await g.account()
+  const product = `carry-${index}`
+  if ('previous_response_id' in request)
+    await keepAnswer(g.gateway.database, id, 'resp_1', { vendor: `able-${index}`, product })
+  return g.call(DOORS[own].path, key, { model: product, ...request })
 }
 
 for (const { own, other } of PAIRS)

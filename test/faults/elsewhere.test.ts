@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
+import { keepAnswer } from '../../src/admission/kept-answers.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { TextProtocolName } from '../../src/catalog/kind.ts'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
@@ -90,8 +91,16 @@ interface Row {
   lines: Array<[unit: string, quantity: number]>
 }
 
+/** An account for which the vendor keeps what the requests go on from. */
+async function keepingAccount() {
+  const account = await g.account()
+  for (const kept of ['resp_0', 'msg_0'])
+    await keepAnswer(g.gateway.database, account.id, kept, { vendor: 'mock', product: MODEL })
+  return account
+}
+
 async function charge(door: TextProtocolName, body: object): Promise<Row> {
-  const { id, key } = await g.account()
+  const { id, key } = await keepingAccount()
   const answer = await g.call(PATHS[door], key, { model: MODEL, ...bodyOf(door), ...body })
   assert.equal(answer.status, 200, await answer.clone().text())
   await answer.text()
@@ -298,7 +307,7 @@ test('whatever is reported for whatever way, nobody pays more than the context o
 })
 
 test('whoever leaves a continued thread pays for the prompt that the vendor counted when it began', async () => {
-  const { id, key } = await g.account()
+  const { id, key } = await keepingAccount()
   const usual = vendor.answer
   vendor.answer = ({ response }) => {
     response.writeHead(200, STREAM_HEADERS)

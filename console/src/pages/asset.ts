@@ -1,7 +1,7 @@
 // Where a result can be shown from. The page's policy lets it load only from its own origin; the gateway hosts results
 // under /assets/, perhaps by another name of the same server, so the path is what counts.
 
-export interface AssetSource {
+interface AssetSource {
   href: string | undefined
   inline: boolean
 }

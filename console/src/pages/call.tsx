@@ -96,7 +96,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
             ['Time', <When key="t" at={call.at} />],
             ['Outcome', <OutcomeBadge key="o" row={call} />],
             ['HTTP status', call.status],
-            ['Endpoint', call.door],
+            ['Endpoint', call.door || '–'],
             ['Key', call.keyName ?? 'console'],
             ['Route', call.route],
             ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],

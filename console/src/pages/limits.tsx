@@ -43,7 +43,7 @@ export function textsAsLimits(texts: LimitTexts, before: Limits): LimitsInput {
   return limits as LimitsInput
 }
 
-export function limitFault(name: LimitName, text: string | undefined): string | undefined {
+function limitFault(name: LimitName, text: string | undefined): string | undefined {
   const value = text?.trim() ?? ''
   if (!value) return undefined
   if (WORDS[name].money) {

@@ -3,7 +3,7 @@
 import type { PublicEndpoint } from '../wire.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
-export type Language = (typeof LANGUAGES)[number]
+type Language = (typeof LANGUAGES)[number]
 export const LANGUAGE_NAMES: Record<Language, string> = { curl: 'curl', python: 'Python', typescript: 'TypeScript' }
 
 export type Subject =
@@ -175,7 +175,7 @@ export function endpointUrl(endpoint: PublicEndpoint, values: Record<string, str
   return `${path}${search ? `?${search}` : ''}`
 }
 
-export function exampleValues(endpoint: PublicEndpoint): Record<string, string> {
+function exampleValues(endpoint: PublicEndpoint): Record<string, string> {
   return Object.fromEntries(
     endpoint.params.filter((param) => param.required).map((param) => [param.name, param.example ?? '']),
   )

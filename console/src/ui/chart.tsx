@@ -3,7 +3,7 @@
 import { type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
 import { niceTicks, pickLabels } from './scale.ts'
 
-export interface Series {
+interface Series {
   name: string
   values: readonly (number | null)[]
   /** One of the palette's colours: 1 to 6, or `bad`. */

@@ -16,7 +16,7 @@ interface Wiring {
   'aria-invalid': true | undefined
 }
 
-export function Field({
+function Field({
   label,
   hint,
   fault,

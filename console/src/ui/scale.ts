@@ -10,7 +10,7 @@ export function niceTicks(top: number, wanted: number): number[] {
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)))
 }
 
-export interface AxisLabel {
+interface AxisLabel {
   index: number
   label: string
   anchor: 'start' | 'middle' | 'end'

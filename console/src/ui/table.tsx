@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react'
 import { navigate } from '../router.tsx'
 
-export interface Column<Row> {
+interface Column<Row> {
   head: string
   cell: (row: Row) => ReactNode
   /** Right-aligned, so that digits line up. */

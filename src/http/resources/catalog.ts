@@ -7,7 +7,10 @@ import { type Resource, resource } from '../resource.ts'
 
 const DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
 
-const json = z.unknown().refine((value) => typeof value === 'object' && value !== null, 'must be a catalogue document')
+const json = z
+  .unknown()
+  .refine((value) => typeof value === 'object' && value !== null, 'must be a catalogue document')
+  .describe('A whole catalogue, as GET /catalog answers it.')
 
 export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
   return [

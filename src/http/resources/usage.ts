@@ -14,7 +14,7 @@ import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
 
-export interface JobFilter extends Paging {
+interface JobFilter extends Paging {
   readonly status?: string | undefined
 }
 

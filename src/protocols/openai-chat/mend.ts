@@ -16,7 +16,7 @@ const OPEN = '<think>'
 const CLOSE = '</think>'
 
 /** Moves <think>…</think> at the beginning of an answer out of its text, however the text is cut into pieces. */
-export class ThinkSplitter {
+class ThinkSplitter {
   private place: 'before' | 'inside' | 'after' | 'answer' = 'before'
   private held = ''
   private begun = false

@@ -9,7 +9,7 @@ import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.t
 import { readChatUsage, toUsage } from '../tokens.ts'
 import { openaiError, vendorFault } from '../vendor-fault.ts'
 
-export interface ChatStreamFacts {
+interface ChatStreamFacts {
   /** The public id that replaces the vendor's name of the model. */
   readonly uid: string
   readonly includeUsage: boolean

@@ -5,7 +5,7 @@ const BLOCK_BYTES = 3 * 262_144
 /** Decoding goes by way of short strings; long ones would stay in memory until a full collection. */
 const SLICE_CHARS = 65_536
 
-export interface Base64Rules {
+interface Base64Rules {
   readonly bytesMax: number
   tooLarge(): Error
   invalid(): Error

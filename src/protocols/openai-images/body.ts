@@ -33,7 +33,7 @@ export interface ImageRequestBody {
   readonly digest: string | undefined
 }
 
-export interface ImageBodyOptions {
+interface ImageBodyOptions {
   /** As the header says; undefined for a chunked body. */
   readonly contentLength: number | undefined
   readonly digest?: boolean
@@ -165,7 +165,7 @@ function refused(index: number, why: string): Fault {
 function tooMany(): Fault {
   return invalid(`"image_urls" may hold at most ${IMAGES_MAX} images.`, 'image_urls')
 }
-export function tooLarge(index: number): Fault {
+function tooLarge(index: number): Fault {
   return refused(index, `is larger than ${IMAGE_BYTES_MAX / MB} MB`)
 }
 export function tooMuch(): Fault {

@@ -9,7 +9,7 @@ import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
 import { type Drawn, readDrawn, writeAnswer } from './result.ts'
 
-export interface ImagesOpening {
+interface ImagesOpening {
   readonly checked: CheckedImages
   readonly images: readonly InlineImage[]
   /** The estimate of the prompt, for vendors that report no usage. */

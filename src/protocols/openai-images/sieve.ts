@@ -8,7 +8,7 @@ export interface StringSink {
   end(): void
 }
 
-export interface SieveRules {
+interface SieveRules {
   /** Asked at each string that is a value: a sink takes it, if it begins with `prefix` (in either case). */
   take(path: Path): { readonly prefix: string; readonly sink: () => StringSink } | undefined
   /** Of what is left. */

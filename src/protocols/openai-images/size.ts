@@ -2,7 +2,7 @@
 import { invalid } from '../../kernel/fault.ts'
 
 export const RESOLUTIONS = ['1k', '2k', '4k'] as const
-export type Resolution = (typeof RESOLUTIONS)[number]
+type Resolution = (typeof RESOLUTIONS)[number]
 
 /** The contract's table; a missing cell is a combination that nobody should pay for. */
 const TABLE: Readonly<Record<string, Readonly<Partial<Record<Resolution, string>>>>> = {
@@ -27,7 +27,7 @@ export const SIZES: readonly string[] = ['auto', ...Object.keys(TABLE), ...TIER_
 const AUTO_PIXELS = 1536 * 1024
 const AUTO_RATIO = '1:1'
 
-export interface DrawnSize {
+interface DrawnSize {
   /** `WxH`, or `auto` for the vendor's own choice. */
   readonly size: string
   /** What it is priced as. */

@@ -120,7 +120,7 @@ export function callItem(
   return { type: 'function_call', id, call_id: call.id, name: call.name, arguments: input, status }
 }
 
-export interface ResponseEnd {
+interface ResponseEnd {
   readonly output: readonly Json[]
   readonly finish: Finish
   readonly tokens: TokenCounts | undefined

@@ -3,7 +3,7 @@ import type { Ask } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { passResponsesAnswer } from './pass.ts'
 
-export interface StoredQuestion {
+interface StoredQuestion {
   readonly method: 'GET' | 'DELETE'
   readonly id: string
   /** `/input_items`, or nothing for the response itself. */

@@ -6,7 +6,7 @@ import { type Fields, isObject, type Json, shown } from '../check.ts'
 
 type MediaKind = 'image' | 'video' | 'audio'
 
-export interface MediaPart {
+interface MediaPart {
   readonly type: `${MediaKind}_url`
   readonly role: string
   readonly [url: string]: unknown

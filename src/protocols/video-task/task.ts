@@ -8,7 +8,7 @@ import { scrub, withoutSecrets } from '../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
 
 /** How long the vendor may take before it gives a task up by itself. The gateway's own deadline lies behind it. */
-export const EXPIRES_AFTER_SECONDS = 86_400
+const EXPIRES_AFTER_SECONDS = 86_400
 /** Tasks that one question may be about. */
 export const LOOK_TASKS_MAX = 100
 const LIST_PAGE_SIZE = 100
@@ -16,8 +16,8 @@ const TASK_ID_CHARS_MAX = 8_000
 /** What a question about several tasks may be long: servers refuse longer addresses. */
 const QUESTION_CHARS_MAX = 6_000
 
-export const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
-export type TaskStatus = (typeof TASK_STATUSES)[number]
+const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
+type TaskStatus = (typeof TASK_STATUSES)[number]
 
 /** By what a task can be recognised that we do not know the id of. */
 export interface TaskMark {
@@ -43,7 +43,7 @@ export interface Task {
   readonly failure?: TaskFailure
 }
 
-export interface TaskFailure {
+interface TaskFailure {
   readonly kind: FaultName
   /** The vendor's name for it, such as OutputVideoSensitiveContentDetected. */
   readonly reason?: string

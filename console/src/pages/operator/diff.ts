@@ -1,7 +1,7 @@
 // Which lines two texts share, by Myers' greedy algorithm; the equal beginning and end are cut off first, so that a small
 // change in a long document is found at once.
 
-export interface DiffLine {
+interface DiffLine {
   kind: 'same' | 'gone' | 'new'
   text: string
 }
@@ -68,7 +68,7 @@ function walkBack(a: readonly string[], b: readonly string[], trace: readonly Ma
   return lines.reverse()
 }
 
-export interface Hunk {
+interface Hunk {
   /** The line number in the old text at which it begins. */
   line: number
   lines: DiffLine[]

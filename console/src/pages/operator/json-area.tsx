@@ -56,7 +56,7 @@ export function JsonArea({
 }
 
 /** Follows the path by indentation: the document is formatted, or the nearest parent is found. Names may hold dots. */
-export function lineOfPath(lines: readonly string[], path: string): number | undefined {
+function lineOfPath(lines: readonly string[], path: string): number | undefined {
   let rest = path
   let from = 0
   let found: number | undefined

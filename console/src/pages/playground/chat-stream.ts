@@ -159,7 +159,7 @@ function withDelta(turn: Turn, choice: NonNullable<Chunk['choices']>[number]): P
   return change
 }
 
-export function describe(error: unknown): NonNullable<Turn['problem']> {
+function describe(error: unknown): NonNullable<Turn['problem']> {
   const problem: NonNullable<Turn['problem']> = { message: error instanceof Error ? error.message : String(error) }
   if (error instanceof ApiError) {
     if (error.status) problem.status = error.status

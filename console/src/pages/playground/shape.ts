@@ -13,12 +13,12 @@ export interface SeriesShape {
   lines: { name: string; values: (number | null)[] }[]
 }
 
-export interface BarsShape {
+interface BarsShape {
   title: string
   bars: { name: string; value: number }[]
 }
 
-export interface Shapes {
+interface Shapes {
   tables: TableShape[]
   series: SeriesShape[]
   bars: BarsShape[]

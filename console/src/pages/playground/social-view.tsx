@@ -22,7 +22,7 @@ interface Tweet {
   public_metrics?: Record<string, number>
 }
 
-export type SocialShape = { users: User[] } | { tweets: Tweet[] } | undefined
+type SocialShape = { users: User[] } | { tweets: Tweet[] } | undefined
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
