@@ -91,7 +91,7 @@ export function createS3Store(options: S3Options): AssetStore {
   return {
     async create(facts) {
       const name = newAssetName(world, facts)
-      return new S3Writer(facts, name, keyOf(name)!, send, done)
+      return new S3Writer({ facts, name, key: keyOf(name)! }, send, done)
     },
 
     async open(name) {
@@ -132,6 +132,12 @@ export function createS3Store(options: S3Options): AssetStore {
   }
 }
 
+interface Written {
+  readonly facts: AssetFacts
+  readonly name: string
+  readonly key: string
+}
+
 /** Gathers a part at a time. */
 class S3Writer implements AssetWriter {
   private readonly facts: AssetFacts
@@ -149,7 +155,7 @@ class S3Writer implements AssetWriter {
   private uploadId: string | undefined
   private readonly etags: string[] = []
 
-  constructor(facts: AssetFacts, name: string, key: string, send: S3Writer['send'], done: S3Writer['done']) {
+  constructor({ facts, name, key }: Written, send: S3Writer['send'], done: S3Writer['done']) {
     this.facts = facts
     this.name = name
     this.key = key

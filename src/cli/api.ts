@@ -1,7 +1,7 @@
 // A client of the operator API.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { Upstream, UpstreamReply } from '../upstream/call.ts'
+import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { createUpstream } from '../upstream/exchange.ts'
 import { CliError, type Settings } from './command.ts'
 
@@ -22,6 +22,12 @@ const PROBE_DEADLINES = { connectMs: 2_000, firstByteMs: 5_000, idleMs: 5_000, t
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const PREFIX = '/admin/v1'
 
+interface Sending {
+  readonly headers: Record<string, string>
+  readonly body?: unknown
+  readonly deadlines?: Deadlines
+}
+
 export function createApi(settings: Settings, world: World): Api {
   let upstream: Upstream | undefined
   const base = settings.url.replace(/(?<!\/)\/+$/, '')
@@ -29,9 +35,7 @@ export function createApi(settings: Settings, world: World): Api {
   async function send(
     method: Method,
     path: string,
-    headers: Record<string, string>,
-    body?: unknown,
-    deadlines = DEADLINES,
+    { headers, body, deadlines = DEADLINES }: Sending,
   ): Promise<UpstreamReply> {
     upstream ??= createUpstream({ world })
     try {
@@ -64,13 +68,13 @@ export function createApi(settings: Settings, world: World): Api {
   return {
     async call<T>(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
       const sent = { ...authorization(), accept: 'application/json', ...headers }
-      const reply = await send(method, PREFIX + path, sent, body)
+      const reply = await send(method, PREFIX + path, { headers: sent, body })
       const answer = readAnswer(await reply.read(ANSWER_BYTES_MAX), base)
       if (reply.status < 300) return answer.data as T
       throw refusal(reply.status, answer, settings)
     },
     async download(path, accept, write) {
-      const reply = await send('GET', PREFIX + path, { ...authorization(), accept })
+      const reply = await send('GET', PREFIX + path, { headers: { ...authorization(), accept } })
       if (reply.status >= 300)
         throw refusal(reply.status, readAnswer(await reply.read(ANSWER_BYTES_MAX), base), settings)
       const decoder = new TextDecoder()
@@ -80,7 +84,7 @@ export function createApi(settings: Settings, world: World): Api {
       })
     },
     async probe(path) {
-      const reply = await send('GET', path, {}, undefined, PROBE_DEADLINES)
+      const reply = await send('GET', path, { headers: {}, deadlines: PROBE_DEADLINES })
       return { status: reply.status, text: (await reply.read(ANSWER_BYTES_MAX)).toString() }
     },
     close: async () => upstream?.close(),

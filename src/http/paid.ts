@@ -41,11 +41,11 @@ const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 export function paidHandler(deps: PaidDeps) {
   return (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec): void =>
     onPath(request, reply, deps, async (out) => {
-      const taken = spec.largeBody ? await takeLarge(request, out, deps) : takeBody(request, spec)
+      const body = spec.largeBody ? await takeLarge(request, out, deps) : takeBody(request, spec)
       try {
-        await handle(request, out, spec, taken, deps)
+        await handle(request, out, { spec, body }, deps)
       } finally {
-        taken.release?.()
+        body.release?.()
       }
     })
 }
@@ -53,8 +53,7 @@ export function paidHandler(deps: PaidDeps) {
 async function handle(
   request: FastifyRequest,
   out: Caller,
-  spec: PaidSpec,
-  body: Taken,
+  { spec, body }: { spec: PaidSpec; body: Taken },
   { catalog: { current: catalog }, path, read: readDeps }: PaidDeps,
 ): Promise<void> {
   const principal = request.principal!

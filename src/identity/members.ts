@@ -154,13 +154,13 @@ export function createMembers(deps: PeopleDeps): Members {
         const hash = await hashCounted(deps, password, visit)
         return database.transaction(async (tx) => {
           await use(tx, token)
-          const cookie = await replacePassword(tx, sessions, known.id, hash, visit)
+          const cookie = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
           await audit.write(tx, mine, { action: 'person.password', object: known.id })
           return cookie
         })
       }
       // The link says which address was meant, not who opened it: somebody who has a login here proves that it is theirs.
-      if (known) await checkLogin(deps, invite.email, password, visit, by)
+      if (known) await checkLogin(deps, { email: invite.email, password }, visit, by)
       else requireGood(password, invite.email)
       const hash = known ? undefined : await hashCounted(deps, password, visit)
       return database.transaction(async (tx) => {

@@ -118,7 +118,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async logIn({ email, password }, visit, by) {
-      const person = await checkLogin(deps, email, password, visit, by)
+      const person = await checkLogin(deps, { email, password }, visit, by)
       return database.transaction(async (tx) => {
         const cookie = await sessions.start(tx, person, visit)
         await audit.write(tx, { ...by, actor: email }, { action: 'session.start', object: person })
@@ -127,11 +127,11 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async changePassword(person, { current, next }, visit, by) {
-      await checkLogin(deps, person.email, current, visit, by)
+      await checkLogin(deps, { email: person.email, password: current }, visit, by)
       requireGood(next, person.email)
       const hash = await passwords.hash(next)
       return database.transaction(async (tx) => {
-        const cookie = await replacePassword(tx, sessions, person.id, hash, visit)
+        const cookie = await replacePassword(tx, sessions, { id: person.id, hash }, visit)
         await audit.write(tx, by, { action: 'person.password', object: person.id })
         return cookie
       })
@@ -146,8 +146,7 @@ export function createPeople(deps: PeopleDeps): People {
 /** Answers the person's id. Whoever is unknown and whoever mistypes get the same answer after the same time. */
 export async function checkLogin(
   deps: PeopleDeps,
-  email: string,
-  password: string,
+  { email, password }: { email: string; password: string },
   visit: Visit,
   by: By,
 ): Promise<string> {
@@ -214,13 +213,12 @@ export async function insertPerson(
 export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
-  person: string,
-  hash: string,
+  { id, hash }: { id: string; hash: string },
   visit: Visit,
 ): Promise<string> {
-  await tx.query(SET_PASSWORD, [person, hash])
-  await sessions.endAll(tx, person)
-  return sessions.start(tx, person, visit)
+  await tx.query(SET_PASSWORD, [id, hash])
+  await sessions.endAll(tx, id)
+  return sessions.start(tx, id, visit)
 }
 
 function stored(token: string): string {

@@ -103,21 +103,19 @@ async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps:
   // Somebody else took the job for abandoned. While it is open they will find the task by its mark; if they have ended it,
   // the vendor works for nobody.
   const now = await deps.jobs.find(job.id)
-  if (now && isTerminal(now.status)) await noteLate(job, taskId, 'was accepted', place, deps)
+  if (now && isTerminal(now.status)) await noteLate({ job: job.id, task: taskId, what: 'was accepted' }, place, deps)
   return again(pollMs(deps))
 }
 
 async function noteLate(
-  job: ClaimedJob,
-  taskId: string,
-  what: string,
+  { job, task, what }: { job: string; task: string; what: string },
   place: TaskPlace,
   deps: StepDeps,
 ): Promise<void> {
-  const anomaly = `task ${taskId} ${what} after the job had ended`
-  deps.log.error({ job: job.id, task: taskId, anomaly: true }, anomaly)
-  await deps.jobs.noteAnomaly(job.id, anomaly)
-  await deps.tasks.cancel(taskId, place).catch(() => false)
+  const anomaly = `task ${task} ${what} after the job had ended`
+  deps.log.error({ job, task, anomaly: true }, anomaly)
+  await deps.jobs.noteAnomaly(job, anomaly)
+  await deps.tasks.cancel(task, place).catch(() => false)
 }
 
 /** Nobody knows whether the vendor took it. It is searched for; it is never submitted again. */
@@ -268,8 +266,9 @@ async function watchedEnough(job: ClaimedJob, deps: StepDeps): Promise<boolean> 
   if (task instanceof Fault) return false
   if (task === undefined) return job.task_id !== null
   const working = task.status === 'queued' || task.status === 'running' || task.status === undefined
-  if (task.status === 'succeeded') await noteLate(job, task.id, 'succeeded', place, deps)
-  else if (working && job.task_id === null) await noteLate(job, task.id, 'was found', place, deps)
+  const late = { job: job.id, task: task.id }
+  if (task.status === 'succeeded') await noteLate({ ...late, what: 'succeeded' }, place, deps)
+  else if (working && job.task_id === null) await noteLate({ ...late, what: 'was found' }, place, deps)
   else return !working
   return true
 }

@@ -35,7 +35,7 @@ export async function verifyLedger(
   const checked = await database.transaction(async (tx) => {
     await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
     const sums = new Map<string, Sums>()
-    const { transfers, usage } = await checkMovements(tx, sums, rates, options, report)
+    const { transfers, usage } = await checkMovements(tx, sums, { ...options, rates }, report)
     const holds = await checkHolds(tx, sums, report)
     const accounts = await checkAccounts(tx, sums, options, report)
     await checkLimited(tx, report)
@@ -88,11 +88,10 @@ interface MovementRow {
 async function checkMovements(
   tx: Queryable,
   sums: Map<string, Sums>,
-  rates: RateCheck,
-  options: VerifyOptions,
+  { rates, usageSinceMs }: VerifyOptions & { readonly rates: RateCheck },
   report: Report,
 ): Promise<{ transfers: number; usage: number }> {
-  const usageSince = options.usageSinceMs === undefined ? '' : idAtTime(options.usageSinceMs)
+  const usageSince = usageSinceMs === undefined ? '' : idAtTime(usageSinceMs)
   const counts = { transfers: 0, usage: 0 }
   for await (const page of pages<MovementRow>(
     tx,
@@ -102,7 +101,7 @@ async function checkMovements(
        u.estimated,
        coalesce((select e.held from transfer e where t.id like '%${LATE}' and e.id = left(t.id, ${-LATE.length})), t.held) as held_for
      from transfer t full join usage u on u.id = t.id`,
-    [options.usageSinceMs ?? 0],
+    [usageSinceMs ?? 0],
   ))
     for (const row of page) {
       if (row.usage_id !== null) counts.usage += 1

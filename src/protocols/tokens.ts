@@ -16,24 +16,18 @@ export interface TokenCounts {
  * Counts whose parts cannot exceed their whole. Undefined when one of the two main counts is missing or nonsense: an
  * estimate is then nearer to the truth than half a report.
  */
-function counts(
-  prompt: unknown,
-  cached: unknown,
-  cacheWrite: unknown,
-  output: unknown,
-  reasoning: unknown,
-): TokenCounts | undefined {
-  const whole = readCount(prompt)
-  const out = readCount(output)
-  if (whole === undefined || out === undefined) return undefined
-  const read = Math.min(readCount(cached) ?? 0, whole)
-  const thought = readCount(reasoning)
+function counts(reported: Record<keyof TokenCounts, unknown>): TokenCounts | undefined {
+  const prompt = readCount(reported.prompt)
+  const output = readCount(reported.output)
+  if (prompt === undefined || output === undefined) return undefined
+  const cached = Math.min(readCount(reported.cached) ?? 0, prompt)
+  const reasoning = readCount(reported.reasoning)
   return {
-    prompt: whole,
-    cached: read,
-    cacheWrite: Math.min(readCount(cacheWrite) ?? 0, whole - read),
-    output: out,
-    reasoning: thought === undefined ? undefined : Math.min(thought, out),
+    prompt,
+    cached,
+    cacheWrite: Math.min(readCount(reported.cacheWrite) ?? 0, prompt - cached),
+    output,
+    reasoning: reasoning === undefined ? undefined : Math.min(reasoning, output),
   }
 }
 
@@ -41,13 +35,13 @@ export function readChatUsage(usage: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  return counts(
-    usage.prompt_tokens,
-    input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
-    input.cache_write_tokens,
-    usage.completion_tokens,
-    output.reasoning_tokens,
-  )
+  return counts({
+    prompt: usage.prompt_tokens,
+    cached: input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    cacheWrite: input.cache_write_tokens,
+    output: usage.completion_tokens,
+    reasoning: output.reasoning_tokens,
+  })
 }
 
 export function writeChatUsage(tokens: TokenCounts): Json {
@@ -64,13 +58,13 @@ export function readResponsesUsage(usage: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  return counts(
-    usage.input_tokens,
-    input.cached_tokens,
-    input.cache_write_tokens,
-    usage.output_tokens,
-    output.reasoning_tokens,
-  )
+  return counts({
+    prompt: usage.input_tokens,
+    cached: input.cached_tokens,
+    cacheWrite: input.cache_write_tokens,
+    output: usage.output_tokens,
+    reasoning: output.reasoning_tokens,
+  })
 }
 
 export function writeResponsesUsage(tokens: TokenCounts): Json {
@@ -86,11 +80,11 @@ export function writeResponsesUsage(tokens: TokenCounts): Json {
 export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  const read = readCount(usage.cache_read_input_tokens) ?? 0
-  const written = readCount(usage.cache_creation_input_tokens) ?? 0
+  const cached = readCount(usage.cache_read_input_tokens) ?? 0
+  const cacheWrite = readCount(usage.cache_creation_input_tokens) ?? 0
   const fresh = readCount(usage.input_tokens)
-  const prompt = fresh === undefined ? undefined : fresh + read + written
-  return counts(prompt, read, written, usage.output_tokens, details.thinking_tokens)
+  const prompt = fresh === undefined ? undefined : fresh + cached + cacheWrite
+  return counts({ prompt, cached, cacheWrite, output: usage.output_tokens, reasoning: details.thinking_tokens })
 }
 
 /** In this format the input excludes what was read from or written to a cache. */

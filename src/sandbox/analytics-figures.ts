@@ -20,12 +20,12 @@ export const FIGURES: Readonly<Record<string, Report>> = {
     byDomain(ask, (site) => {
       const total = visits(ask, site)
       const days = ask.to - ask.from + 1
-      const before = visitsOf(site, ask.from - days, ask.from - 1, ask.country, ask.device)
+      const before = visitsOf(site, { ...ask, from: ask.from - days, to: ask.from - 1 })
       return {
         TotalVisits: total,
         Change: before === 0 ? 0 : round(total / before - 1),
         ShareOfVisits: 1,
-        Trend: monthly(ask, (from, to) => visitsOf(site, from, to, ask.country, ask.device)),
+        Trend: monthly(ask, (from, to) => visitsOf(site, { ...ask, from, to })),
       }
     }),
   'websites/visits/table': (ask) =>
@@ -43,13 +43,13 @@ export const FIGURES: Readonly<Record<string, Report>> = {
     if (!ask.site) return { Data: {} }
     const site = ask.site
     const split = (device: Device) => ({
-      [ask.name]: channelsOf(site, visitsOf(site, ask.from, ask.to, ask.country, device)),
+      [ask.name]: channelsOf(site, visitsOf(site, { ...ask, device })),
     })
     return { Data: { [ask.device]: split(ask.device) } }
   },
   'websites/devices': (ask) =>
     byDomain(ask, (site) => {
-      const of = (device: Device) => visitsOf(site, ask.from, ask.to, ask.country, device)
+      const of = (device: Device) => visitsOf(site, { ...ask, device })
       const [desktop = 0, mobile = 0] = shares([of('Desktop'), of('MobileWeb')])
       return { Desktop: desktop, 'Mobile Web': mobile }
     }),
@@ -75,7 +75,7 @@ export const FIGURES: Readonly<Record<string, Report>> = {
   'websites/ranks/country': (ask) => rankTable(ask, 'country'),
   'websites/ranks/category': (ask) => rankTable(ask, 'category'),
   'websites/history/visits': (ask) =>
-    history(ask, (site, from, to, device) => visitsOf(site, from, to, ask.country, device)),
+    history(ask, (site, from, to, device) => visitsOf(site, { ...ask, from, to, device })),
   'websites/history/bounce-rate': (ask) => metricHistory(ask, 'bounceRate'),
   'websites/history/visit-duration': (ask) => metricHistory(ask, 'secondsPerVisit'),
   'websites/history/pages-per-visit': (ask) => metricHistory(ask, 'pagesPerVisit'),
@@ -83,7 +83,7 @@ export const FIGURES: Readonly<Record<string, Report>> = {
 
 export const favicon = (domain: string) => `https://favicons.example/${domain}`
 const round = (value: number) => Math.round(value * 10_000) / 10_000
-const visits = (ask: SiteAsk, site: Site) => visitsOf(site, ask.from, ask.to, ask.country, ask.device)
+const visits = (ask: SiteAsk, site: Site) => visitsOf(site, ask)
 
 function byDomain(ask: SiteAsk, figures: (site: Site) => unknown): { Data: Record<string, unknown> } {
   return { Data: ask.site ? { [ask.name]: figures(ask.site) } : {} }
@@ -112,12 +112,12 @@ function monthly(ask: SiteAsk, value: (from: number, to: number) => number): { K
 
 function trend(ask: SiteAsk, site: Site): { Key: string; Value: number }[] {
   const step = ask.text('timeGranularity', 'Daily')
-  if (step === 'Monthly') return monthly(ask, (from, to) => visitsOf(site, from, to, ask.country, ask.device))
+  if (step === 'Monthly') return monthly(ask, (from, to) => visitsOf(site, { ...ask, from, to }))
   const days = step === 'Weekly' ? 7 : 1
   const points = []
   for (let day = ask.from; day <= ask.to; day += days) {
     const last = Math.min(day + days - 1, ask.to)
-    points.push({ Key: formatDay(day), Value: visitsOf(site, day, last, ask.country, ask.device) })
+    points.push({ Key: formatDay(day), Value: visitsOf(site, { ...ask, from: day, to: last }) })
   }
   return points
 }
@@ -125,7 +125,7 @@ function trend(ask: SiteAsk, site: Site): { Key: string; Value: number }[] {
 function engagement(ask: SiteAsk, site: Site) {
   const total = visits(ask, site)
   const months = Math.max(1, Math.round((ask.to - ask.from + 1) / 30.4))
-  const mean = (metric: Metric) => meanOf(site, metric, ask.from, ask.to, ask.country, ask.device)
+  const mean = (metric: Metric) => meanOf(site, metric, ask)
   const perUser = 1.2 + (site.rank % 23) / 10
   const users = Math.round(total / months / perUser)
   return {
@@ -148,7 +148,7 @@ function geography(ask: SiteAsk) {
   for (let day = ask.from; day <= ask.to; day++)
     for (const entry of sums) entry.visits += byDevice(visitsOn(site, day, entry.name), ask.device)
   const parts = shares(sums.map((entry) => entry.visits))
-  const mean = (metric: Metric, country: string) => meanOf(site, metric, ask.from, ask.to, country, ask.device)
+  const mean = (metric: Metric, country: string) => meanOf(site, metric, { ...ask, country })
   const all = sums
     .map((entry, index) => ({ country: entry.name, share: parts[index] ?? 0 }))
     .filter(({ country }) => ask.country === '999' || ask.country === '0' || ask.country === country)
@@ -223,5 +223,5 @@ function history(ask: SiteAsk, value: Value) {
 }
 
 function metricHistory(ask: SiteAsk, metric: Metric) {
-  return history(ask, (site, from, to, device) => meanOf(site, metric, from, to, ask.country, device))
+  return history(ask, (site, from, to, device) => meanOf(site, metric, { ...ask, from, to, device }))
 }

@@ -231,7 +231,7 @@ function backlinks(ask: SiteAsk) {
 
 /** Referrers of a site; their visits add up to the channel "Referrals". */
 function referrers(ask: SiteAsk, site: Site) {
-  const visits = channelsOf(site, visitsOf(site, ask.from, ask.to, ask.country, ask.device)).Referrals ?? 0
+  const visits = channelsOf(site, visitsOf(site, ask)).Referrals ?? 0
   const count = 60 + (hash(`referrers ${site.domain}`) % 200)
   const parts = apportion(
     visits,
@@ -255,7 +255,7 @@ function sources(ask: SiteAsk, site: Site) {
       Rank: rankOf(domain),
       Favicon: favicon(domain),
     }))
-  const channels = Object.entries(channelsOf(site, visitsOf(site, ask.from, ask.to, ask.country, ask.device)))
+  const channels = Object.entries(channelsOf(site, visitsOf(site, ask)))
   const parts = shares(channels.map(([, visits]) => visits))
   const rows = channels
     .map(([name, visits], index) => ({ Domain: name, SourceType: name, Share: parts[index] ?? 0, Visits: visits }))
@@ -308,7 +308,7 @@ function outgoing(ask: SiteAsk) {
   })
   return {
     TotalCount: all.length,
-    TotalVisits: site ? Math.round(visitsOf(site, ask.from, ask.to, ask.country, ask.device) * 0.12) : 0,
+    TotalVisits: site ? Math.round(visitsOf(site, ask) * 0.12) : 0,
     Categories: CATEGORIES,
     Topics: [],
     Records: paged(all, ask.number('page', 1), PAGE_ROWS),

@@ -20,7 +20,7 @@ export const analyticsRoom: Room = {
   async serve(_req, res, ctx) {
     const { query } = ctx
     const name = query.get('keys') ?? query.get('key') ?? query.get('Key') ?? query.get('keyword') ?? ''
-    await answerData(res, ctx, dataTriggers(name, ctx), errorBody, () => {
+    await answerData(res, ctx, { triggers: dataTriggers(name, ctx), errorBody }, () => {
       const report = REPORTS[ctx.path.slice(PREFIX.length)]
       if (!report) return { status: 404, value: errorBody(404, 'There is no such report.') }
       try {

@@ -38,14 +38,9 @@ export function newCanvas(width: number, height: number, seed: number): Canvas {
   return { width, height, pixels, palette }
 }
 
-export function fillRect(
-  canvas: Canvas,
-  left: number,
-  top: number,
-  width: number,
-  height: number,
-  colour: number,
-): void {
+export type Box = readonly [left: number, top: number, width: number, height: number]
+
+export function fillRect(canvas: Canvas, [left, top, width, height]: Box, colour: number): void {
   const from = Math.max(0, left)
   const to = Math.min(canvas.width, left + width)
   if (to <= from) return
@@ -54,15 +49,17 @@ export function fillRect(
   }
 }
 
+export type Spot = readonly [left: number, top: number, scale: number]
+
 /** One line; each dot of the face becomes a square of `scale` pixels. */
-export function drawText(canvas: Canvas, text: string, left: number, top: number, scale: number, colour: number): void {
+export function drawText(canvas: Canvas, text: string, [left, top, scale]: Spot, colour: number): void {
   let x = left
   for (const char of text) {
     const rows = glyphOf(char)
     for (let row = 0; row < GLYPH_HEIGHT; row++) {
       for (let column = 0; column < GLYPH_WIDTH; column++) {
         if (((rows[row] ?? 0) >> (GLYPH_WIDTH - 1 - column)) & 1) {
-          fillRect(canvas, x + column * scale, top + row * scale, scale, scale, colour)
+          fillRect(canvas, [x + column * scale, top + row * scale, scale, scale], colour)
         }
       }
     }

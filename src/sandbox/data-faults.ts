@@ -30,8 +30,7 @@ const statusRest = (status: string) => (status === '429' || status === '503' ? '
 export async function answerData(
   res: ServerResponse,
   ctx: RoomContext,
-  triggers: Triggers,
-  errorBody: ErrorBody,
+  { triggers, errorBody }: { triggers: Triggers; errorBody: ErrorBody },
   make: () => { status: number; value: unknown },
 ): Promise<void> {
   if (await misbehave(res, ctx, triggers, errorBody)) return

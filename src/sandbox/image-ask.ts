@@ -78,15 +78,15 @@ export function readImageAsk(fields: Json, references: readonly ImageReference[]
     format: format as ImageAsk['format'],
     quality: quality === 'auto' ? 'medium' : quality,
     background: 'opaque',
-    compression: between(fields, 'output_compression', 0, 100, 90),
-    n: between(fields, 'n', 1, 10, 1),
-    partials: between(fields, 'partial_images', 0, 3, 0),
+    compression: between(fields, 'output_compression', [0, 100], 90),
+    n: between(fields, 'n', [1, 10], 1),
+    partials: between(fields, 'partial_images', [0, 3], 0),
     seed: hash(`${model} ${prompt}`) % 1_000_000,
     references,
     tokens: {
       text: countTokens(prompt),
       image: references.reduce((sum, reference) => sum + referenceTokens(reference), 0),
-      output: outputTokens(quality, width, height) * between(fields, 'n', 1, 10, 1),
+      output: outputTokens(quality, width, height) * between(fields, 'n', [1, 10], 1),
     },
   }
 }
@@ -117,7 +117,7 @@ function oneOf(fields: Json, name: string, values: readonly string[]): string {
   )
 }
 
-function between(fields: Json, name: string, least: number, most: number, otherwise: number): number {
+function between(fields: Json, name: string, [least, most]: readonly [number, number], otherwise: number): number {
   const value = fields[name] === undefined || fields[name] === null ? otherwise : Number(fields[name])
   if (Number.isInteger(value) && value >= least && value <= most) return value
   throw new Refusal(400, `Invalid '${name}': integer between ${least} and ${most} expected.`, name, 'invalid_value')

@@ -1,10 +1,12 @@
 // What the sandbox's image vendor paints. A PNG shows the prompt in large letters on a coloured ground, with size and seed; for edits, a
 // tile for each reference that arrived.
-import { type Canvas, drawText, fillRect, INK, newCanvas, PAPER, SHADE, SOFT } from './canvas.ts'
+import { type Box, type Canvas, drawText, fillRect, INK, newCanvas, PAPER, SHADE, SOFT, type Spot } from './canvas.ts'
 import { ADVANCE, drawable, GLYPH_HEIGHT, LINE_ADVANCE, wrap } from './font.ts'
 import { flatJpeg, flatWebp } from './media.ts'
 import { encodePng } from './png.ts'
 import { dice } from './seed.ts'
+
+const MARGIN_UNITS = 8
 
 interface Reference {
   readonly label: string
@@ -33,22 +35,23 @@ function draw(order: PictureOrder): Canvas {
   const canvas = newCanvas(width, height, order.seed)
   drawDiscs(canvas, order.seed)
   const unit = Math.max(1, Math.round(Math.min(width, height) / 340))
-  const margin = 8 * unit
+  const margin = MARGIN_UNITS * unit
   const title = references.length > 0 ? 'SIMULATED EDIT' : 'SIMULATED IMAGE'
-  label(canvas, order.note === '' ? title : `${title}: ${order.note}`, margin, margin, 2 * unit, SOFT)
+  label(canvas, order.note === '' ? title : `${title}: ${order.note}`, [margin, margin, 2 * unit], SOFT)
 
   const foot = [`${width}x${height} ${order.format}`, `quality ${order.quality}`, `seed ${order.seed}`, order.model]
   const footLines = wrap(foot.join(' | '), Math.floor((width - 2 * margin) / (ADVANCE * unit)))
   const footTop = height - margin - footLines.length * LINE_ADVANCE * unit
   footLines.forEach((line, i) => {
-    label(canvas, line, margin, footTop + i * LINE_ADVANCE * unit, unit, INK)
+    label(canvas, line, [margin, footTop + i * LINE_ADVANCE * unit, unit], INK)
   })
 
   const top = margin + 2 * unit * LINE_ADVANCE + margin
   const room = footTop - margin - top
   const share = references.length === 0 ? 1 : 0.45
-  const textBottom = writeFitting(canvas, order.prompt, margin, top, width - 2 * margin, Math.floor(room * share), unit)
-  if (references.length > 0) drawTiles(canvas, references, margin, textBottom + margin, footTop - margin, unit)
+  const box: Box = [margin, top, width - 2 * margin, Math.floor(room * share)]
+  const textBottom = writeFitting(canvas, order.prompt, box, unit)
+  if (references.length > 0) drawTiles(canvas, references, [textBottom + margin, footTop - margin], unit)
   return canvas
 }
 
@@ -63,26 +66,18 @@ function drawDiscs(canvas: Canvas, seed: number): void {
     for (let row = Math.max(0, y - radius); row < Math.min(height, y + radius); row++) {
       const half = Math.floor(Math.sqrt(radius * radius - (row - y) ** 2))
       const colour = Math.min(239, (pixels[row * width] ?? 0) + 24)
-      fillRect(canvas, x - half, row, 2 * half, 1, colour)
+      fillRect(canvas, [x - half, row, 2 * half, 1], colour)
     }
   }
 }
 
-function label(canvas: Canvas, text: string, left: number, top: number, scale: number, colour: number): void {
-  drawText(canvas, drawable(text), left + scale, top + scale, scale, SHADE)
-  drawText(canvas, drawable(text), left, top, scale, colour)
+function label(canvas: Canvas, text: string, [left, top, scale]: Spot, colour: number): void {
+  drawText(canvas, drawable(text), [left + scale, top + scale, scale], SHADE)
+  drawText(canvas, drawable(text), [left, top, scale], colour)
 }
 
 /** Writes the text as large as it fits, and cut off where even the smallest is too large. Answers where it ends. */
-function writeFitting(
-  canvas: Canvas,
-  text: string,
-  left: number,
-  top: number,
-  width: number,
-  height: number,
-  unit: number,
-): number {
+function writeFitting(canvas: Canvas, text: string, [left, top, width, height]: Box, unit: number): number {
   let scale = 6 * unit
   const words = text.slice(0, 2000)
   const fits = () => wrap(words, columns()).length * LINE_ADVANCE * scale <= height && longest() <= columns()
@@ -99,7 +94,7 @@ function writeFitting(
   while (scale > unit && !fits()) scale--
   const lines = wrap(words, columns()).slice(0, Math.max(1, Math.floor(height / (LINE_ADVANCE * scale))))
   lines.forEach((line, i) => {
-    label(canvas, line, left, top + i * LINE_ADVANCE * scale, scale, INK)
+    label(canvas, line, [left, top + i * LINE_ADVANCE * scale, scale], INK)
   })
   return top + lines.length * LINE_ADVANCE * scale
 }
@@ -108,11 +103,10 @@ function writeFitting(
 function drawTiles(
   canvas: Canvas,
   references: readonly Reference[],
-  margin: number,
-  top: number,
-  bottom: number,
+  [top, bottom]: readonly [number, number],
   unit: number,
 ): void {
+  const margin = MARGIN_UNITS * unit
   const columns = Math.max(1, Math.min(references.length, 4))
   const rows = Math.ceil(references.length / columns)
   const gap = 4 * unit
@@ -121,11 +115,11 @@ function drawTiles(
   references.forEach((reference, i) => {
     const left = margin + (i % columns) * (width + gap)
     const y = top + Math.floor(i / columns) * (height + gap)
-    fillRect(canvas, left, y, width, height, SHADE)
-    fillRect(canvas, left + unit, y + unit, width - 2 * unit, height - 2 * unit, PAPER)
+    fillRect(canvas, [left, y, width, height], SHADE)
+    fillRect(canvas, [left + unit, y + unit, width - 2 * unit, height - 2 * unit], PAPER)
     const lines = wrap(`#${i + 1} ${reference.label}`, Math.floor((width - 6 * unit) / (ADVANCE * unit)))
     lines.slice(0, Math.floor(height / (LINE_ADVANCE * unit))).forEach((line, k) => {
-      drawText(canvas, line, left + 3 * unit, y + 3 * unit + k * LINE_ADVANCE * unit, unit, SHADE)
+      drawText(canvas, line, [left + 3 * unit, y + 3 * unit + k * LINE_ADVANCE * unit, unit], SHADE)
     })
   })
 }

@@ -133,7 +133,15 @@ export function visitsOn(site: Site, day: number, country: string): { desktop: n
   return { desktop: part(desktop), mobile: part(total - desktop) }
 }
 
-export function visitsOf(site: Site, from: number, to: number, country: string, device: Device): number {
+/** Which visits are meant; days as numbers, both inclusive. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+  readonly country: string
+  readonly device: Device
+}
+
+export function visitsOf(site: Site, { from, to, country, device }: Span): number {
   let sum = 0
   for (let day = from; day <= to; day++) sum += byDevice(visitsOn(site, day, country), device)
   return sum
@@ -158,7 +166,7 @@ export type Metric = 'bounceRate' | 'pagesPerVisit' | 'secondsPerVisit'
 const MOBILE_FACTOR: Readonly<Record<Metric, number>> = { bounceRate: 1.12, pagesPerVisit: 0.74, secondsPerVisit: 0.68 }
 
 /** The mean over the days, weighted by visits, so that months and their sum agree. */
-export function meanOf(site: Site, metric: Metric, from: number, to: number, country: string, device: Device): number {
+export function meanOf(site: Site, metric: Metric, { from, to, country, device }: Span): number {
   let visits = 0
   let sum = 0
   for (let day = from; day <= to; day++) {

@@ -38,7 +38,7 @@ export function openSocialRoom(): Room {
         res.setHeader('x-rate-limit-remaining', '0')
         res.setHeader('x-rate-limit-reset', String(resetSeconds))
       }
-      await answerData(res, ctx, triggers, problem, () => {
+      await answerData(res, ctx, { triggers, errorBody: problem }, () => {
         try {
           const user = username === undefined ? users.byId(id) : users.byName(username)
           const given =
@@ -60,31 +60,29 @@ const whole = (user: SocialUser) => profile(user, user.tweets > 0 ? tweetAt(user
 
 function profileOf({ query }: RoomContext, user: SocialUser): Json {
   const data = selectFields(query, 'user', whole(user))
-  const expanded = (query.get('expansions') ?? '').split(',').some((name) => /^(pinned|most_recent)_/.test(name))
+  const expanded = expansionsOf(query).some((name) => /^(pinned|most_recent)_/.test(name))
   if (!expanded || user.tweets === 0) return { data }
   return { data, includes: { tweets: [selectFields(query, 'tweet', tweetAt(user, 0).fields)] } }
 }
+
+const expansionsOf = (query: URLSearchParams) =>
+  (query.get('expansions') ?? '').split(',').filter((name) => name !== '')
 
 function tweetsOf({ query }: RoomContext, users: SocialUsers, user: SocialUser): Json {
   const page = readPage(query, user)
   const { result_count: count } = page.meta
   if (count === 0) return { meta: page.meta }
-  const expansions = (query.get('expansions') ?? '').split(',').filter((name) => name !== '')
+  const expansions = expansionsOf(query)
   const extra = expansions.map((name) => name.replace('referenced_posts', 'referenced_tweets').split('.')[0] ?? '')
   return {
     data: page.tweets.map((tweet) => selectFields(query, 'tweet', tweet.fields, extra)),
-    ...(expansions.length === 0 ? {} : { includes: included(query, users, user, page, expansions) }),
+    ...(expansions.length === 0 ? {} : { includes: included(query, users, user, page) }),
     meta: page.meta,
   }
 }
 
-function included(
-  query: URLSearchParams,
-  users: SocialUsers,
-  author: SocialUser,
-  page: Page,
-  expansions: readonly string[],
-): Json {
+function included(query: URLSearchParams, users: SocialUsers, author: SocialUser, page: Page): Json {
+  const expansions = expansionsOf(query)
   const wants = (name: string) => expansions.includes(name) || expansions.includes(name.replace('tweets', 'posts'))
   const people = new Map<string, SocialUser>()
   const meet = (user: SocialUser) => people.set(user.id, user)

@@ -107,8 +107,7 @@ export async function streamChat(
   account: string,
   body: Record<string, unknown>,
   answer: Turn,
-  signal: AbortSignal,
-  onChange: (answer: Turn) => void,
+  { signal, onChange }: { signal: AbortSignal; onChange: (answer: Turn) => void },
 ): Promise<Turn> {
   let now: Turn = { ...answer, state: 'running' }
   const set = (change: Partial<Turn>) => {

@@ -33,7 +33,10 @@ export function useChat(account: string, settings: ChatSettings) {
         })
     }
     setGrowing({ ...answer, state: 'running' })
-    const last = await streamChat(account, chatBody(settings, turns), answer, control.signal, show)
+    const last = await streamChat(account, chatBody(settings, turns), answer, {
+      signal: control.signal,
+      onChange: show,
+    })
     cancelAnimationFrame(frame.current)
     frame.current = 0
     setGrowing(undefined)
