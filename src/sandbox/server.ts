@@ -1,18 +1,8 @@
-// The simulated vendors: one HTTP server on loopback, one room a wire format. A vendor's baseUrl is `<url>/<room>`.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+// The server of the simulated vendors, on loopback.
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { World } from '../kernel/world.ts'
-import { analyticsRoom } from './analytics.ts'
-import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
-import { ExchangeContext } from './context.ts'
-import { imagesRoom } from './images.ts'
-import { CallLog, type SandboxLog, type SeenCall } from './log.ts'
-import { Memory } from './memory.ts'
-import { chatRoom } from './openai-chat.ts'
-import { openResponsesRoom } from './openai-responses.ts'
-import { type Room, SIMULATED_HEADER } from './room.ts'
-import { openSocialRoom } from './social.ts'
-import { openVideoRoom } from './video.ts'
+import { CallLog, type SandboxLog } from './log.ts'
 
 export interface SandboxOptions {
   /** A free port by default. */
@@ -28,99 +18,24 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Every simulated vendor. A room with state is made anew for each sandbox. */
-function openRooms(): Room[] {
-  return [
-    chatRoom,
-    openResponsesRoom(),
-    openMessagesRoom(),
-    countTokensRoom,
-    imagesRoom,
-    openVideoRoom(),
-    analyticsRoom,
-    openSocialRoom(),
-  ]
-}
-
-/** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
-const VENDORS = ['openai', 'anthropic', 'ark', 'social', 'analytics']
-
-function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
-  const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))
-    ? [asked]
-    : VENDORS.map((vendor) => `/${vendor}${asked}`)
-  for (const path of paths) {
-    const room = rooms.find((candidate) => candidate.match(method, path))
-    if (room) return { room, path }
-  }
-  return { room: undefined, path: asked }
-}
-
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { world, speed = 1 } = options
-  const rooms = openRooms()
+/** Listens at once; the vendors themselves are loaded when somebody calls one. */
+export async function startSandbox({ world, speed = 1, port = 0 }: SandboxOptions): Promise<Sandbox> {
   const log = new CallLog()
-  const memory = new Memory()
   let url = ''
-
-  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (req, res) => {
-    const target = new URL((req.url ?? '/').replace(/^\/+/, '/'), 'http://sandbox')
-    const asked = target.pathname.replace(/\/{2,}/g, '/')
-    res.setHeader('x-simulated', SIMULATED_HEADER['x-simulated'])
-    if (asked.startsWith('/__sandbox')) return serveLog(req, res, asked, log)
-
-    const method = req.method ?? 'GET'
-    const { room, path } = findRoom(rooms, method, asked)
-    const call: SeenCall = {
-      number: log.requests + 1,
-      room: room?.name ?? 'none',
-      method,
-      url: req.url ?? '/',
-      headers: req.headers,
-      startedMs: world.elapsedMs(),
-      endedMs: undefined,
-      outcome: 'open',
-      status: 0,
-      model: undefined,
-      stream: false,
-      body: undefined,
-      bodyBytes: 0,
-      chunks: 0,
-    }
-    log.callStarted(call)
-    const ctx = new ExchangeContext(req, res, {
-      world,
-      speed,
-      baseUrl: url,
-      path,
-      query: target.searchParams,
-      log,
-      call,
-      memory,
-    })
-    if (!room)
-      return ctx.json(404, {
-        error: { message: `The sandbox has no vendor at ${method} ${path}.`, type: 'not_found_error' },
-      })
-    Promise.resolve()
-      .then(() => room.serve(req, res, ctx))
-      .catch((error: unknown) => {
-        if (ctx.isGone) return
-        if (res.headersSent) return ctx.cut()
-        ctx.json(500, { error: { message: `The sandbox itself failed: ${String(error)}`, type: 'sandbox_error' } })
-      })
+  let vendors: Promise<RequestListener> | undefined
+  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (request, response) => {
+    vendors ??= import('./vendors.ts').then(({ openVendors }) => openVendors({ world, speed, url, log }))
+    void vendors.then((answer) => answer(request, response))
   })
   server.on('connection', (socket) => {
     log.connectionOpened()
     socket.once('close', () => log.connectionClosed())
   })
-
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+    server.listen(port, '127.0.0.1', resolve)
   })
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-
   return {
     url,
     seen: log,
@@ -130,14 +45,4 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await closed
     },
   }
-}
-
-/** GET shows the log to tests in other processes, DELETE clears it. */
-function serveLog(req: IncomingMessage, res: ServerResponse, path: string, log: CallLog): void {
-  if (path !== '/__sandbox/log') {
-    res.writeHead(404).end()
-    return
-  }
-  if (req.method === 'DELETE') log.clear()
-  res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(log))
 }
