@@ -36,6 +36,7 @@ import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets } from './kernel/secret.ts'
+import { every } from './kernel/timers.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -315,24 +316,5 @@ export async function createGateway(options: GatewayOptions) {
       await upstream.close()
       await database.close()
     },
-  }
-}
-
-/** Repeats until stopped; a failure is logged and does not end the repetition. */
-function every(world: World, intervalMs: number, run: () => Promise<unknown>, log: Log): () => void {
-  let cancel: () => void = () => {}
-  let stopped = false
-  const schedule = () => {
-    if (stopped) return
-    cancel = world.after(intervalMs, () => {
-      run()
-        .catch((error: unknown) => log.warn({ error }, 'background work failed; it will be tried again'))
-        .finally(schedule)
-    })
-  }
-  schedule()
-  return () => {
-    stopped = true
-    cancel()
   }
 }

@@ -4,6 +4,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 
 const SQLITE_BUSY = 5
@@ -62,7 +63,7 @@ async function refusal(directory: string, pidFile: string, world: World): Promis
   const deadlineMs = world.elapsedMs() + PID_WAIT_MS
   let pid = readPid(pidFile)
   while (!(pid && isAlive(pid)) && world.elapsedMs() < deadlineMs) {
-    await new Promise<void>((resume) => world.after(20, resume))
+    await sleep(world, 20)
     pid = readPid(pidFile)
   }
   const holder = pid ? `Another Tollgate (pid ${pid})` : 'Another Tollgate'

@@ -4,6 +4,7 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { sleep } from '../kernel/timers.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { findBinaries, usualCopyPlaces } from './postgres-binaries.ts'
@@ -13,7 +14,6 @@ import {
   findRunning,
   launch,
   logTail,
-  pause,
   reload,
   type Server,
   type ServerOptions,
@@ -124,7 +124,7 @@ async function takeOverOrStart(
     if (version !== undefined) return { server, version }
     if (cancelled()) await stopServer(server, serving)
     else if (!(await findRunning(serving))) await endOrphans(serving.cluster)
-    await pause(serving.world, delay())
+    await sleep(serving.world, delay())
   }
   throw new Error(`Postgres did not start. Its log ends with:\n${logTail(serving.logFile)}`)
 }

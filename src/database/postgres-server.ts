@@ -5,6 +5,7 @@ import { readdir, readlink, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { isAlive } from './directory-lock.ts'
 import type { Binaries } from './postgres-binaries.ts'
@@ -33,10 +34,6 @@ const LOG_BYTES_MAX = 16 * 1024 * 1024
 const LOG_TAIL_BYTES = 2_000
 // Fast shutdown ends sessions and writes a checkpoint; on a slow disk that takes a while, and haste costs a recovery.
 const STOP_MS_MAX = 30_000
-
-export function pause(world: World, ms: number): Promise<void> {
-  return new Promise((resume) => world.after(ms, resume))
-}
 
 /** Starts a server; it is not ready yet. */
 export async function launch({ cluster, binaries, user, logFile, world }: ServerOptions): Promise<Server> {
@@ -107,7 +104,7 @@ export async function untilReady(
       log(`Postgres (pid ${server.pid}) takes no connections yet; it may be recovering. See ${logFile}.`)
       patienceMs = world.elapsedMs() + PATIENCE_MS
     }
-    await pause(world, 20)
+    await sleep(world, 20)
   }
   return undefined
 }

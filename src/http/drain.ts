@@ -2,6 +2,7 @@
 // are the connections that nobody uses closed.
 import { Server as NetServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Drain {
@@ -24,7 +25,7 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
     if (draining) reply.header('connection', 'close').raw.shouldKeepAlive = false
     done()
   })
-  const pause = () => new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+  const pause = () => sleep(world, LOOK_MS)
   return {
     async close({ running, forMs }) {
       draining = true

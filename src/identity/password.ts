@@ -2,6 +2,7 @@
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Fault } from '../kernel/fault.ts'
+import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 
 export interface Cost {
@@ -28,25 +29,23 @@ export interface Passwords {
 const derive = promisify(argon2)
 
 export function createPasswords({ world, cost = COST }: { world: World; cost?: Cost }): Passwords {
-  let running = 0
-  const waiting: Array<() => void> = []
+  const semaphore = new Semaphore({
+    unitsMax: AT_ONCE,
+    waitersMax: WAITING_MAX,
+    refusal: () =>
+      new Fault('unavailable', {
+        message: 'Too many people are logging in at this moment. Try again shortly.',
+        retryAfterSeconds: 2,
+        internal: { why: 'password queue is full' },
+      }),
+  })
 
   async function run(parameters: Argon2Parameters): Promise<Buffer> {
-    if (running >= AT_ONCE) {
-      if (waiting.length >= WAITING_MAX)
-        throw new Fault('unavailable', {
-          message: 'Too many people are logging in at this moment. Try again shortly.',
-          retryAfterSeconds: 2,
-          internal: { why: 'password queue is full' },
-        })
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else running += 1
+    await semaphore.take()
     try {
       return await derive('argon2id', parameters)
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
+      semaphore.give()
     }
   }
 

@@ -1,6 +1,7 @@
 // Cancelling on the caller's wish: free before the vendor has heard of the job, and where the vendor allows it while the
 // task waits there. What runs cannot be stopped.
 import { Fault } from '../kernel/fault.ts'
+import { sleep } from '../kernel/timers.ts'
 import type { ClaimedJob, JobRow, StepEnding } from './job.ts'
 import { decide, placeOf, type StepDeps } from './video.ts'
 
@@ -36,7 +37,7 @@ async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined
     if (!now || (now.status !== 'PENDING' && now.status !== 'CONNECT')) return undefined
     const claimed = await deps.jobs.claim(job.id)
     if (claimed) return claimed
-    await new Promise<void>((resolve) => deps.world.after(TRY_AGAIN_MS, resolve))
+    await sleep(deps.world, TRY_AGAIN_MS)
   }
   return undefined
 }

@@ -6,6 +6,7 @@ import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
+import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger, Reservation } from '../ledger/ledger.ts'
 import type { VideoRequest } from '../protocols/video-task/request.ts'
@@ -73,6 +74,7 @@ export interface JobEngine {
 
 const STEPS_AT_ONCE_MAX = 1_000
 const WEBHOOKS_AT_ONCE_MAX = 50
+const TIDY_EVERY_MS = 600_000
 /** Of pictures on their way to vendors; each is there some three times while it is read and sent. */
 const ORDERS_BYTES_MAX = 64_000_000
 
@@ -154,28 +156,10 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     steps.wake()
   }
   const timers = [
-    every(timing.sweepEveryMs, sweep),
-    every(timing.leaseMs / 3, () => jobs.renew([...held.keys()], [...held.values()])),
-    every(600_000, () => jobs.tidy()),
+    every(world, timing.sweepEveryMs, sweep, log),
+    every(world, timing.leaseMs / 3, () => jobs.renew([...held.keys()], [...held.values()]), log),
+    every(world, TIDY_EVERY_MS, () => jobs.tidy(), log),
   ]
-
-  function every(intervalMs: number, run: () => Promise<unknown>): () => void {
-    let cancel: () => void = () => {}
-    let ended = false
-    const schedule = () => {
-      if (ended) return
-      cancel = world.after(intervalMs, () => {
-        run()
-          .catch((error: unknown) => log.warn({ error }, 'work on jobs failed; it will be tried again'))
-          .finally(schedule)
-      })
-    }
-    schedule()
-    return () => {
-      ended = true
-      cancel()
-    }
-  }
 
   function created(jobId: string): void {
     queue

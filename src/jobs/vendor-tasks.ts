@@ -6,7 +6,7 @@ import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
 import type { Target } from '../protocols/protocol.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
-import { refusal, tell } from '../protocols/vendor-fault.ts'
+import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { VideoOrder } from '../protocols/video-task/request.ts'
 import {
@@ -76,6 +76,7 @@ interface VendorTasksDeps {
 const BODY_BYTES_MAX = 8_000_000
 const LOOKS_AT_ONCE = 4
 const SEARCH_PAGES_MAX = 50
+const WAIT_SECONDS_MAX = 600
 /** A submission is never cut short: whatever stops the gateway, its answer is worth waiting for. */
 const NEVER = new AbortController().signal
 
@@ -85,6 +86,8 @@ interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** Set where the status is no success. */
+  readonly refused: Refusal | undefined
 }
 
 export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
@@ -109,9 +112,9 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true
-      if (status >= 500 || status === 401 || status === 403) vendors.failed(vendorName, account, `HTTP ${status}`)
-      else vendors.succeeded(vendorName, account, world.elapsedMs() - startedMs)
-      return { status, headers, body }
+      const refused = status >= 200 && status < 300 ? undefined : refusal(status, readErrorBody(body), target.model, {})
+      vendors.answered(vendorName, account, { status, latencyMs: world.elapsedMs() - startedMs, refusal: refused })
+      return { status, headers, body, refused }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
         heard = true
@@ -162,21 +165,22 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         const unheard = error.details.internal?.sent === false || error.kind === 'upstream_unavailable'
         return unheard ? { outcome: 'refused' } : { outcome: 'unknown', why: kindOf(error) }
       }
-      const { status, headers, body } = reply
-      if (status >= 200 && status < 300) {
+      const { status, headers, body, refused } = reply
+      if (!refused) {
         try {
           return { outcome: 'accepted', taskId: readCreated(body) }
         } catch (error) {
           return { outcome: 'unknown', why: kindOf(asFault(error)) }
         }
       }
-      const waitSeconds = Number(headers['retry-after'])
-      const wait = Number.isFinite(waitSeconds) && waitSeconds > 0 ? { waitMs: Math.min(waitSeconds, 600) * 1000 } : {}
-      const { fault, ours } = refusal(status, readErrorBody(body), place.target.model, {})
+      const waitSeconds = retryAfterSeconds(headers)
+      const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
+      const { fault, ours } = refused
       // Our credential, our account, its load: another time it may well take it.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
-      if (status === 429 || status === 503 || status === 529) return { outcome: 'refused', ...wait }
-      if (status >= 400 && status < 500 && status !== 408 && status !== 409)
+      if (fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable')
+        return { outcome: 'refused', ...wait }
+      if (fault.blame === 'caller' && fault.kind !== 'conflict')
         return {
           outcome: 'refused',
           fault: asFault(tell(fault, { ask: { product: 'the model' }, target: place.target })),
@@ -226,8 +230,8 @@ function kindOf({ kind, details }: Fault): Readonly<Record<string, unknown>> {
   return { fault: kind, ...details.internal }
 }
 
-function okBody({ status, body }: Reply, { vendorName }: TaskPlace): Buffer {
-  if (status >= 200 && status < 300) return body
+function okBody({ status, body, refused }: Reply, { vendorName }: TaskPlace): Buffer {
+  if (!refused) return body
   const kind = status === 429 ? 'upstream_rate_limited' : status < 500 ? 'upstream_failed' : 'upstream_unavailable'
   throw new Fault(kind, { internal: { vendor: vendorName, status } })
 }

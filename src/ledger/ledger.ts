@@ -2,6 +2,7 @@
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import { sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import { createBatch } from './batch.ts'
@@ -153,7 +154,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (!isAway(error)) throw error
         if (world.elapsedMs() - started + waitMs > forMs) throw error
-        await new Promise<void>((resolve) => world.after(waitMs, resolve))
+        await sleep(world, waitMs)
       }
     }
   }

@@ -30,7 +30,6 @@ const NO_LABELS = () => ({})
 
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
-  const registers = [registry]
   collectDefaultMetrics({ register: registry })
   const calls = new CounterTally({
     name: 'tollgate_calls_total',
@@ -77,6 +76,27 @@ export function createMetrics(sources: MetricSources): Metrics {
     bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
     registry,
   })
+  registerReadings(registry, sources)
+  registerStoreReadings(registry, sources)
+
+  return {
+    registry,
+    batch: (size) => batches.observe('', NO_LABELS, size),
+    moved: (kind, amount) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO),
+    impossible: (product) => impossible.add(product, () => ({ product }), 1),
+    stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
+    call({ door, status, outcome, stream, durationMs }, usage) {
+      const answered = `${Math.floor((status ?? 0) / 100)}xx`
+      calls.add(`${door} ${answered} ${outcome}`, () => ({ door, status: answered, outcome: outcome ?? '' }), 1)
+      duration.observe(`${door} ${stream}`, () => ({ door, stream: String(stream) }), durationMs / 1000)
+      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
+    },
+  }
+}
+
+/** What is read at the moment it is asked for. */
+function registerReadings(registry: Registry, sources: MetricSources): void {
+  const registers = [registry]
   const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'max' = 'sum') =>
     new Gauge({
       name,
@@ -114,16 +134,6 @@ export function createMetrics(sources: MetricSources): Metrics {
       this.set({ state: 'silent' }, 0)
     },
   })
-  // What the store answers is the same for every process that asks it.
-  new Gauge({
-    name: 'tollgate_holds_pending',
-    help: 'Holds that have not resolved, over all processes.',
-    registers,
-    aggregator: 'first',
-    async collect() {
-      this.set(await sources.holds().catch(() => Number.NaN))
-    },
-  })
   new Gauge({
     name: 'tollgate_vendor_breaker',
     help: '0 closed, 1 half-open, 2 open; of several processes the worst.',
@@ -143,6 +153,20 @@ export function createMetrics(sources: MetricSources): Metrics {
       for (const { name, inFlight } of sources.vendors()) this.set({ vendor: name }, inFlight)
     },
   })
+}
+
+/** What the store answers is the same for every process that asks it. */
+function registerStoreReadings(registry: Registry, sources: MetricSources): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'tollgate_holds_pending',
+    help: 'Holds that have not resolved, over all processes.',
+    registers,
+    aggregator: 'first',
+    async collect() {
+      this.set(await sources.holds().catch(() => Number.NaN))
+    },
+  })
   new Gauge({
     name: 'tollgate_queue_jobs',
     help: 'Steps of jobs in the queue, by state, over all processes.',
@@ -154,18 +178,4 @@ export function createMetrics(sources: MetricSources): Metrics {
       for (const state of ['active', 'created', 'failed'] as const) if (counts) this.set({ state }, counts[state])
     },
   })
-
-  return {
-    registry,
-    batch: (size) => batches.observe('', NO_LABELS, size),
-    moved: (kind, amount) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO),
-    impossible: (product) => impossible.add(product, () => ({ product }), 1),
-    stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
-    call({ door, status, outcome, stream, durationMs }, usage) {
-      const answered = `${Math.floor((status ?? 0) / 100)}xx`
-      calls.add(`${door} ${answered} ${outcome}`, () => ({ door, status: answered, outcome: outcome ?? '' }), 1)
-      duration.observe(`${door} ${stream}`, () => ({ door, stream: String(stream) }), durationMs / 1000)
-      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
-    },
-  }
 }

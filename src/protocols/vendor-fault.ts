@@ -131,6 +131,12 @@ export function refusal(status: number, said: VendorSaid | undefined, model: str
   return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429 }
 }
 
+/** As a vendor asks for it, in a header that all of them may use. */
+export function retryAfterSeconds(headers: Readonly<Record<string, string>>): number | undefined {
+  const seconds = Number(headers['retry-after'])
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), 3600) : undefined
+}
+
 /** How the OpenAI-shaped and the Messages-shaped bodies name a fault; SDKs look for these words. */
 interface ErrorWords {
   readonly type: string

@@ -1,10 +1,11 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
 import { asFault, Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
-import { type Refusal, refusal, tell } from '../protocols/vendor-fault.ts'
+import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
@@ -72,8 +73,7 @@ export async function attempt(
       last ??= brokenFault(name)
       continue
     }
-    if (attempts > 0 && candidates.length === 1)
-      await new Promise<void>((resolve) => world.after(RETRY_SAME_MS, resolve))
+    if (attempts > 0 && candidates.length === 1) await sleep(world, RETRY_SAME_MS)
     let leave: () => void
     try {
       const entered = vendors.enter(name, vendor, open.signal)
@@ -99,13 +99,13 @@ export async function attempt(
       if (reply.status >= 200 && reply.status < 300) {
         caller.letGo()
         const firstByteMs = world.elapsedMs() - startMs
-        vendors.succeeded(name, open.account, firstByteMs)
+        vendors.answered(name, open.account, { status: reply.status, latencyMs: firstByteMs })
         tried({ status: reply.status })
         return { candidate, exchange, reply, attempts, firstByteMs, leave }
       }
       const verdict = await judge(reply, exchange, { ask, target: candidate.target })
-      if (verdict.vendorsFault) vendors.failed(name, open.account, `HTTP ${reply.status}`)
-      else vendors.succeeded(name, open.account, world.elapsedMs() - startMs)
+      const latencyMs = world.elapsedMs() - startMs
+      vendors.answered(name, open.account, { status: reply.status, latencyMs, refusal: verdict })
       tried({ status: reply.status, fault: verdict.fault.kind })
       logRefusal(verdict, candidate, { requestId: open.requestId, status: reply.status, attempt: attempts }, log)
       last = verdict.fault
@@ -120,8 +120,9 @@ export async function attempt(
       }
       vendors.failed(name, open.account, error.kind)
       tried({ fault: error.kind })
+      const { kind: fault, details } = error
       log.warn(
-        { requestId: open.requestId, vendor: name, fault: error.kind, attempt: attempts, ...error.details.internal },
+        { requestId: open.requestId, vendor: name, fault, attempt: attempts, ...details.internal },
         'vendor failed',
       )
       last = error
@@ -168,9 +169,4 @@ async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing)
   )
   const fault = asFault(tell(verdict.fault, hearing))
   return { ...verdict, fault, curable: fault.blame === 'upstream' }
-}
-
-function retryAfterSeconds(headers: Readonly<Record<string, string>>): number | undefined {
-  const seconds = Number(headers['retry-after'])
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), 3600) : undefined
 }

@@ -1,7 +1,9 @@
 // What this process knows of each vendor: how many calls are open, whether it is failing, how long it takes.
 import type { Vendor } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
+import { Semaphore, type SemaphoreRules } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
+import type { Refusal } from '../protocols/vendor-fault.ts'
 import { Breaker, type Phase } from './breaker.ts'
 
 export interface VendorHealth {
@@ -17,17 +19,33 @@ export interface VendorHealth {
   readonly lastAtMs: number | null
 }
 
+interface VendorAnswer {
+  readonly status: number
+  readonly latencyMs: number
+  /** Set where the status is no success. */
+  readonly refusal?: Pick<Refusal, 'vendorsFault'> | undefined
+}
+
+type Places = Pick<Vendor, 'concurrencyMax' | 'pendingMax'>
+
+const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): SemaphoreRules => ({
+  unitsMax: concurrencyMax,
+  waitersMax: pendingMax,
+  refusal: () =>
+    new Fault('upstream_unavailable', {
+      retryAfterSeconds: 1,
+      internal: { vendor, why: 'too many calls are waiting for it' },
+    }),
+})
+
 export interface Vendors {
   /** Whether a call of this account may go there now; false while the breaker is open. */
   available(name: string, account: string): boolean
   /** Takes one of the vendor's places, waiting for one if it must; the answer gives it back. */
-  enter(
-    name: string,
-    limits: Pick<Vendor, 'concurrencyMax' | 'pendingMax'>,
-    signal: AbortSignal,
-  ): Promise<() => void> | (() => void)
-  succeeded(name: string, account: string, latencyMs: number): void
-  /** Only what is the vendor's fault: a caller's mistake or an empty balance never counts. */
+  enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
+  /** It answered: for its breaker and its figures. A refusal counts against it only if it is the vendor's fault. */
+  answered(name: string, account: string, answer: VendorAnswer): void
+  /** There was no answer, and that is the vendor's fault. */
   failed(name: string, account: string, reason: string): void
   /** The call ended without telling anything about the vendor. */
   undecided(name: string, account: string): void
@@ -37,8 +55,7 @@ export interface Vendors {
 const LATENCIES_KEPT = 200
 
 interface State {
-  inFlight: number
-  waiting: Array<() => void>
+  readonly places: Semaphore
   readonly breaker: Breaker
   requests: number
   errors: number
@@ -54,8 +71,7 @@ export function createVendors(world: World): Vendors {
     let state = states.get(name)
     if (!state) {
       state = {
-        inFlight: 0,
-        waiting: [],
+        places: new Semaphore(placesOf(name, { concurrencyMax: 1, pendingMax: 0 })),
         breaker: new Breaker(),
         requests: 0,
         errors: 0,
@@ -68,40 +84,26 @@ export function createVendors(world: World): Vendors {
     return state
   }
 
-  function leave(state: State): void {
-    const next = state.waiting.shift()
-    if (next) next()
-    else state.inFlight -= 1
+  function failed(name: string, account: string, reason: string): void {
+    const state = stateOf(name)
+    state.breaker.failed(account, world.elapsedMs())
+    state.requests += 1
+    state.errors += 1
+    state.lastError = reason
+    state.lastAtMs = world.nowMs()
   }
 
   return {
     available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
     enter(name, limits, signal) {
-      const state = stateOf(name)
-      const release = () => leave(state)
-      if (state.inFlight < limits.concurrencyMax) {
-        state.inFlight += 1
-        return release
-      }
-      if (state.waiting.length >= limits.pendingMax)
-        throw new Fault('upstream_unavailable', {
-          retryAfterSeconds: 1,
-          internal: { vendor: name, why: 'too many calls are waiting for it' },
-        })
-      return new Promise((resolve, reject) => {
-        const enter = () => {
-          signal.removeEventListener('abort', give)
-          resolve(release)
-        }
-        const give = () => {
-          state.waiting = state.waiting.filter((entry) => entry !== enter)
-          reject(signal.reason)
-        }
-        state.waiting.push(enter)
-        signal.addEventListener('abort', give, { once: true })
-      })
+      const { places } = stateOf(name)
+      // A change of the catalogue may have come since.
+      places.rules = placesOf(name, limits)
+      const release = () => places.give()
+      return places.take(1, signal)?.then(() => release) ?? release
     },
-    succeeded(name, account, latencyMs) {
+    answered(name, account, { status, latencyMs, refusal }) {
+      if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`)
       const state = stateOf(name)
       state.breaker.succeeded(account)
       state.requests += 1
@@ -109,14 +111,7 @@ export function createVendors(world: World): Vendors {
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
-    failed(name, account, reason) {
-      const state = stateOf(name)
-      state.breaker.failed(account, world.elapsedMs())
-      state.requests += 1
-      state.errors += 1
-      state.lastError = reason
-      state.lastAtMs = world.nowMs()
-    },
+    failed,
     undecided: (name, account) => stateOf(name).breaker.undecided(account),
     health() {
       return [...states].map(([name, state]) => {
@@ -126,8 +121,8 @@ export function createVendors(world: World): Vendors {
         return {
           name,
           breaker: state.breaker.phase(world.elapsedMs()),
-          inFlight: state.inFlight,
-          pending: state.waiting.length,
+          inFlight: state.places.used,
+          pending: state.places.waiting,
           requests: state.requests,
           errors: state.errors,
           latencyMsP50: at(0.5),

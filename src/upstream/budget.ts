@@ -1,6 +1,7 @@
 // A budget of bytes in flight, shared by everything that must hold large bodies in memory. Whoever does not fit waits in
 // line for a while, and is then asked to come back later.
 import { Fault } from '../kernel/fault.ts'
+import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 
 export interface ByteLease {
@@ -30,89 +31,39 @@ interface ByteBudgetOptions {
   readonly waitMs?: number
 }
 
-interface Waiter {
-  readonly bytes: number
-  readonly admit: () => void
-}
-
 const WAIT_MS = 10_000
 const RETRY_AFTER_SECONDS = 5
 
 export function createByteBudget({ world, bytesMax, queueMax, waitMs = WAIT_MS }: ByteBudgetOptions): ByteBudget {
-  let used = 0
   let refused = 0
-  const line: Waiter[] = []
+  const semaphore = new Semaphore({
+    unitsMax: bytesMax,
+    waitersMax: queueMax,
+    patience: { world, waitMs },
+    refusal() {
+      refused += 1
+      return fullFault()
+    },
+  })
+  const give = (bytes: number) => semaphore.give(bytes)
 
-  function full(): Fault {
-    refused += 1
-    return fullFault()
-  }
-
-  function fits(bytes: number): boolean {
-    // One that is larger than everything there is may run when it is alone.
-    return used + bytes <= bytesMax || used === 0
-  }
-
-  function serveLine(): void {
-    // Strictly in order, so that a large one is not overtaken for ever.
-    while (line.length > 0 && fits(line[0]!.bytes)) {
-      const next = line.shift()!
-      used += next.bytes
-      next.admit()
-    }
-  }
-
-  function take(bytes: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.reject(signal.reason)
-    if (line.length === 0 && fits(bytes)) {
-      used += bytes
-      return Promise.resolve()
-    }
-    if (line.length >= queueMax) return Promise.reject(full())
-    return new Promise((resolve, reject) => {
-      const leave = (reason: unknown) => {
-        const at = line.indexOf(waiter)
-        if (at >= 0) line.splice(at, 1)
-        stop()
-        reject(reason)
-        serveLine()
-      }
-      const onAbort = () => leave(signal.reason)
-      const cancel = world.after(waitMs, () => leave(full()))
-      const stop = () => {
-        cancel()
-        signal.removeEventListener('abort', onAbort)
-      }
-      const waiter: Waiter = {
-        bytes,
-        admit() {
-          stop()
-          resolve()
-        },
-      }
-      signal.addEventListener('abort', onAbort)
-      line.push(waiter)
-    })
-  }
-
-  function give(bytes: number): void {
-    used -= bytes
-    serveLine()
+  async function take(bytes: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    await semaphore.take(bytes, signal)
   }
 
   return {
     get bytesInUse() {
-      return used
+      return semaphore.used
     },
     get waiting() {
-      return line.length
+      return semaphore.waiting
     },
     get refused() {
       return refused
     },
     carry(bytes) {
-      if (line.length > 0 || !fits(bytes)) throw full()
-      used += bytes
+      if (!semaphore.tryTake(bytes)) throw semaphore.rules.refusal()
       let carried = true
       return () => {
         if (carried) give(bytes)

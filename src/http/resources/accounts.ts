@@ -88,6 +88,13 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       answer: webhookSecretView,
       run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
     }),
+    ...limitResources(accounts),
+  ]
+}
+
+/** Those of the whole system. */
+function limitResources(accounts: Accounts): Resource[] {
+  return [
     resource({
       method: 'GET',
       path: '/limits',

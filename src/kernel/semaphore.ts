@@ -1,0 +1,99 @@
+// A semaphore: so many units at once for all who share something. Whoever does not fit waits in a bounded line, first come,
+// first served.
+import type { World } from './world.ts'
+
+export interface SemaphoreRules {
+  readonly unitsMax: number
+  readonly waitersMax: number
+  /** What whoever finds the line full is told, and whoever has waited for too long. */
+  refusal(): Error
+  /** Without it one waits until there is room, or until the signal. */
+  readonly patience?: { readonly world: World; readonly waitMs: number }
+}
+
+interface Waiter {
+  readonly units: number
+  admit(): void
+}
+
+export class Semaphore {
+  /** May change while it is in use. */
+  rules: SemaphoreRules
+  #used = 0
+  readonly #line: Waiter[] = []
+
+  constructor(rules: SemaphoreRules) {
+    this.rules = rules
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /** Takes them if there is room and nobody waits. */
+  tryTake(units = 1): boolean {
+    this.#serveLine()
+    if (this.#line.length > 0 || !this.#fits(units)) return false
+    this.#used += units
+    return true
+  }
+
+  /** Undefined: they are taken. Throws the refusal when the line is full; rejects with it, or with the signal's reason. */
+  take(units = 1, signal?: AbortSignal): Promise<void> | undefined {
+    if (this.tryTake(units)) return undefined
+    if (this.#line.length >= this.rules.waitersMax) throw this.rules.refusal()
+    return this.#wait(units, signal)
+  }
+
+  give(units = 1): void {
+    this.#used -= units
+    this.#serveLine()
+  }
+
+  #fits(units: number): boolean {
+    // One that is larger than everything there is may run when it is alone.
+    return this.#used + units <= this.rules.unitsMax || this.#used === 0
+  }
+
+  #serveLine(): void {
+    // Strictly in order, so that a large one is not overtaken for ever.
+    for (let next = this.#line[0]; next && this.#fits(next.units); next = this.#line[0]) {
+      this.#line.shift()
+      this.#used += next.units
+      next.admit()
+    }
+  }
+
+  #wait(units: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    const { patience } = this.rules
+    return new Promise((resolve, reject) => {
+      const leave = (reason: unknown) => {
+        stop()
+        const at = this.#line.indexOf(waiter)
+        if (at >= 0) this.#line.splice(at, 1)
+        reject(reason)
+        this.#serveLine()
+      }
+      const onAbort = () => leave(signal?.reason)
+      const cancel = patience?.world.after(patience.waitMs, () => leave(this.rules.refusal()))
+      const stop = () => {
+        cancel?.()
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const waiter = {
+        units,
+        admit() {
+          stop()
+          resolve()
+        },
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#line.push(waiter)
+    })
+  }
+}
