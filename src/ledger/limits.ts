@@ -1,5 +1,5 @@
 // What an operator may limit, and the rows by which the ledger's statement counts it. The names and the form of the
-// stored values are those that 0002_ledger.sql reads: counts as numbers, spends as whole micro-credits in text.
+// stored values are those that functions/limits.sql reads: counts as numbers, spends as whole micro-credits in text.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { LimitName, LimitsView } from './views.ts'
