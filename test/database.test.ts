@@ -18,7 +18,10 @@ test('a fresh database has every migration and nothing of another test, and is g
   const [one, two] = await Promise.all([freshDatabase(), freshDatabase()])
   await ask(one.connection, 'create table mine (id integer)')
   assert.deepEqual(await ask(two.connection, `select to_regclass('mine') as found`), [{ found: null }])
-  const applied = await ask({ connectionString: two.url }, 'select number from migration where number > 0 order by number')
+  const applied = await ask(
+    { connectionString: two.url },
+    'select number from migration where number > 0 order by number',
+  )
   assert.deepEqual(
     applied.map((row) => row.number),
     (await listMigrations()).map(({ number }) => number),

@@ -64,7 +64,7 @@ async function flush(
   })
   const [row] = await run<object>(statement, changed)
   const none = asked.map(() => '0')
-  const done = [asked.map(({ kind }) => kind), asked.map(({ charge }) => charge), none, none, none]
+  const done = [asked.map(({ kind }) => kind), asked.map(({ charge }) => charge), none, none, none, none]
   return [{ ...row, resolved: done.join(';') }]
 }
 
