@@ -1,5 +1,6 @@
 // What successful answers look like, where the contract fixes it; the protocols' own answers are open objects.
 import type { JsonSchema } from './endpoint.ts'
+import { KINDS } from './kind.ts'
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -23,7 +24,7 @@ export const COMPONENTS = {
     uid: string,
     name: string,
     version: { type: ['string', 'null'] },
-    type: { type: 'string', examples: ['text', 'image', 'video', 'data'] },
+    type: { type: 'string', examples: Object.keys(KINDS) },
     pricing: {
       type: ['object', 'null'],
       properties: {

@@ -10,13 +10,15 @@ export interface Kind {
   readonly traits: z.ZodType
 }
 
+const none = z.strictObject({}).prefault({})
+
 export const KINDS = {
   text: {
     protocols: ['openai-chat', 'openai-responses', 'anthropic-messages'],
     priced: [['input'], ['output']],
     traits: textTraits.prefault({}),
   },
-  image: { protocols: ['openai-images'], priced: [['image', 'output']], traits: z.strictObject({}).prefault({}) },
+  image: { protocols: ['openai-images'], priced: [['image', 'output']], traits: none },
   video: { protocols: ['video-task'], priced: [['second', 'output']], traits: videoTraits.prefault({}) },
   data: { protocols: ['social-v2', 'site-analytics'], priced: [['call']], traits: dataTraits.prefault({}) },
 } as const satisfies Record<string, Kind>

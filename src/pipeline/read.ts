@@ -1,7 +1,7 @@
 // What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product,
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
 import type { Principal } from '../admission/api-key.ts'
-import type { Model, ModelOf } from '../catalog/document.ts'
+import type { Model } from '../catalog/document.ts'
 import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { KindName } from '../catalog/kind.ts'
@@ -61,7 +61,12 @@ export interface ReadDeps {
 
 type Reader = (incoming: Incoming, deps: ReadDeps) => Read
 
-const READERS: Record<KindName, Reader> = { text: readText, image: readImage, video: readVideo, data: readData }
+const READERS: Record<KindName, Reader> = {
+  text: readText,
+  image: readImage,
+  video: byModel('video', readVideoAsk),
+  data: readData,
+}
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   return READERS[incoming.spec.sells](incoming, deps)
@@ -87,6 +92,15 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   return { ask, product }
 }
 
+/** For models that are asked with JSON alone: what is asked is the business of their protocol. */
+function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['ask']): Reader {
+  return (incoming, deps) => {
+    const json = withPreset(incoming, deps)
+    const uid = readModelName(json)
+    return { ask: readAsk(json, uid, modelAt(incoming.catalog, uid)), product: permit(kind, uid, incoming) }
+  }
+}
+
 function readImage(incoming: Incoming, deps: ReadDeps): Read {
   const json = withPreset(incoming, deps)
   const uid = readModelName(json)
@@ -96,14 +110,10 @@ function readImage(incoming: Incoming, deps: ReadDeps): Read {
   return { ask, product: permit('image', uid, incoming) }
 }
 
-function readVideo(incoming: Incoming): Read {
-  const { json } = incoming.body
-  const uid = readModelName(json)
-  const model = modelAt(incoming.catalog, uid)
+function readVideoAsk(json: JsonText, uid: string, model?: Model): JobAsk {
   const known = model?.enabled && model.type === 'video' ? model : undefined
   const video = readVideoRequest(json, known?.traits ?? ANY_MODEL, known !== undefined && isByTokens(known.pricing))
-  const ask: JobAsk = { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
-  return { ask, product: permit('video', uid, incoming) }
+  return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
 function readData(incoming: Incoming, { world }: ReadDeps): Read {
@@ -126,16 +136,16 @@ function readData(incoming: Incoming, { world }: ReadDeps): Read {
  * Whether this key may use the model here. Called when the body has been found right: whatever is wrong with that is said
  * first. On some endpoints a model that is not for this caller does not exist, as the contract has it.
  */
-function permit<K extends KindName>(kind: K, uid: string, { spec, catalog, principal }: Incoming): ModelOf<K> {
+function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incoming): Model {
   const model = modelAt(catalog, uid)
   if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw new Fault('model_unknown')
-  if (model.type !== kind) throw invalid(`"${uid}" is not a ${kind} model; GET /v1/models lists the types.`, 'model')
+  if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.doors.includes(spec.format)) {
     const paths = model.doors.map((door) => ENDPOINTS.find(({ format }) => format === door)!.path)
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
   if (!mayUse(principal, uid)) throw new Fault(spec.hidesModels ? 'model_unknown' : 'model_restricted')
-  return model as ModelOf<K> // Its type is the kind, as was just seen.
+  return model
 }
 
 function mayUse({ models }: Principal, name: string): boolean {

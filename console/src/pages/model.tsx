@@ -12,8 +12,8 @@ import { Badge, Card, Facts, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import type { Door, Param, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
-import { TYPE_NAMES } from './models.tsx'
+import type { Door, ModelType, Param, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
+import { typeName } from './models.tsx'
 import { LANGUAGE_NAMES, LANGUAGES, PATHS, type Subject, snippet } from './snippet.ts'
 
 export function ModelPage({ account, uid }: { account: string; uid: string }) {
@@ -66,8 +66,9 @@ function find(catalog: PublicCatalog, uid: string): Found | undefined {
 function playTab({ model, endpoint }: Found): string {
   if (endpoint)
     return `${endpoint.id.startsWith('social') ? 'social' : 'analytics'}?endpoint=${encodeURIComponent(endpoint.id)}`
-  const tab = { text: 'chat', image: 'image', video: 'video', data: 'social' }[model?.type ?? 'text']
-  return `${tab}?model=${encodeURIComponent(model?.uid ?? '')}`
+  const tabs: Partial<Record<ModelType, string>> = { text: 'chat', data: 'social' }
+  const type = model?.type ?? 'text'
+  return `${tabs[type] ?? type}?model=${encodeURIComponent(model?.uid ?? '')}`
 }
 
 const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'messages' }> = {
@@ -80,14 +81,14 @@ function ModelBody({ model }: { model: PublicModel }) {
   const [chosen, setChosen] = useState<Door>()
   const doors = (model.doors ?? []).filter((door) => DOORS[door])
   const door = chosen ?? doors[0]
-  const kind = model.type === 'image' || model.type === 'video' ? model.type : door ? DOORS[door].kind : undefined
+  const kind = model.type === 'text' ? door && DOORS[door].kind : model.type === 'data' ? undefined : model.type
   const limits = model.limits ?? {}
   return (
     <>
       <Card>
         <Facts
           items={[
-            ['Type', TYPE_NAMES[model.type] ?? model.type],
+            ['Type', typeName(model.type)],
             model.family ? ['Family', model.family] : false,
             limits.contextTokens ? ['Context', `${formatWhole(limits.contextTokens)} tokens`] : false,
             limits.outputTokensMax ? ['Max output', `${formatWhole(limits.outputTokensMax)} tokens`] : false,

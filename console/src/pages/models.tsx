@@ -21,23 +21,18 @@ interface Offer {
   marks: readonly string[]
 }
 
-const TYPES = [
-  { value: 'all', label: 'All' },
-  { value: 'text', label: 'Text' },
-  { value: 'image', label: 'Image' },
-  { value: 'video', label: 'Video' },
-  { value: 'data', label: 'Data' },
-] as const
-type Choice = (typeof TYPES)[number]['value']
-
-export const TYPE_NAMES: Record<ModelType, string> = { text: 'Text', image: 'Image', video: 'Video', data: 'Data' }
+export function typeName(type: string): string {
+  return type.charAt(0).toUpperCase() + type.slice(1)
+}
 
 export function ModelsPage({ account }: { account: string }) {
   const { query } = useLocation()
   const catalog = useQuery('public-catalog', api.publicCatalog)
   const [text, setText] = useState(query.get('q') ?? '')
   const sought = useDeferredValue(text.trim().toLowerCase())
-  const type = TYPES.find((one) => one.value === query.get('type'))?.value ?? 'all'
+  const all = catalog.data ? offersOf(catalog.data) : []
+  const types = ['all', ...new Set<string>(all.map((offer) => offer.type))]
+  const type = types.find((one) => one === query.get('type')) ?? 'all'
   return (
     <Page title="Models" lead="Everything that this gateway offers right now, with current prices in credits.">
       <div className="row-spread">
@@ -52,17 +47,17 @@ export function ModelsPage({ account }: { account: string }) {
             onChange={(event) => setText(event.target.value)}
           />
         </div>
-        <Segments<Choice>
+        <Segments
           label="Type"
           value={type}
-          options={TYPES}
+          options={types.map((value) => ({ value, label: typeName(value) }))}
           onPick={(value) => setQuery({ type: value === 'all' ? undefined : value })}
         />
       </div>
       <Card flush>
         <Loaded query={catalog}>
-          {(data) => {
-            const offers = offersOf(data).filter(
+          {() => {
+            const offers = all.filter(
               (offer) =>
                 (type === 'all' || offer.type === type) && `${offer.uid} ${offer.name}`.toLowerCase().includes(sought),
             )
@@ -101,7 +96,7 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
             </>
           ),
         },
-        { head: 'Type', cell: (offer) => <Badge>{TYPE_NAMES[offer.type] ?? offer.type}</Badge>, tight: true },
+        { head: 'Type', cell: (offer) => <Badge>{typeName(offer.type)}</Badge>, tight: true },
         { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {
           head: 'Context',

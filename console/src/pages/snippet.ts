@@ -1,20 +1,24 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
 // written into a page after its dialog closed.
-import type { PublicEndpoint } from '../wire.ts'
+import type { ModelType, PublicEndpoint } from '../wire.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
 type Language = (typeof LANGUAGES)[number]
 export const LANGUAGE_NAMES: Record<Language, string> = { curl: 'curl', python: 'Python', typescript: 'TypeScript' }
 
 export type Subject =
-  | { kind: 'chat' | 'responses' | 'messages' | 'image' | 'video'; model: string; body?: Record<string, unknown> }
+  | { kind: PostKind; model: string; body?: Body }
   | { kind: 'data'; endpoint: PublicEndpoint; values?: Record<string, string> }
+
+/** Text models are asked in several formats; those of every other type in one, which has the type's name. */
+type PostKind = 'chat' | 'responses' | 'messages' | Exclude<ModelType, 'text' | 'data'>
+type Body = Record<string, unknown>
 
 const origin = () => window.location.origin
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'
 
-const BODIES = {
+const BODIES: Record<PostKind, () => Body> = {
   chat: () => ({ messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
   responses: () => ({ input: DEFAULT_PROMPT }),
   messages: () => ({ max_tokens: 512, messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
@@ -22,12 +26,18 @@ const BODIES = {
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
 }
 
-export const PATHS = {
+export const PATHS: Record<PostKind, string> = {
   chat: '/v1/chat-completions',
   responses: '/alpha/responses',
   messages: '/beta/v1/messages',
   image: '/alpha/v1/images/generations',
   video: '/v1/video/seedance',
+}
+
+/** Those that are called with the openai package: below which address, by which method, and where the result stands. */
+const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: string }>> = {
+  chat: { base: 'v1', method: 'chat.completions.create', result: 'answer.choices[0].message.content' },
+  responses: { base: 'alpha', method: 'responses.create', result: 'answer.output_text' },
 }
 
 export function snippet(language: Language, subject: Subject): string {
@@ -46,24 +56,19 @@ function curlPost(path: string, body: unknown): string {
   ].join('\n')
 }
 
-type PostKind = keyof typeof PATHS
-type Body = Record<string, unknown>
-
 function pythonPost(kind: PostKind, body: Body): string {
-  if (kind === 'chat' || kind === 'responses') {
-    const call = kind === 'chat' ? 'chat.completions.create' : 'responses.create'
-    const result = kind === 'chat' ? 'answer.choices[0].message.content' : 'answer.output_text'
+  const openai = OPENAI[kind]
+  if (openai)
     return [
       'import os',
       'from openai import OpenAI',
       '',
-      `client = OpenAI(base_url="${origin()}/${kind === 'chat' ? 'v1' : 'alpha'}", api_key=os.environ["TOLLGATE_KEY"])`,
-      `answer = client.${call}(`,
+      `client = OpenAI(base_url="${origin()}/${openai.base}", api_key=os.environ["TOLLGATE_KEY"])`,
+      `answer = client.${openai.method}(`,
       ...namedArguments(body),
       ')',
-      body.stream ? 'for chunk in answer:\n    print(chunk)' : `print(${result})`,
+      body.stream ? 'for chunk in answer:\n    print(chunk)' : `print(${openai.result})`,
     ].join('\n')
-  }
   if (kind === 'messages')
     return [
       'import os',
@@ -98,15 +103,14 @@ function pythonPost(kind: PostKind, body: Body): string {
 
 function typescriptPost(kind: PostKind, body: Body): string {
   const shown = JSON.stringify(body, null, 2).replace(/^( +)"([a-zA-Z_]\w*)":/gm, '$1$2:')
-  if (kind === 'chat' || kind === 'responses')
+  const openai = OPENAI[kind]
+  if (openai)
     return [
       "import OpenAI from 'openai'",
       '',
-      `const client = new OpenAI({ baseURL: '${origin()}/${kind === 'chat' ? 'v1' : 'alpha'}', apiKey: process.env.TOLLGATE_KEY })`,
-      `const answer = await client.${kind === 'chat' ? 'chat.completions' : 'responses'}.create(${shown})`,
-      body.stream
-        ? 'for await (const chunk of answer) console.log(chunk)'
-        : `console.log(${kind === 'chat' ? 'answer.choices[0].message.content' : 'answer.output_text'})`,
+      `const client = new OpenAI({ baseURL: '${origin()}/${openai.base}', apiKey: process.env.TOLLGATE_KEY })`,
+      `const answer = await client.${openai.method}(${shown})`,
+      body.stream ? 'for await (const chunk of answer) console.log(chunk)' : `console.log(${openai.result})`,
     ].join('\n')
   if (kind === 'messages')
     return [

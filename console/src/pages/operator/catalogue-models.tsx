@@ -188,7 +188,8 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
   )
 }
 
-const USUAL: Record<CatalogModel['type'], readonly PriceUnit[]> = {
+/** What may have a price beside what has one. */
+const USUAL: Partial<Record<CatalogModel['type'], readonly PriceUnit[]>> = {
   text: ['input', 'cachedInput', 'cacheWrite', 'output'],
   image: ['image', 'input', 'output'],
   video: ['second', 'output'],
@@ -197,7 +198,7 @@ const USUAL: Record<CatalogModel['type'], readonly PriceUnit[]> = {
 
 function unitsOf(model: Row['model']): PriceUnit[] {
   return PRICE_UNITS.filter(
-    (unit) => USUAL[model.type].includes(unit) || model.pricing.tiers.some((tier) => tier[unit] !== undefined),
+    (unit) => USUAL[model.type]?.includes(unit) || model.pricing.tiers.some((tier) => tier[unit] !== undefined),
   )
 }
 
