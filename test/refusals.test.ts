@@ -53,6 +53,13 @@ const BODIES: Readonly<Record<string, object>> = {
     text: { format: { type: 'json_schema', name: 'n', schema: {} } },
     reasoning: { effort: 'low' },
   },
+  '/v1/embeddings': {
+    model: 'alpha-embed-3-small',
+    input: ['a', 'b'],
+    dimensions: 8,
+    encoding_format: 'float',
+    user: 'u',
+  },
   '/v1/images/generations': { model: 'alpha-image-2', prompt: 'p', n: 1, size: '1024x1024', quality: 'low', user: 'u' },
   '/v1/video/seedance': {
     model: 'videogen-2.0',

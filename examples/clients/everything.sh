@@ -13,6 +13,7 @@ post /v1/chat-completions '{"model":"alpha-5.4","messages":[{"role":"user","cont
 post /v1/chat-completions '{"model":"zeta-m3","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'
 post /alpha/responses '{"model":"alpha-5.4","input":"Hello!"}'
 post /beta/v1/messages '{"model":"beta-haiku-4-5","max_tokens":200,"messages":[{"role":"user","content":"Hello!"}]}'
+post /v1/embeddings '{"model":"alpha-embed-3-small","input":["Hello!","Good day!"],"dimensions":8}'
 get '/v1/social/users?username=walker137&user.fields=public_metrics'
 get '/v1/siteanalytics/websites/visits?keys=example.com'
 post /alpha/v1/images/generations '{"model":"alpha-image-2","prompt":"A toll gate at dawn"}'

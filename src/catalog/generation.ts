@@ -1,5 +1,6 @@
 // The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are whole in their entries.
+import { embeddings } from './embeddings.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
 import {
@@ -99,6 +100,7 @@ export const PAID = define({
     returns: 'A `message`, or with `stream: true` its events.',
     body: messagesBody,
   },
+  embeddings,
   images: {
     method: 'POST',
     path: '/alpha/v1/images/generations',

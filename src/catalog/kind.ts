@@ -19,6 +19,7 @@ export const KINDS = {
     traits: textTraits.prefault({}),
   },
   image: { protocols: ['openai-images'], priced: [['image', 'output']], traits: none },
+  embedding: { protocols: ['openai-embeddings'], priced: [['input']], traits: none },
   video: { protocols: ['video-task'], priced: [['second', 'output']], traits: videoTraits.prefault({}) },
   data: { protocols: ['social-v2', 'site-analytics'], priced: [['call']], traits: dataTraits.prefault({}) },
 } as const satisfies Record<string, Kind>

@@ -12,6 +12,7 @@ import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
+import { readEmbeddingsAsk } from '../protocols/openai-embeddings.ts'
 import { type ImageAskDeps, readImageAsk } from '../protocols/openai-images/ask.ts'
 import type { ImageRequestBody } from '../protocols/openai-images/body.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
@@ -63,6 +64,7 @@ type Reader = (incoming: Incoming, deps: ReadDeps) => Read
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
+  embedding: byModel('embedding', readEmbeddingsAsk),
   image: readImage,
   video: byModel('video', readVideoAsk),
   data: readData,

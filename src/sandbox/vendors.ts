@@ -4,6 +4,7 @@ import type { World } from '../kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
 import { ExchangeContext } from './context.ts'
+import { embeddingsRoom } from './embeddings.ts'
 import { imagesRoom } from './images.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
@@ -20,6 +21,7 @@ function openRooms(): Room[] {
     openResponsesRoom(),
     openMessagesRoom(),
     countTokensRoom,
+    embeddingsRoom,
     imagesRoom,
     openVideoRoom(),
     analyticsRoom,

@@ -76,6 +76,17 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     {
+      name: 'embedding',
+      path: `${base}/playground/embedding`,
+      async act(page) {
+        await page
+          .getByLabel('Texts')
+          .fill('The toll gate opens at dawn\nToll gates open at dawn\nA recipe for onion soup')
+        await press(page, 'Embed')
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
       name: 'image',
       path: `${base}/playground/image`,
       async act(page) {

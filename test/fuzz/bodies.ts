@@ -149,6 +149,23 @@ const responses = fc.record(
   },
   { requiredKeys: ['model', 'input'] },
 )
+const embeddings = fc.record(
+  {
+    model: model('alpha-embed-3-small'),
+    input: mostly(
+      fc.oneof(
+        text,
+        fc.array(text, { maxLength: 3 }),
+        fc.array(fc.nat(), { maxLength: 3 }),
+        fc.array(fc.array(fc.nat())),
+      ),
+    ),
+    dimensions: mostly(fc.integer({ min: 1, max: 2_000 })),
+    encoding_format: mostly(fc.constantFrom('float', 'base64')),
+    user: mostly(text),
+  },
+  { requiredKeys: ['model', 'input'] },
+)
 // A picture and a video that are right cost the simulated vendors much more than the gateway, so most of these are not.
 const images = fc.record(
   {
@@ -222,6 +239,7 @@ const simple = {
     { model: fc.constantFrom('alpha-5.4', 'alpha-5.5'), input: said, stream: fc.boolean() },
     { requiredKeys: ['model', 'input'] },
   ),
+  embeddings: fc.record({ model: fc.constant('alpha-embed-3-small'), input: said, dimensions: fc.constant(8) }),
   images: fc.record({ model: fc.constant('alpha-image-2'), prompt: said, size: fc.constant('1024x1024') }),
   video: fc.record({
     model: fc.constantFrom('videogen-2.0', 'videogen-2.5'),
@@ -242,6 +260,7 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   chat: fc.oneof({ weight: 3, arbitrary: chat }, { weight: 1, arbitrary: nearlyRight(simple.chat) }),
   messages: fc.oneof({ weight: 3, arbitrary: messages }, { weight: 1, arbitrary: nearlyRight(simple.messages) }),
   responses: fc.oneof({ weight: 3, arbitrary: responses }, { weight: 1, arbitrary: nearlyRight(simple.responses) }),
+  embeddings: fc.oneof(embeddings, nearlyRight(simple.embeddings)),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),

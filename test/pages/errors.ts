@@ -66,7 +66,7 @@ function bodies(): string {
     block('Models, jobs, account, social data, site analytics (native envelope):', 'native'),
     block('Chat:', 'chat'),
     block('Images:', 'images'),
-    block('Responses:', 'responses'),
+    block('Responses, embeddings:', 'responses'),
     block('Messages:', 'messages'),
   ].join('\n\n')
 }

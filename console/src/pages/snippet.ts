@@ -22,6 +22,7 @@ const BODIES: Record<PostKind, () => Body> = {
   chat: () => ({ messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
   responses: () => ({ input: DEFAULT_PROMPT }),
   messages: () => ({ max_tokens: 512, messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
+  embedding: () => ({ input: ['The gate is open.', 'The barrier is up.'] }),
   image: () => ({ prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }),
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
 }
@@ -30,6 +31,7 @@ export const PATHS: Record<PostKind, string> = {
   chat: '/v1/chat-completions',
   responses: '/alpha/responses',
   messages: '/beta/v1/messages',
+  embedding: '/v1/embeddings',
   image: '/alpha/v1/images/generations',
   video: '/v1/video/seedance',
 }
@@ -38,6 +40,7 @@ export const PATHS: Record<PostKind, string> = {
 const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: string }>> = {
   chat: { base: 'v1', method: 'chat.completions.create', result: 'answer.choices[0].message.content' },
   responses: { base: 'alpha', method: 'responses.create', result: 'answer.output_text' },
+  embedding: { base: 'v1', method: 'embeddings.create', result: 'answer.data[0].embedding' },
 }
 
 export function snippet(language: Language, subject: Subject): string {

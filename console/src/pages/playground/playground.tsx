@@ -6,6 +6,7 @@ import { RouteTabs } from '../../ui/tabs.tsx'
 
 const TABS = [
   { name: 'chat', label: 'Chat', icon: 'play' },
+  { name: 'embedding', label: 'Embeddings', icon: 'models' },
   { name: 'image', label: 'Image', icon: 'image' },
   { name: 'video', label: 'Video', icon: 'video' },
   { name: 'social', label: 'Social', icon: 'at' },
@@ -15,6 +16,7 @@ type TabName = (typeof TABS)[number]['name']
 
 const VIEWS: Record<TabName, ComponentType<{ account: string }>> = {
   chat: lazy(async () => ({ default: (await import('./chat.tsx')).Chat })),
+  embedding: lazy(async () => ({ default: (await import('./embedding.tsx')).EmbeddingPlay })),
   image: lazy(async () => ({ default: (await import('./image.tsx')).ImagePlay })),
   video: lazy(async () => ({ default: (await import('./video.tsx')).VideoPlay })),
   social: lazy(async () => ({ default: (await import('./data.tsx')).SocialPlay })),
