@@ -93,7 +93,7 @@ function count(number: number): string {
 /** In the present month's partition, where new rows go as well. */
 const USAGE = `
 with made as (
-  insert into usage (id, account_id, key_id, product, door, outcome, status, charged, held, catalog_version, lines)
+  insert into usage (id, account_id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
   select $1 || lpad(i::text, 16, '0'), 'acc_grown_' || i % 1000, 'key_1', 'bench-chat', 'chat', 'settled', 200, 1000, 5000, 1,
     '[["input",20,"1000000"]]' from generate_series($2::int, $3::int) i
 )

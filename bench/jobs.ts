@@ -19,7 +19,7 @@ import { silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { tendUsage } from '../src/ledger/retention.ts'
+import { maintainUsage } from '../src/ledger/retention.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { readVideo } from '../test/job-engine.ts'
@@ -47,7 +47,7 @@ const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
 const embedded = await startEmbedded({ dataDirectory: directory, log: () => undefined })
 const database = openDatabase({ connection: { ...embedded.connection } })
 await migrate(database)
-await tendUsage(database, world, 24)
+await maintainUsage(database, world, 24)
 const changes = createChanges(database, world)
 const catalog = await openCatalog({
   database,

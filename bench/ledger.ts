@@ -7,7 +7,7 @@ import { startEmbedded } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import { createLedger, type Resolution } from '../src/ledger/ledger.ts'
-import { tendUsage } from '../src/ledger/retention.ts'
+import { maintainUsage } from '../src/ledger/retention.ts'
 
 export interface LedgerPoint {
   readonly callers: number
@@ -26,7 +26,7 @@ export async function measureLedger(options: {
   const embedded = await startEmbedded({ dataDirectory: directory, log: () => undefined })
   const database = openDatabase({ connection: { ...embedded.connection } })
   await migrate(database)
-  await tendUsage(database, world, 24)
+  await maintainUsage(database, world, 24)
   let flushes = 0
   let operations = 0
   const ledger = createLedger({
@@ -109,7 +109,7 @@ const SETTLEMENT: Omit<Resolution, 'id' | 'account'> = {
     ['input', 20, '250000000'],
     ['output', 100, '1500000000'],
   ],
-  door: 'chat',
+  endpoint: 'chat',
   status: 200,
   estimated: false,
   stream: false,

@@ -34,13 +34,14 @@ import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
+import { DAY_MS } from './kernel/calendar.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets } from './kernel/secret.ts'
 import { every } from './kernel/timers.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
-import { tendUsage } from './ledger/retention.ts'
+import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
@@ -79,7 +80,7 @@ const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
 const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
-const TEND_EVERY_MS = 6 * 3_600_000
+const MAINTAIN_EVERY_MS = 6 * 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
@@ -152,7 +153,7 @@ export async function createGateway(options: GatewayOptions) {
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
   await ledger.sweep()
-  await tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
+  await maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
 
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
@@ -194,7 +195,7 @@ export async function createGateway(options: GatewayOptions) {
       })
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
-  const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * 86_400_000 })
+  const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
   const guard = createGuardedFetch({
     world,
     allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean),
@@ -268,7 +269,7 @@ export async function createGateway(options: GatewayOptions) {
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, ASSETS_EVERY_MS, () => store.sweep(), log),
-    every(world, TEND_EVERY_MS, () => tendUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
+    every(world, MAINTAIN_EVERY_MS, () => maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
     every(
       world,
       TIDY_EVERY_MS,

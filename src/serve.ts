@@ -169,8 +169,8 @@ async function serveAsWorker(config: Config): Promise<void> {
   })
   const gateway = await openGateway(config, shared, log, { groupMetrics: parent.readGroup })
   parent.answerWith(gateway.figures)
-  if (!parent.isDismissed) await gateway.app.listen({ port: config.PORT, host: config.HOST })
-  await parent.dismissed
+  if (!parent.isStopping) await gateway.app.listen({ port: config.PORT, host: config.HOST })
+  await parent.stopping
   await gateway.close()
   await parent.leave(await gateway.figures())
 }

@@ -8,8 +8,8 @@ import type { FromParent, FromWorker, Shared } from './workers.ts'
 interface Parent {
   readonly shared: Promise<Shared>
   /** Resolves when the parent says so, or has gone. Signals to the group are the parent's business. */
-  readonly dismissed: Promise<void>
-  readonly isDismissed: boolean
+  readonly stopping: Promise<void>
+  readonly isStopping: boolean
   /** The figures of all processes, in Prometheus' format. */
   readGroup(): Promise<string>
   /** From now on the parent gets an answer when it asks for our figures. */
@@ -24,14 +24,14 @@ const PATIENCE_MS = 5_000
 /** To be called before anything is awaited, or a message may come while nobody listens. */
 export function joinParent(world: World): Parent {
   let read: (() => Promise<Figures>) | undefined
-  let isDismissed = false
+  let isStopping = false
   let asked = 0
   const waiting = new Map<number, (text: string) => void>()
   const shared = Promise.withResolvers<Shared>()
-  const dismissed = Promise.withResolvers<void>()
-  const dismiss = () => {
-    isDismissed = true
-    dismissed.resolve()
+  const stopping = Promise.withResolvers<void>()
+  const stop = () => {
+    isStopping = true
+    stopping.resolve()
   }
   const send = (message: FromWorker) =>
     new Promise<void>((resolve) => {
@@ -40,11 +40,11 @@ export function joinParent(world: World): Parent {
     })
 
   for (const name of ['SIGINT', 'SIGHUP'] as const) process.on(name, () => undefined)
-  process.once('SIGTERM', dismiss)
-  process.once('disconnect', dismiss)
+  process.once('SIGTERM', stop)
+  process.once('disconnect', stop)
   process.on('message', (message: FromParent) => {
     if (message.type === 'shared') shared.resolve(message.shared)
-    else if (message.type === 'dismiss') dismiss()
+    else if (message.type === 'stop') stop()
     else if (message.type === 'tell')
       void read?.().then(
         (figures) => send({ type: 'told', id: message.id, figures }),
@@ -55,9 +55,9 @@ export function joinParent(world: World): Parent {
 
   return {
     shared: shared.promise,
-    dismissed: dismissed.promise,
-    get isDismissed() {
-      return isDismissed
+    stopping: stopping.promise,
+    get isStopping() {
+      return isStopping
     },
     readGroup() {
       const id = asked++
@@ -78,7 +78,7 @@ export function joinParent(world: World): Parent {
       read = source
     },
     async leave(figures) {
-      await send({ type: 'farewell', figures })
+      await send({ type: 'last-figures', figures })
       if (process.connected) process.disconnect?.()
     },
   }

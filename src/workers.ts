@@ -16,14 +16,14 @@ export interface Shared {
 
 export type FromParent =
   | { readonly type: 'shared'; readonly shared: Shared }
-  | { readonly type: 'dismiss' }
+  | { readonly type: 'stop' }
   | { readonly type: 'tell'; readonly id: number }
   | { readonly type: 'group'; readonly id: number; readonly text: string }
 
 export type FromWorker =
   | { readonly type: 'scrape'; readonly id: number }
   | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
-  | { readonly type: 'farewell'; readonly figures: Figures }
+  | { readonly type: 'last-figures'; readonly figures: Figures }
 
 interface Workers {
   /** Resolves with the address when all listen. */
@@ -71,9 +71,9 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     if (worker.isConnected()) worker.send(message)
   }
 
-  function hire(): Promise<string> {
+  function startWorker(): Promise<string> {
     const worker = cluster.fork()
-    const hiredMs = world.elapsedMs()
+    const startedMs = world.elapsedMs()
     present.add(worker)
     working.add(worker)
     worker.on('error', (error) => log.warn({ error }, 'worker channel failed'))
@@ -86,12 +86,12 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       for (const scrape of scrapes.values()) scrape(worker, false)
       const { pid } = worker.process
       if (!working.delete(worker) || stopping) return log.info({ pid, code, signal }, 'a worker left')
-      earlyDeaths = world.elapsedMs() - hiredMs > STEADY_MS ? 0 : earlyDeaths + 1
+      earlyDeaths = world.elapsedMs() - startedMs > STEADY_MS ? 0 : earlyDeaths + 1
       const inMs = Math.min(RESPAWN_MS * 2 ** Math.max(0, earlyDeaths - 1), RESPAWN_MS_MAX)
       log.error({ pid, code, signal, inMs }, 'a worker died; it is replaced')
       const cancel = world.after(inMs, () => {
         replacements.delete(cancel)
-        if (working.size < count) hire().catch(() => undefined)
+        if (working.size < count) startWorker().catch(() => undefined)
       })
       replacements.add(cancel)
     })
@@ -110,7 +110,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     })
   }
 
-  function dismiss(worker: Worker): Promise<void> {
+  function stopWorker(worker: Worker): Promise<void> {
     working.delete(worker)
     if (worker.isDead()) return Promise.resolve()
     return new Promise((resolve) => {
@@ -122,7 +122,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
         cancel()
         resolve()
       })
-      if (worker.isConnected()) send(worker, { type: 'dismiss' })
+      if (worker.isConnected()) send(worker, { type: 'stop' })
       else worker.process.kill('SIGTERM')
     })
   }
@@ -133,11 +133,11 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       if (stopping) return
       // Whoever died meanwhile is replaced already.
       if (!working.has(worker)) continue
-      await hire()
+      await startWorker()
       if (stopping) return
-      await dismiss(worker)
+      await stopWorker(worker)
     }
-    while (working.size < count && !stopping) await hire()
+    while (working.size < count && !stopping) await startWorker()
     log.info({ workers: working.size }, 'all workers were replaced')
   }
 
@@ -189,7 +189,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       // Figures have values that JSON does not know.
       cluster.setupPrimary({ serialization: 'advanced' })
       try {
-        const addresses = await Promise.all(Array.from({ length: count }, hire))
+        const addresses = await Promise.all(Array.from({ length: count }, startWorker))
         process.on('SIGHUP', onHangup)
         return addresses[0]!
       } catch (error) {
@@ -201,7 +201,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       stopping = true
       process.off('SIGHUP', onHangup)
       for (const cancel of replacements) cancel()
-      await Promise.all([...present].map(dismiss))
+      await Promise.all([...present].map(stopWorker))
     },
   }
 }

@@ -66,7 +66,7 @@ function resolution(
     kind,
     charge,
     lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [],
-    door: 'chat',
+    endpoint: 'chat',
     status: 200,
     estimated: false,
     stream: false,

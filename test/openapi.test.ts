@@ -7,7 +7,7 @@ import { ENDPOINTS } from '../src/catalog/index.ts'
 import { ADMIN_PREFIX } from '../src/http/admin.ts'
 import type { ConsoleDeps } from '../src/http/console.ts'
 import { openapiDocument } from '../src/http/openapi.ts'
-import { doorResources, sessionResources } from '../src/http/resources/session.ts'
+import { sessionResources, visitorResources } from '../src/http/resources/session.ts'
 import { listResources } from './pages/operator-api.ts'
 
 const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')
@@ -87,7 +87,7 @@ test('whatever public path the console names is in the document, or an alias of 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
   const nothing = {} as ConsoleDeps
   const known = new Set(
-    [...listResources(), ...doorResources(nothing), ...sessionResources(nothing)].map(
+    [...listResources(), ...visitorResources(nothing), ...sessionResources(nothing)].map(
       ({ method, path }) => `${method} ${shapeOf(path)}`,
     ),
   )

@@ -11,7 +11,7 @@ import { type Database, openDatabase } from '../src/database/database.ts'
 import { mountAdmin, operatorResources } from '../src/http/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/http/console.ts'
 import type { Resource } from '../src/http/resource.ts'
-import { doorResources, sessionResources } from '../src/http/resources/session.ts'
+import { sessionResources, visitorResources } from '../src/http/resources/session.ts'
 import { createServer } from '../src/http/server.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createBrowsers } from '../src/identity/browser.ts'
@@ -45,7 +45,7 @@ export interface OperatorServer {
   readonly people: People
   readonly secrets: Secrets
   /** Everything that is mounted: for the operator, for people, and for whoever comes. */
-  readonly resources: { operator: Resource[]; session: Resource[]; door: Resource[] }
+  readonly resources: { operator: Resource[]; session: Resource[]; visitor: Resource[] }
   /** Everything that was logged. */
   readonly logged: () => string
   /** The environment in which credentials are looked for. */
@@ -117,7 +117,7 @@ export async function startOperatorServer(
   return {
     ...{ url, database, databaseUrl: fresh.url, ledger, catalog, changes, accounts, keys, apiKeys, audit, credentials },
     ...{ people, secrets, logged, environment },
-    resources: { operator: operatorResources(deps), session: sessionResources(deps), door: doorResources(deps) },
+    resources: { operator: operatorResources(deps), session: sessionResources(deps), visitor: visitorResources(deps) },
     async close() {
       await app.close()
       changes.stop()

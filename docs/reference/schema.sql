@@ -287,7 +287,7 @@ create table usage (
   account_id text collate "C" not null,
   key_id text collate "C" not null,
   product text not null,
-  door text not null,
+  endpoint text not null,
   outcome text not null,
   status integer not null,
   charged bigint not null,
@@ -409,7 +409,7 @@ begin
   ), moved as (
     insert into transfer (id, account_id, kind, amount, held) select id, account_id, 'expired', 0, amount from dead
   ), used as (
-    insert into usage (id, account_id, key_id, product, door, outcome, status, charged, held, catalog_version, lines)
+    insert into usage (id, account_id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
     select id, account_id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
   ), summed as (
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
@@ -423,7 +423,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_door text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key text[] DEFAULT NULL::text[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key text[] DEFAULT NULL::text[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(resolved text, reserved text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -565,9 +565,9 @@ begin
         case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i]
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     ), used as (
-      insert into usage (id, account_id, outcome, charged, loss, held, key_id, product, door, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
+      insert into usage (id, account_id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
       select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_door[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_duration_ms[i], s_first_byte_ms[i]
+        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_duration_ms[i], s_first_byte_ms[i]
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

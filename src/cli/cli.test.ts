@@ -116,7 +116,7 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
     const call = { id: newId(realWorld), account: id, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1 }
     await server.ledger.reserve({ ...call, want: 10n, floor: 10n, tokens: 1 })
     await server.ledger.resolve({
-      ...{ ...call, kind: 'settled', charge: 6n, lines: [['input', 3, '2000000']], door: 'chat', status: 200 },
+      ...{ ...call, kind: 'settled', charge: 6n, lines: [['input', 3, '2000000']], endpoint: 'chat', status: 200 },
       ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 3, outputTokens: 0 },
     })
   }

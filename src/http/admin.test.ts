@@ -40,7 +40,7 @@ async function call(account: string, usage: Usage, more: Partial<Resolution> = {
   await server.ledger.reserve({ ...common, ...more, want: 1_000_000n, floor: 1n, tokens: 5 })
   const { amount, lines } = chargeOf(server.catalog.current.document.models['alpha-5.4']!.pricing, usage)
   await server.ledger.resolve({
-    ...{ ...common, kind: 'settled', charge: amount, lines, door: 'chat', status: 200, estimated: false },
+    ...{ ...common, kind: 'settled', charge: amount, lines, endpoint: 'chat', status: 200, estimated: false },
     ...{ stream: true, route: 1, durationMs: 40, firstByteMs: 9 },
     ...{ inputTokens: usage.input ?? 0, outputTokens: usage.output ?? 0, ...more },
   })
@@ -215,7 +215,7 @@ test('a limit holds from the moment it is set, counting what is open and what wa
       charge: amount,
       lines,
     },
-    ...{ door: 'chat', status: 500, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 0 },
+    ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 0 },
     ...{ inputTokens: 0, outputTokens: 0 },
   })
   assert.equal((await reserve(id, 0n)).outcome, 'held', 'one of them has ended')

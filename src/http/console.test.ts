@@ -358,7 +358,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       lines: [],
     },
     ...{
-      door: 'chat',
+      endpoint: 'chat',
       status: 500,
       estimated: false,
       stream: false,
@@ -454,9 +454,9 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   })
 })
 
-test('whoever comes without a session reaches only the door', async () => {
+test('whoever comes without a session reaches only what visitors may', async () => {
   assert.deepEqual(
-    server.resources.door.map(({ method, path }) => `${method} ${path}`),
+    server.resources.visitor.map(({ method, path }) => `${method} ${path}`),
     ['GET /setup', 'POST /setup', 'POST /login', 'GET /invites/{token}', 'POST /invites/{token}'],
   )
   const cookies = [

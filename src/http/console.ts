@@ -7,7 +7,7 @@ import { Fault } from '../kernel/fault.ts'
 import { operatorResources, type ResourceDeps } from './admin.ts'
 import { checkOrigin, readSession } from './cookie.ts'
 import { type Actor, mountResources, requireRole } from './resource.ts'
-import { doorResources, type SessionDeps, sessionResources } from './resources/session.ts'
+import { type SessionDeps, sessionResources, visitorResources } from './resources/session.ts'
 
 export interface ConsoleDeps extends ResourceDeps, SessionDeps {
   /**
@@ -46,7 +46,7 @@ export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
         reply.raw.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
-      mountResources(scope, doorResources(deps), () => VISITOR)
+      mountResources(scope, visitorResources(deps), () => VISITOR)
       mountResources(scope, [...operatorResources(deps), ...sessionResources(deps)], authenticate)
       scope.route({
         method: ['GET', 'POST', 'DELETE'],

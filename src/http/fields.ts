@@ -1,9 +1,7 @@
 // The kinds of fields that resources take: each refuses what the database cannot hold or a reader cannot see.
 import * as z from 'zod'
-import { dayNumber, parseDay } from '../kernel/calendar.ts'
+import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
-
-const DAY_MS = 86_400_000
 
 /** One line of visible text: no control characters, no halves of a surrogate pair. */
 export const text = (charsMax: number, charsMin = 1) =>

@@ -61,7 +61,7 @@ async function handle(
   const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body }, readDeps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
-  const arrived = arrive(request, out, { ...asked, door: spec.id, catalog, digest: body.digest }, path)
+  const arrived = arrive(request, out, { ...asked, endpoint: spec.id, catalog, digest: body.digest }, path)
   const { ask, product } = asked
   if (!ask.continues) return serve(arrived, path)
   const keeper = await findKeeper(ask, product, principal.accountId, path.database)
@@ -72,7 +72,7 @@ async function handle(
 export function arrive(
   request: FastifyRequest,
   out: Caller,
-  { digest, ...asked }: Read & Pick<Arrived, 'door' | 'catalog'> & Pick<Taken, 'digest'>,
+  { digest, ...asked }: Read & Pick<Arrived, 'endpoint' | 'catalog'> & Pick<Taken, 'digest'>,
   { world }: PathDeps,
 ): Arrived {
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
@@ -83,7 +83,7 @@ export function arrive(
     startedMs: world.elapsedMs(),
     out,
     callerHeaders: forwarded(request),
-    ...(key === undefined ? {} : { idempotency: { key, requestHash: hashRequest(asked.door, digest!) } }),
+    ...(key === undefined ? {} : { idempotency: { key, requestHash: hashRequest(asked.endpoint, digest!) } }),
   }
 }
 

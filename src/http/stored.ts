@@ -37,7 +37,7 @@ export function storedHandlers(
         const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
         if (!isThere || (models && !models.has(kept.product))) throw unknown()
         const ask = storedAsk({ method, id, below, query }, kept.product)
-        const arrived = arrive(request, out, { ask, product: model, door: spec.id, catalog: now }, path)
+        const arrived = arrive(request, out, { ask, product: model, endpoint: spec.id, catalog: now }, path)
         try {
           await serve({ ...arrived, keeper: kept.vendor }, path)
         } catch (error) {

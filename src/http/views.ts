@@ -47,7 +47,7 @@ export const liveCallView = z.object({
   at: time,
   account: z.string(),
   product: z.string(),
-  door: z.string(),
+  endpoint: z.string(),
   stream: z.boolean(),
   running: z.boolean(),
   status: count.nullable(),

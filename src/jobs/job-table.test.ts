@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'
 import { stepJob } from './video.ts'
 
@@ -31,6 +32,15 @@ const claim = async (id: string) => {
 /** The lease runs out, as it does for a process that hangs. */
 const lapse = (id: string) =>
   on.database.query({ text: `update job set lease_until = now() - interval '1 second' where id = $1` }, [id])
+
+test('the database takes the statuses that callers are told of, and no other', async () => {
+  const [row] = await on.database.query<{ rule: string }>({
+    text: `select pg_get_constraintdef(oid) as rule from pg_constraint
+      where conrelid = 'job'::regclass and pg_get_constraintdef(oid) like '%''PENDING''%'`,
+  })
+  const words = [...(row?.rule ?? '').matchAll(/'([A-Z]+)'/g)].map(([, word]) => word)
+  assert.deepEqual(words, [...JOB_STATUSES])
+})
 
 test('a job is in one worker’s hands at a time', async () => {
   const { id } = await make()
@@ -102,7 +112,7 @@ test('nothing is submitted that is not held', async () => {
     kind: 'released',
     charge: 0n,
     lines: [],
-    door: 'video',
+    endpoint: 'video',
     status: 503,
     estimated: false,
     stream: false,

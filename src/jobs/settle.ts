@@ -33,7 +33,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     kind: paid ? 'settled' : 'released',
     charge: paid?.charge.amount ?? 0n,
     lines: paid?.charge.lines ?? [],
-    door: 'video',
+    endpoint: 'video',
     status:
       job.verdict === 'COMPLETED' ? 200 : job.verdict === 'CANCELLED' ? CANCELLED_STATUS : (job.error?.status ?? 500),
     estimated: paid?.estimated ?? false,

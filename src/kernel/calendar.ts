@@ -1,7 +1,7 @@
-// Days of the civil calendar as integers: day 0 is 1970-01-01. No clock, no time zone, no Date object, so that a date is
-// the same on every machine.
+// Days of the platform's calendar, in UTC, as integers: day 0 is 1970-01-01. No clock and no time zone, so that a date is the
+// same on every machine.
 
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 
 interface CivilDate {
   readonly year: number
@@ -14,28 +14,14 @@ export function dayOfMs(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** Years run from March in this arithmetic, so that the leap day comes last. */
+/** A month or a day beyond its range counts on. */
 export function dayNumber({ year, month, day }: CivilDate): number {
-  const y = month <= 2 ? year - 1 : year
-  const era = Math.floor(y / 400)
-  const yearOfEra = y - era * 400
-  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * 146_097 + dayOfEra - 719_468
+  return new Date(0).setUTCFullYear(year, month - 1, day) / DAY_MS
 }
 
 export function civilDate(number: number): CivilDate {
-  const shifted = number + 719_468
-  const era = Math.floor(shifted / 146_097)
-  const dayOfEra = shifted - era * 146_097
-  const yearOfEra = Math.floor(
-    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
-  )
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
-  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153)
-  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-  const day = dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1
-  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day }
+  const date = new Date(number * DAY_MS)
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() }
 }
 
 /** Reads `2026-11-15` or `2026|11|15`; undefined when that is not a real day. */
@@ -55,8 +41,7 @@ export function formatDay(number: number, separator = '-'): string {
 /** The first day of the month that lies `months` away from the month of a day. */
 export function monthStart(number: number, months = 0): number {
   const { year, month } = civilDate(number)
-  const index = year * 12 + month - 1 + months
-  return dayNumber({ year: Math.floor(index / 12), month: (((index % 12) + 12) % 12) + 1, day: 1 })
+  return dayNumber({ year, month: month + months, day: 1 })
 }
 
 const two = (value: number) => String(value).padStart(2, '0')

@@ -27,7 +27,7 @@ type Column<T> = (all: readonly T[], placeOf: (account: string) => number) => st
 const FACTS: Record<string, Column<Resolution>> = {
   key_id: (all) => quoted(all.map((one) => one.key)),
   product: (all) => quoted(all.map((one) => one.product)),
-  door: (all) => quoted(all.map((one) => one.door)),
+  endpoint: (all) => quoted(all.map((one) => one.endpoint)),
   status: (all) => plain(all.map((one) => one.status)),
   catalog_version: (all) => plain(all.map((one) => one.catalogVersion)),
   lines: (all) => JSON.stringify(all.map((one) => one.lines)),

@@ -55,7 +55,7 @@ const resolution = (
   kind,
   charge,
   lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
-  door: 'chat',
+  endpoint: 'chat',
   status: 200,
   estimated: false,
   stream: false,
@@ -258,11 +258,11 @@ test('words that would end an array or a string in the database are text like an
   const acc = await account(100n)
   const id = newId(realWorld)
   const odd = 'a "quote", a \\ and {braces}; NULL'
-  const more = { product: odd, key: odd, door: odd }
+  const more = { product: odd, key: odd, endpoint: odd }
   await ledger.reserve(reservation(id, acc, 10n, { product: odd, key: odd }))
   await ledger.resolve(resolution(id, acc, 'settled', 4n, { ...more, lines: [[odd, 1, '4000000']] as never }))
-  const [row] = await database.query({ text: 'select product, key_id, door, lines from usage where id = $1' }, [id])
-  assert.deepEqual(row, { product: odd, key_id: odd, door: odd, lines: [[odd, 1, '4000000']] })
+  const [row] = await database.query({ text: 'select product, key_id, endpoint, lines from usage where id = $1' }, [id])
+  assert.deepEqual(row, { product: odd, key_id: odd, endpoint: odd, lines: [[odd, 1, '4000000']] })
 })
 
 test('a job whose order was given up goes with its hold, unless it has been begun: then both stay', async () => {

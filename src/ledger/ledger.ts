@@ -53,7 +53,7 @@ export interface Resolution {
   readonly kind: 'settled' | 'released'
   readonly charge: Credits
   readonly lines: readonly ChargeLine[]
-  readonly door: string
+  readonly endpoint: string
   readonly status: number
   readonly estimated: boolean
   readonly stream: boolean
@@ -160,7 +160,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** Goes on without a caller, until the database is back. */
-  function goOn(op: Op): Promise<unknown> {
+  function retryInBackground(op: Op): Promise<unknown> {
     const going = insist<Reserved | Resolved>(op, BACKGROUND_MS).then(
       (done) => 'paid' in done && count(done),
       () => undefined,
@@ -204,7 +204,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         throw error
       } finally {
         // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
-        if (unsure) void goOn({ kind: 'resolve', value: releaseOf(reservation) })
+        if (unsure) void retryInBackground({ kind: 'resolve', value: releaseOf(reservation) })
       }
     },
     async resolve(resolution) {
@@ -215,7 +215,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       } catch (error) {
         if (isAway(error)) {
           owed.add(resolution.id)
-          void goOn(op).finally(() => owed.delete(resolution.id))
+          void retryInBackground(op).finally(() => owed.delete(resolution.id))
         }
         throw error
       }
@@ -294,7 +294,7 @@ function releaseOf(reservation: Reservation): Resolution {
     kind: 'released',
     charge: 0n,
     lines: [],
-    door: '',
+    endpoint: '',
     status: 503,
     estimated: false,
     stream: false,

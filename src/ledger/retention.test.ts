@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'
-import { tendUsage } from './retention.ts'
+import { maintainUsage } from './retention.ts'
 
 let fresh: FreshDatabase
 let database: Database
@@ -43,11 +43,11 @@ test('jobs that ended before the months that are kept are dropped, and no other'
   await makeJob('4', old, { status: 'PROCESSING', open: true })
   await makeJob('5', old, { status: 'CANCELLED', open: false, endedMs: monthsAgo(1) })
   await makeJob('6', monthsAgo(1), { status: 'COMPLETED', open: false, endedMs: monthsAgo(1) })
-  assert.equal((await tendUsage(database, realWorld, KEPT_MONTHS)).jobs, 2)
+  assert.equal((await maintainUsage(database, realWorld, KEPT_MONTHS)).jobs, 2)
   const left = await database.query<{ id: string }>({ text: 'select id from job order by id' })
   assert.deepEqual(
     left.map(({ id }) => id),
     ['3', '4', '5', '6'],
   )
-  assert.equal((await tendUsage(database, realWorld, KEPT_MONTHS)).jobs, 0)
+  assert.equal((await maintainUsage(database, realWorld, KEPT_MONTHS)).jobs, 0)
 })

@@ -1,6 +1,7 @@
 // The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
 // time that have ended go with it. Money stays.
 import { type Database, statement } from '../database/database.ts'
+import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 
 const MONTHS_AHEAD = 2
@@ -18,28 +19,27 @@ const DROP_JOBS = statement(
    select count(*)::int as count from gone`,
 )
 
-/** Names come from dates that we compute, never from input. */
-function monthOf(year: number, month: number): { name: string; from: string; to: string } {
-  const fromMs = Date.UTC(year, month, 1)
-  const at = new Date(fromMs)
-  const name = `usage_${at.getUTCFullYear()}_${String(at.getUTCMonth() + 1).padStart(2, '0')}`
-  return { name, from: idAtTime(fromMs), to: idAtTime(Date.UTC(year, month + 1, 1)) }
+/** The month of a day. Names come from dates that we compute, never from input. */
+function monthOf(day: number, months: number): { name: string; from: string; to: string } {
+  const start = monthStart(day, months)
+  const name = `usage_${formatDay(start, '_').slice(0, 7)}`
+  return { name, from: idAtTime(start * DAY_MS), to: idAtTime(monthStart(start, 1) * DAY_MS) }
 }
 
 /** Answers the names of the partitions that were made and dropped, and the number of jobs that were. */
-export async function tendUsage(
+export async function maintainUsage(
   database: Database,
   world: World,
   keepMonths: number,
 ): Promise<{ made: string[]; dropped: string[]; jobs: number }> {
-  const now = new Date(world.nowMs())
+  const today = dayOfMs(world.nowMs())
   return database.transaction(async (tx) => {
     await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
     const present = new Set((await tx.query<{ name: string }>(PARTITIONS)).map(({ name }) => name))
     const made: string[] = []
     const dropped: string[] = []
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
-      const { name, from, to } = monthOf(now.getUTCFullYear(), now.getUTCMonth() + ahead)
+      const { name, from, to } = monthOf(today, ahead)
       if (present.has(name)) continue
       // Rows that came before their partition wait in the rest; such a month is left there.
       const [row] = await tx.query<{ some: boolean }>(
@@ -50,14 +50,14 @@ export async function tendUsage(
       await tx.query({ text: `create table ${name} partition of usage for values from ('${from}') to ('${to}')` })
       made.push(name)
     }
-    const oldest = monthOf(now.getUTCFullYear(), now.getUTCMonth() - keepMonths)
+    const oldest = monthOf(today, -keepMonths)
     for (const name of present) {
       if (name === 'usage_rest' || name >= oldest.name) continue
       await tx.query({ text: `drop table ${name}` })
       dropped.push(name)
     }
     await tx.query({ text: 'delete from usage_rest where id < $1' }, [oldest.from])
-    const oldestDate = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - keepMonths, 1))
+    const oldestDate = new Date(monthStart(today, -keepMonths) * DAY_MS)
     await tx.query({ text: 'delete from usage_hour where hour < $1' }, [oldestDate])
     const [row] = await tx.query<{ count: number }>(DROP_JOBS, [oldest.from, oldestDate])
     return { made, dropped, jobs: row?.count ?? 0 }

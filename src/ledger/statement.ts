@@ -118,7 +118,7 @@ function accountView(row: AccountRow): AccountView {
 const USAGE_COLUMNS: Readonly<Record<Exclude<keyof UsageView, 'id' | 'units'>, string>> = {
   at: 'u.at',
   product: 'u.product',
-  door: 'u.door',
+  endpoint: 'u.endpoint',
   keyId: 'u.key_id',
   keyName: 'k.name',
   outcome: 'u.outcome',

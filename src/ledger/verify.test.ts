@@ -56,7 +56,7 @@ async function call(usage: Usage | undefined, options: { estimated?: boolean; wa
     kind: usage ? 'settled' : 'released',
     charge: estimated && charge.amount > want ? want : charge.amount,
     lines: charge.lines,
-    door: 'chat',
+    endpoint: 'chat',
     status: usage ? 200 : 502,
     estimated,
     stream: false,
@@ -89,7 +89,15 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   await ledger.sweep()
   await ledger.reserve({ ...common, id: open, want: 9n })
   const late = await dead.resolve({
-    ...{ id: expired, account, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1, kind: 'settled', door: 'chat' },
+    ...{
+      id: expired,
+      account,
+      key: 'key_1',
+      product: 'alpha-5.4',
+      catalogVersion: 1,
+      kind: 'settled',
+      endpoint: 'chat',
+    },
     ...chargeAs({ input: 10, output: 1 }),
     ...{ status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
     ...{ inputTokens: 10, outputTokens: 1 },
@@ -101,7 +109,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   await ledger.sweep()
   const lateEstimate = await dead.resolve({
     ...{ id: expiredEstimate, account, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1, kind: 'settled' },
-    ...{ ...chargeAs({ input: 1_000, output: 100 }), charge: 7n, door: 'chat' },
+    ...{ ...chargeAs({ input: 1_000, output: 100 }), charge: 7n, endpoint: 'chat' },
     ...{ status: 200, estimated: true, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
     ...{ inputTokens: 1_000, outputTokens: 100 },
   })

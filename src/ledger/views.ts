@@ -65,7 +65,7 @@ export const usageView = z.object({
   id: z.string(),
   at: time,
   product: z.string(),
-  door: z.string(),
+  endpoint: z.string(),
   keyId: z.string(),
   keyName: z.string().nullable(),
   outcome,

@@ -33,7 +33,7 @@ export interface PathDeps {
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
   readonly ask: Ask | JobAsk
-  readonly door: string
+  readonly endpoint: string
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>

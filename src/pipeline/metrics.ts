@@ -33,14 +33,14 @@ export function createMetrics(sources: MetricSources): Metrics {
   collectDefaultMetrics({ register: registry })
   const calls = new CounterTally({
     name: 'tollgate_calls_total',
-    help: 'Calls on the paid path, by door, status class and outcome.',
-    labelNames: ['door', 'status', 'outcome'],
+    help: 'Calls on the paid path, by endpoint, status class and outcome.',
+    labelNames: ['endpoint', 'status', 'outcome'],
     registry,
   })
   const duration = new HistogramTally({
     name: 'tollgate_call_seconds',
     help: 'From arrival to the last byte.',
-    labelNames: ['door', 'stream'],
+    labelNames: ['endpoint', 'stream'],
     bounds: SECONDS,
     registry,
   })
@@ -85,10 +85,10 @@ export function createMetrics(sources: MetricSources): Metrics {
     moved: (kind, amount) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO),
     impossible: (product) => impossible.add(product, () => ({ product }), 1),
     stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
-    call({ door, status, outcome, stream, durationMs }, usage) {
+    call({ endpoint, status, outcome, stream, durationMs }, usage) {
       const answered = `${Math.floor((status ?? 0) / 100)}xx`
-      calls.add(`${door} ${answered} ${outcome}`, () => ({ door, status: answered, outcome: outcome ?? '' }), 1)
-      duration.observe(`${door} ${stream}`, () => ({ door, stream: String(stream) }), durationMs / 1000)
+      calls.add(`${endpoint} ${answered} ${outcome}`, () => ({ endpoint, status: answered, outcome: outcome ?? '' }), 1)
+      duration.observe(`${endpoint} ${stream}`, () => ({ endpoint, stream: String(stream) }), durationMs / 1000)
       if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
     },
   }

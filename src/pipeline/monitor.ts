@@ -21,7 +21,7 @@ export interface LiveCall {
   readonly atMs: number
   readonly account: string
   readonly product: string
-  readonly door: string
+  readonly endpoint: string
   readonly stream: boolean
   running: boolean
   status: number | null
@@ -41,7 +41,7 @@ export interface Monitor {
     readonly requestId: string
     readonly principal: { readonly accountId: string; readonly keyId: string }
     readonly ask: { readonly product: string; readonly stream: boolean }
-    readonly door: string
+    readonly endpoint: string
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
@@ -59,13 +59,13 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
   let next = 0
   let running = 0
   return {
-    begin({ requestId, principal, ask, door, startedMs, callerHeaders }) {
+    begin({ requestId, principal, ask, endpoint, startedMs, callerHeaders }) {
       const call: LiveCall = {
         id: requestId,
         atMs: world.nowMs(),
         account: principal.accountId,
         product: ask.product,
-        door,
+        endpoint,
         stream: ask.stream,
         running: true,
         status: null,
@@ -106,7 +106,7 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
           call.durationMs = Math.round(world.elapsedMs() - startedMs)
           meters?.call(call, usage)
           tracer?.record({
-            name: door,
+            name: endpoint,
             traceparent: callerHeaders.traceparent,
             startMs: call.atMs,
             endMs: call.atMs + call.durationMs,
@@ -124,7 +124,7 @@ export function createMonitor(options: { world: World; log: Log; meters?: Meters
               account: call.account,
               key: principal.keyId,
               product: call.product,
-              door,
+              endpoint,
               stream: call.stream,
               status,
               outcome,

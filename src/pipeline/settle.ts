@@ -111,7 +111,7 @@ function resolutionOf(held: Held, status: number, deps: PathDeps): Omit<Resoluti
     key: held.principal.keyId,
     product: held.ask.product,
     catalogVersion: held.catalog.version,
-    door: held.door,
+    endpoint: held.endpoint,
     status,
     estimated: false,
     stream: held.ask.stream,

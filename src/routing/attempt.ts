@@ -86,16 +86,15 @@ export async function attempt(
       continue
     }
     attempts += 1
+    const about = { requestId: open.requestId, vendor: name, attempt: attempts }
     const startMs = world.elapsedMs()
     const tried = (ending: Pick<Tried, 'status' | 'fault'>) =>
       open.tried?.({ vendor: name, startMs, endMs: world.elapsedMs(), ...ending })
     const caller = followCaller(open.signal, vendor.onAbort === 'drain')
     try {
       const exchange = await ask.open(candidate.target, open)
-      const reply = await deps.upstream.send(vendorCall(exchange.call, candidate.target), {
-        deadlines: vendor.timeouts,
-        signal: caller.signal,
-      })
+      const sending = { deadlines: vendor.timeouts, signal: caller.signal }
+      const reply = await deps.upstream.send(vendorCall(exchange.call, candidate.target), sending)
       if (reply.status >= 200 && reply.status < 300) {
         caller.letGo()
         const firstByteMs = world.elapsedMs() - startMs
@@ -107,7 +106,7 @@ export async function attempt(
       const latencyMs = world.elapsedMs() - startMs
       vendors.answered(name, open.account, { status: reply.status, latencyMs, refusal: verdict })
       tried({ status: reply.status, fault: verdict.fault.kind })
-      logRefusal(verdict, candidate, { requestId: open.requestId, status: reply.status, attempt: attempts }, log)
+      logRefusal(verdict, candidate, { ...about, status: reply.status }, log)
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
@@ -120,11 +119,7 @@ export async function attempt(
       }
       vendors.failed(name, open.account, error.kind)
       tried({ fault: error.kind })
-      const { kind: fault, details } = error
-      log.warn(
-        { requestId: open.requestId, vendor: name, fault, attempt: attempts, ...details.internal },
-        'vendor failed',
-      )
+      log.warn({ ...about, fault: error.kind, ...error.details.internal }, 'vendor failed')
       last = error
       // Whoever was too slow once has used up the caller's patience.
       if (error.kind === 'upstream_timeout' && error.details.internal?.phase !== 'connect') throw error
@@ -137,8 +132,8 @@ function brokenFault(vendor: string): Fault {
   return new Fault('upstream_unavailable', { retryAfterSeconds: 5, internal: { vendor, why: 'its breaker is open' } })
 }
 
-function logRefusal({ fault, ours }: Verdict, { vendorName, target }: Candidate, about: object, log: Log): void {
-  const facts = { ...about, vendor: vendorName, code: fault.details.vendorCode }
+function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: object, log: Log): void {
+  const facts = { ...about, code: fault.details.vendorCode }
   if (ours) log.error({ ...facts, model: target.model, why: ours, alert: true }, 'vendor refused')
   else log.warn(facts, 'vendor refused')
 }

@@ -1,4 +1,4 @@
-// Fetches what a stranger points at. Default deny: every address, every redirect and every resolved IP is judged by
+// The SSRF guard: fetches what a stranger points at. Default deny: every address, every redirect and every resolved IP is judged by
 // destination.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
 import net from 'node:net'
 import tls from 'node:tls'

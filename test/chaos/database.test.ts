@@ -164,7 +164,7 @@ test('a commit whose answer is lost is repeated without a second effect', async 
       kind: i % 3 === 0 ? 'released' : 'settled',
       charge: i % 3 === 0 ? 0n : 7n,
       lines: i % 3 === 0 ? [] : [['call', 1, '7000000']],
-      door: 'chat',
+      endpoint: 'chat',
       status: 200,
       estimated: true,
       stream: false,

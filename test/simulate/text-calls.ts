@@ -64,7 +64,7 @@ export class TextCalls {
         ask: readTextAsk('openai-chat', readJson(Buffer.from(text)), about),
         catalog,
         product: textModel,
-        door: 'chat',
+        endpoint: 'chat',
         startedMs: world.elapsedMs(),
         out: caller,
         callerHeaders: {},

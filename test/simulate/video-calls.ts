@@ -124,7 +124,7 @@ export class VideoCalls {
         principal,
         catalog,
         ...asked,
-        door: 'video',
+        endpoint: 'video',
         startedMs: this.#world.elapsedMs(),
         out,
         callerHeaders: {},

@@ -96,7 +96,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
             ['Time', <When key="t" at={call.at} />],
             ['Outcome', <OutcomeBadge key="o" row={call} />],
             ['HTTP status', call.status],
-            ['Endpoint', call.door || '–'],
+            ['Endpoint', call.endpoint || '–'],
             ['Key', call.keyName ?? 'console'],
             ['Route', call.route],
             ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],
@@ -118,7 +118,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
 
 /** What nobody has given a place of its own: a new field of the view is seen here without a change to the page. */
 function othersOf(call: UsageDetail): [string, string][] {
-  const { id, at, product, door, keyName, outcome, status, charged, held, loss, units, estimated, ...rest } = call
+  const { id, at, product, endpoint, keyName, outcome, status, charged, held, loss, units, estimated, ...rest } = call
   const { stream, durationMs, firstByteMs, route, job, lines, catalogVersion, ...others } = rest
   return Object.entries(others).map(([name, value]) => [
     name

@@ -26,7 +26,7 @@ begin
   ), moved as (
     insert into transfer (id, account_id, kind, amount, held) select id, account_id, 'expired', 0, amount from dead
   ), used as (
-    insert into usage (id, account_id, key_id, product, door, outcome, status, charged, held, catalog_version, lines)
+    insert into usage (id, account_id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
     select id, account_id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
   ), summed as (
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

@@ -66,7 +66,7 @@ create table usage (
   account_id text collate "C" not null,
   key_id text collate "C" not null,
   product text not null,
-  door text not null,
+  endpoint text not null,
   outcome text not null,
   status integer not null,
   charged bigint not null,

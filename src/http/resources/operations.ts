@@ -5,7 +5,7 @@ import { auditCheck, auditView } from '../../database/audit-view.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
-import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
+import { DAY_MS, dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
@@ -53,7 +53,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       run() {
         // The month that is being trimmed away may be half gone.
         const since = monthStart(dayOfMs(world.nowMs()), 1 - deps.usageMonths)
-        return verifyLedger(database, catalog, { usageSinceMs: Math.max(0, since) * 86_400_000 })
+        return verifyLedger(database, catalog, { usageSinceMs: Math.max(0, since) * DAY_MS })
       },
     }),
     resource({

@@ -32,7 +32,7 @@ const signedIn = (session: string, browser?: string) =>
   new WithHeaders({ signedIn: true }, loginCookies(session, browser))
 
 /** For whoever comes, without a session. */
-export function doorResources({ people, members, browsers }: SessionDeps): Resource[] {
+export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
   return [
     resource({
       method: 'GET',
