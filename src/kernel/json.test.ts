@@ -175,5 +175,10 @@ test('a member of a vendor’s answer is found at its own level only', () => {
   assert.equal(text.slice(...memberSpan(text, 'model')!), '"yes"')
   assert.equal(memberSpan(text, 'absent'), undefined)
   assert.equal(memberSpan('[1]', 'a'), undefined)
+  const numbers =
+    '{"a":[1,-2.5e3, 4 ],"b":[[1],[2,[3]],[],{"model":[1]}],"c":[1,"],\\"model\\":[",{"model":1}],"model":[0.5,1] ,"z":[]}'
+  assert.equal(numbers.slice(...memberSpan(numbers, 'model')!), '[0.5,1]')
+  for (let end = 0; end < numbers.indexOf(' ,"z"'); end++)
+    assert.equal(memberSpan(numbers.slice(0, end), 'model'), undefined)
   assert.equal(memberSpan('{"a":"', 'a'), undefined)
 })
