@@ -167,7 +167,10 @@ test('a worker that does not answer is left out of a scrape, and its counts stay
     }
     // Figures are up to a second old.
     let text = await scrape()
-    for (let tries = 0; tries < 20 && !text.includes('{state="heard"} 2'); tries++) text = await scrape()
+    for (let tries = 0; tries < 50 && !text.includes('{state="heard"} 2'); tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      text = await scrape()
+    }
     assert.match(text, /^tollgate_processes\{state="heard"\} 2$/m)
     assert.match(text, /^tollgate_processes\{state="silent"\} 1$/m)
     assert.equal(figure(text, 'tollgate_calls_total'), calls)
