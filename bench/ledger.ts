@@ -6,7 +6,8 @@ import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
-import { createLedger, type Resolution } from '../src/ledger/ledger.ts'
+import type { Resolution } from '../src/ledger/flush.ts'
+import { createLedger } from '../src/ledger/ledger.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
 
 export interface LedgerPoint {

@@ -6,14 +6,8 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
-import {
-  createLedger,
-  type Ledger,
-  type Reservation,
-  type Reserved,
-  type Resolution,
-  type Resolved,
-} from '../src/ledger/ledger.ts'
+import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/flush.ts'
+import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { chargeOf } from '../src/meter/charge.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { runs } from './faults/chat-vendor.ts'

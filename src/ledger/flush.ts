@@ -1,7 +1,80 @@
 // A group of operations as one statement, and its answer: the words between the ledger and its function in the database.
 import { type Database, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
-import type { Rate, Reservation, Reserved, Resolution, Resolved } from './ledger.ts'
+import type { ChargeLine } from '../meter/charge.ts'
+
+export interface Reservation {
+  /** The call's id: it names the hold, the transfer and the usage row. */
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly want: Credits
+  /** The least that is worth holding; equal to `want` unless the ask is open-ended. */
+  readonly floor: Credits
+  /** What a limit on tokens counts until the settlement says better. */
+  readonly tokens: number
+  readonly idempotency?: { readonly key: string; readonly requestHash: string }
+  /** A job's row, made by the same statement; its hold outlives this process. */
+  readonly job?: {
+    readonly id: string
+    readonly input: string
+    readonly request: string
+    readonly callback?: string
+    /** What is answered, now and again to the same idempotency key. */
+    readonly answer: string
+  }
+}
+
+/** Of the tightest limit on requests: what it allows, and what is left. */
+export interface Rate {
+  readonly max: number
+  readonly left: number
+}
+
+export type Reserved =
+  | { outcome: 'held'; amount: Credits; posted: Credits; held: Credits; rate: Rate | null }
+  | { outcome: 'short'; available: Credits; required: Credits }
+  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
+  | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
+
+export interface Resolution {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly kind: 'settled' | 'released'
+  readonly charge: Credits
+  readonly lines: readonly ChargeLine[]
+  readonly endpoint: string
+  readonly status: number
+  readonly estimated: boolean
+  readonly stream: boolean
+  readonly route: number
+  readonly durationMs: number
+  readonly firstByteMs: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
+  readonly givenUp?: boolean
+  /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
+  readonly idempotent?: boolean
+  readonly keep?: { readonly status: number; readonly contentType: string; readonly body: Buffer }
+}
+
+export interface Resolved {
+  /** `late`: the hold had expired, and the amount was taken anew. `already`: an earlier try did it. */
+  readonly outcome: 'settled' | 'released' | 'late' | 'already'
+  readonly paid: Credits
+  readonly loss: Credits
+  readonly posted: Credits
+  readonly held: Credits
+  /** What the hold was. */
+  readonly hold: Credits
+}
 
 export type Op = { kind: 'reserve'; value: Reservation } | { kind: 'resolve'; value: Resolution }
 

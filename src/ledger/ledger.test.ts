@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
-import { createLedger, type Ledger, type Reservation, type Resolution } from './ledger.ts'
+import type { Reservation, Resolution } from './flush.ts'
+import { createLedger, type Ledger } from './ledger.ts'
 
 let database: Database
 let drop: () => Promise<void>
