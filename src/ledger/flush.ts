@@ -29,7 +29,7 @@ export interface Reservation {
 }
 
 /** Of the tightest limit on requests: what it allows, and what is left. */
-export interface Rate {
+interface Rate {
   readonly max: number
   readonly left: number
 }
