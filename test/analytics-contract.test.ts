@@ -11,6 +11,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { Target } from '../src/protocols/protocol.ts'
 import { readAnalyticsAsk } from '../src/protocols/site-analytics.ts'
+import { vendorCall } from '../src/protocols/vendor-call.ts'
 import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
 import { casesOf } from './field-cases.ts'
 
@@ -73,7 +74,8 @@ function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
 async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearchParams> {
   cases++
   const ask = readAnalyticsAsk(spec, encode(given), NOW_MS)
-  const { call } = await ask.open(targetAt(`${sandbox.url}/analytics`), OPEN)
+  const target = targetAt(`${sandbox.url}/analytics`)
+  const call = vendorCall((await ask.open(target, OPEN)).call, target)
   const response = await fetch(call.url, { headers: call.headers })
   await response.arrayBuffer()
   const seen = sandbox.seen.calls.at(-1)
