@@ -27,7 +27,6 @@ export function CallPage({ account, request }: { account: string; request: strin
 }
 
 function CallBody({ base, call }: { base: string; call: UsageDetail }) {
-  const exact = sumCredits(call.lines.map((line) => line.amount))
   const loss = sumCredits([call.loss])
   return (
     <>
@@ -41,44 +40,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
           note={call.stream ? 'streamed' : 'not streamed'}
         />
       </Stats>
-      <Card flush title="How the charge was calculated" lead="Quantity × rate, summed and rounded up once.">
-        {call.lines.length === 0 ? (
-          <div className="card-note">
-            <p className="muted">
-              {call.outcome === 'settled'
-                ? 'The call consumed nothing that has a price.'
-                : 'The call was not charged; the whole hold went back to the balance.'}
-            </p>
-          </div>
-        ) : (
-          <>
-            <Table
-              label="Charge, line by line"
-              rows={call.lines}
-              rowKey={(line) => line.unit}
-              columns={[
-                { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit].many },
-                { head: 'Quantity', right: true, cell: (line) => formatWhole(line.quantity) },
-                {
-                  head: 'Rate',
-                  right: true,
-                  cell: (line) => (
-                    <>
-                      {formatCredits(line.rate)}
-                      {line.per > 1 ? <span className="muted"> per {formatWhole(line.per)}</span> : null}
-                    </>
-                  ),
-                },
-                { head: 'Credits', right: true, cell: (line) => <Amount value={line.amount} /> },
-              ]}
-            />
-            <p className="sum">
-              <span>Sum</span>
-              <b>{formatCredits(exact)}</b>
-            </p>
-          </>
-        )}
-      </Card>
+      <Charge call={call} />
       {call.estimated ? (
         <Note>
           The vendor reported no usage for this call, or more than it can have had, so the quantities were counted by
@@ -113,6 +75,50 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
         />
       </Card>
     </>
+  )
+}
+
+function Charge({ call }: { call: UsageDetail }) {
+  const exact = sumCredits(call.lines.map((line) => line.amount))
+  return (
+    <Card flush title="How the charge was calculated" lead="Quantity × rate, summed and rounded up once.">
+      {call.lines.length === 0 ? (
+        <div className="card-note">
+          <p className="muted">
+            {call.outcome === 'settled'
+              ? 'The call consumed nothing that has a price.'
+              : 'The call was not charged; the whole hold went back to the balance.'}
+          </p>
+        </div>
+      ) : (
+        <>
+          <Table
+            label="Charge, line by line"
+            rows={call.lines}
+            rowKey={(line) => line.unit}
+            columns={[
+              { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit].many },
+              { head: 'Quantity', right: true, cell: (line) => formatWhole(line.quantity) },
+              {
+                head: 'Rate',
+                right: true,
+                cell: (line) => (
+                  <>
+                    {formatCredits(line.rate)}
+                    {line.per > 1 ? <span className="muted"> per {formatWhole(line.per)}</span> : null}
+                  </>
+                ),
+              },
+              { head: 'Credits', right: true, cell: (line) => <Amount value={line.amount} /> },
+            ]}
+          />
+          <p className="sum">
+            <span>Sum</span>
+            <b>{formatCredits(exact)}</b>
+          </p>
+        </>
+      )}
+    </Card>
   )
 }
 

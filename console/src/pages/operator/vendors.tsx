@@ -114,24 +114,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       </div>
       {error ? <Fault error={error} /> : null}
       {asking === 'store' ? <StoreCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
-      {asking === 'remove' ? (
-        <Confirm
-          title="Remove the stored credential?"
-          action="Remove"
-          danger
-          run={async () => {
-            await api.removeCredential(vendor.name)
-            toast('The credential was removed.')
-            refresh('vendors')
-          }}
-          onClose={() => setAsking(undefined)}
-        >
-          <p>
-            Calls to <b>{vendor.name}</b> will fail unless the environment variable <code>{credential.name}</code> is
-            set.
-          </p>
-        </Confirm>
-      ) : null}
+      {asking === 'remove' ? <RemoveCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
     </Card>
   )
 }
@@ -144,6 +127,27 @@ function CredentialBadge({ vendor: { credential, simulated } }: { vendor: Vendor
     <Badge>
       {credential.name} {credential.source === 'env' ? 'from the environment' : 'stored'}
     </Badge>
+  )
+}
+
+function RemoveCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => void }) {
+  return (
+    <Confirm
+      title="Remove the stored credential?"
+      action="Remove"
+      danger
+      run={async () => {
+        await api.removeCredential(vendor.name)
+        toast('The credential was removed.')
+        refresh('vendors')
+      }}
+      onClose={onClose}
+    >
+      <p>
+        Calls to <b>{vendor.name}</b> will fail unless the environment variable <code>{vendor.credential.name}</code> is
+        set.
+      </p>
+    </Confirm>
   )
 }
 

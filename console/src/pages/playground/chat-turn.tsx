@@ -52,23 +52,7 @@ export function ChatTurn({
         <ToolCallView key={call.id || call.name} call={call} />
       ))}
       {running ? <span className="caret" aria-hidden="true" /> : null}
-      {turn.problem ? (
-        <div className="fault">
-          <Icon name="warning" />
-          <div className="fault-text">
-            <p>{turn.problem.message}</p>
-            <p className="fault-detail">
-              {[
-                turn.problem.status ? `HTTP ${turn.problem.status}` : '',
-                turn.problem.code === undefined ? '' : `code ${turn.problem.code}`,
-                turn.problem.requestId ?? '',
-              ]
-                .filter(Boolean)
-                .join(' · ')}
-            </p>
-          </div>
-        </div>
-      ) : null}
+      {turn.problem ? <ProblemView problem={turn.problem} /> : null}
       {turn.finish === 'length' ? <p className="muted small">Cut at the output limit.</p> : null}
       {turn.state === 'stopped' ? <p className="muted small">Interrupted. You pay for what was delivered.</p> : null}
       {running ? null : (
@@ -86,6 +70,26 @@ export function ChatTurn({
       )}
       {last && idle && calls.length > 0 ? <ToolResults calls={calls} onTools={onTools} /> : null}
     </article>
+  )
+}
+
+function ProblemView({ problem }: { problem: NonNullable<Turn['problem']> }) {
+  return (
+    <div className="fault">
+      <Icon name="warning" />
+      <div className="fault-text">
+        <p>{problem.message}</p>
+        <p className="fault-detail">
+          {[
+            problem.status ? `HTTP ${problem.status}` : '',
+            problem.code === undefined ? '' : `code ${problem.code}`,
+            problem.requestId ?? '',
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </p>
+      </div>
+    </div>
   )
 }
 

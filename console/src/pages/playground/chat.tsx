@@ -90,16 +90,7 @@ function ChatRoom({ account, models }: { account: string; models: readonly Publi
           tabIndex={0}
         >
           {chat.turns.length === 0 ? (
-            <Empty icon="play" title="Ask something">
-              <p>The answer streams in as the model writes it.</p>
-              <div className="ideas">
-                {IDEAS.map((idea) => (
-                  <button key={idea} type="button" className="idea" onClick={() => setText(idea)}>
-                    {idea}
-                  </button>
-                ))}
-              </div>
-            </Empty>
+            <Ideas onIdea={setText} />
           ) : (
             chat.turns.map((turn, index) => (
               <ChatTurn
@@ -128,25 +119,7 @@ function ChatRoom({ account, models }: { account: string; models: readonly Publi
           />
           <div className="talk-act">
             {model ? <ChatCost model={model} settings={full} turns={chat.turns} text={text} /> : null}
-            <div className="row">
-              {chat.turns.length ? (
-                <Button look="ghost" icon="trash" onClick={chat.clear}>
-                  Clear
-                </Button>
-              ) : null}
-              <Button look="ghost" icon="code" onClick={() => setCode(true)}>
-                Code
-              </Button>
-              {chat.busy ? (
-                <Button icon="stop" onClick={chat.stop}>
-                  Stop
-                </Button>
-              ) : (
-                <Button type="submit" look="primary" icon="send" disabled={!ready}>
-                  Send
-                </Button>
-              )}
-            </div>
+            <Actions chat={chat} ready={ready} onCode={() => setCode(true)} />
           </div>
         </form>
         <p className="sr-only" role="status">
@@ -161,6 +134,45 @@ function ChatRoom({ account, models }: { account: string; models: readonly Publi
           </DialogBody>
         </Dialog>
       ) : null}
+    </div>
+  )
+}
+
+function Ideas({ onIdea }: { onIdea: (idea: string) => void }) {
+  return (
+    <Empty icon="play" title="Ask something">
+      <p>The answer streams in as the model writes it.</p>
+      <div className="ideas">
+        {IDEAS.map((idea) => (
+          <button key={idea} type="button" className="idea" onClick={() => onIdea(idea)}>
+            {idea}
+          </button>
+        ))}
+      </div>
+    </Empty>
+  )
+}
+
+function Actions({ chat, ready, onCode }: { chat: ReturnType<typeof useChat>; ready: boolean; onCode: () => void }) {
+  return (
+    <div className="row">
+      {chat.turns.length ? (
+        <Button look="ghost" icon="trash" onClick={chat.clear}>
+          Clear
+        </Button>
+      ) : null}
+      <Button look="ghost" icon="code" onClick={onCode}>
+        Code
+      </Button>
+      {chat.busy ? (
+        <Button icon="stop" onClick={chat.stop}>
+          Stop
+        </Button>
+      ) : (
+        <Button type="submit" look="primary" icon="send" disabled={!ready}>
+          Send
+        </Button>
+      )}
     </div>
   )
 }
@@ -237,47 +249,7 @@ function Settings({
         open={Boolean(settings.temperature || settings.topP || settings.maxTokens || settings.effort)}
       >
         <summary>Parameters</summary>
-        <div className="stack">
-          <p className="field-hint">Empty fields are not sent; the model then uses its own defaults.</p>
-          <div className="pair">
-            <TextField
-              label="Temperature"
-              inputMode="decimal"
-              type="number"
-              step="0.1"
-              min={0}
-              max={2}
-              value={settings.temperature}
-              onText={set('temperature')}
-            />
-            <TextField
-              label="Top p"
-              inputMode="decimal"
-              type="number"
-              step="0.05"
-              min={0}
-              max={1}
-              value={settings.topP}
-              onText={set('topP')}
-            />
-          </div>
-          <div className="pair">
-            <TextField
-              label="Max tokens"
-              inputMode="numeric"
-              type="number"
-              min={1}
-              value={settings.maxTokens}
-              onText={set('maxTokens')}
-            />
-            <SelectField label="Reasoning effort" value={settings.effort} onText={set('effort')}>
-              <option value="">Default</option>
-              {['minimal', 'low', 'medium', 'high'].map((effort) => (
-                <option key={effort}>{effort}</option>
-              ))}
-            </SelectField>
-          </div>
-        </div>
+        <Parameters settings={settings} set={set} />
       </details>
       <details className="fold" open={Boolean(settings.tools)}>
         <summary>Tools</summary>
@@ -299,6 +271,58 @@ function Settings({
         </div>
       </details>
     </aside>
+  )
+}
+
+function Parameters({
+  settings,
+  set,
+}: {
+  settings: ChatSettings
+  set: (name: keyof ChatSettings) => (text: string) => void
+}) {
+  return (
+    <div className="stack">
+      <p className="field-hint">Empty fields are not sent; the model then uses its own defaults.</p>
+      <div className="pair">
+        <TextField
+          label="Temperature"
+          inputMode="decimal"
+          type="number"
+          step="0.1"
+          min={0}
+          max={2}
+          value={settings.temperature}
+          onText={set('temperature')}
+        />
+        <TextField
+          label="Top p"
+          inputMode="decimal"
+          type="number"
+          step="0.05"
+          min={0}
+          max={1}
+          value={settings.topP}
+          onText={set('topP')}
+        />
+      </div>
+      <div className="pair">
+        <TextField
+          label="Max tokens"
+          inputMode="numeric"
+          type="number"
+          min={1}
+          value={settings.maxTokens}
+          onText={set('maxTokens')}
+        />
+        <SelectField label="Reasoning effort" value={settings.effort} onText={set('effort')}>
+          <option value="">Default</option>
+          {['minimal', 'low', 'medium', 'high'].map((effort) => (
+            <option key={effort}>{effort}</option>
+          ))}
+        </SelectField>
+      </div>
+    </div>
   )
 }
 

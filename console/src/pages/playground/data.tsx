@@ -111,18 +111,7 @@ function DataBench({
             <Skeleton lines={6} />
           </Card>
         ) : got ? (
-          <Card>
-            <Answer body={got.body} />
-            {nextToken(got.body) ? (
-              <div>
-                <Button onClick={() => void run({ pagination_token: nextToken(got.body) })}>Next page</Button>
-              </div>
-            ) : null}
-            {got.receipt ? <ReceiptLine account={account} receipt={got.receipt} /> : null}
-            <p className="muted small">
-              <code>GET {got.url}</code>
-            </p>
-          </Card>
+          <GotCard account={account} got={got} onNext={(token) => void run({ pagination_token: token })} />
         ) : (
           <Empty icon={area === 'social' ? 'at' : 'chart'} title={endpoint.title}>
             <p>{endpoint.description}</p>
@@ -158,6 +147,24 @@ function DataBench({
         </details>
       </div>
     </div>
+  )
+}
+
+function GotCard({ account, got, onNext }: { account: string; got: Got; onNext: (token: string) => void }) {
+  const next = nextToken(got.body)
+  return (
+    <Card>
+      <Answer body={got.body} />
+      {next ? (
+        <div>
+          <Button onClick={() => onNext(next)}>Next page</Button>
+        </div>
+      ) : null}
+      {got.receipt ? <ReceiptLine account={account} receipt={got.receipt} /> : null}
+      <p className="muted small">
+        <code>GET {got.url}</code>
+      </p>
+    </Card>
   )
 }
 

@@ -115,13 +115,7 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
             <p>Describe what you want to see: subject, scene, style, light, colours.</p>
           </Empty>
         ) : (
-          <ul className="gallery">
-            {results.map((result) => (
-              <li key={result.id}>
-                <Picture account={account} result={result} />
-              </li>
-            ))}
-          </ul>
+          <Gallery account={account} results={results} />
         )}
       </div>
       <form className="bench-side" onSubmit={run} aria-label="Image">
@@ -143,25 +137,7 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
           chosen={references}
           onChosen={setReferences}
         />
-        <SelectField label="Size" value={wish.size} onText={set('size')}>
-          {Object.entries(SIZES).map(([group, sizes]) => (
-            <optgroup key={group} label={group}>
-              {sizes.map((size) => (
-                <option key={size}>{size}</option>
-              ))}
-            </optgroup>
-          ))}
-        </SelectField>
-        <div className="pair">
-          <Choice
-            label="Quality"
-            value={wish.quality}
-            options={['auto', 'low', 'medium', 'high']}
-            onText={set('quality')}
-          />
-          <Choice label="Resolution" value={wish.resolution} options={['1k', '2k', '4k']} onText={set('resolution')} />
-        </div>
-        <Choice label="Format" value={wish.format} options={['png', 'jpeg', 'webp']} onText={set('format')} />
+        <Look wish={wish} set={set} />
         <CostHint most={priceOf(tier, { image: 1 })} />
         <Button type="submit" look="primary" icon="image" busy={since !== undefined} disabled={!wish.prompt.trim()}>
           Generate image
@@ -172,6 +148,44 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
         </details>
       </form>
     </div>
+  )
+}
+
+function Gallery({ account, results }: { account: string; results: readonly Result[] }) {
+  return (
+    <ul className="gallery">
+      {results.map((result) => (
+        <li key={result.id}>
+          <Picture account={account} result={result} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Look({ wish, set }: { wish: Wish; set: (name: keyof Wish) => (text: string) => void }) {
+  return (
+    <>
+      <SelectField label="Size" value={wish.size} onText={set('size')}>
+        {Object.entries(SIZES).map(([group, sizes]) => (
+          <optgroup key={group} label={group}>
+            {sizes.map((size) => (
+              <option key={size}>{size}</option>
+            ))}
+          </optgroup>
+        ))}
+      </SelectField>
+      <div className="pair">
+        <Choice
+          label="Quality"
+          value={wish.quality}
+          options={['auto', 'low', 'medium', 'high']}
+          onText={set('quality')}
+        />
+        <Choice label="Resolution" value={wish.resolution} options={['1k', '2k', '4k']} onText={set('resolution')} />
+      </div>
+      <Choice label="Format" value={wish.format} options={['png', 'jpeg', 'webp']} onText={set('format')} />
+    </>
   )
 }
 

@@ -60,6 +60,7 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
   const resolutions = RESOLUTIONS[uid] ?? ['480p', '720p', '1080p']
   const resolution = resolutions.includes(wish.resolution) ? wish.resolution : '720p'
   const set = (name: keyof Wish) => (text: string) => setWish((old) => ({ ...old, [name]: text }))
+  const drop = (id: string) => setJobs((old) => old.filter((other) => other !== id))
   const seconds = Number(wish.duration) || 5
 
   const body = {
@@ -97,14 +98,7 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
             <p>A video takes a few minutes. You may leave this page; the job goes on without you.</p>
           </Empty>
         ) : (
-          jobs.map((id) => (
-            <VideoJob
-              key={id}
-              account={account}
-              id={id}
-              onDrop={() => setJobs((old) => old.filter((other) => other !== id))}
-            />
-          ))
+          jobs.map((id) => <VideoJob key={id} account={account} id={id} onDrop={() => drop(id)} />)
         )}
       </div>
       <form className="bench-side" onSubmit={run} aria-label="Video">
@@ -120,25 +114,7 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
           required
         />
         <References label="First frame" most={1} chosen={frames} onChosen={setFrames} />
-        <div className="pair">
-          <TextField
-            label="Seconds"
-            type="number"
-            inputMode="numeric"
-            min={4}
-            max={longest}
-            value={wish.duration}
-            onText={set('duration')}
-            required
-          />
-          <Choice label="Resolution" value={resolution} options={resolutions} onText={set('resolution')} />
-        </div>
-        <Choice
-          label="Ratio"
-          value={wish.ratio}
-          options={['16:9', '9:16', '1:1', '4:3', '3:4', '21:9', 'adaptive']}
-          onText={set('ratio')}
-        />
+        <Shape wish={{ ...wish, resolution }} longest={longest} resolutions={resolutions} set={set} />
         <Checkbox label="With sound" checked={wish.audio} onCheck={(audio) => setWish((old) => ({ ...old, audio }))} />
         {error ? <Fault error={error} /> : null}
         <CostHint most={priceOf(tier, { second: seconds })} />
@@ -151,6 +127,42 @@ function VideoBench({ account, models }: { account: string; models: readonly Pub
         </details>
       </form>
     </div>
+  )
+}
+
+function Shape({
+  wish,
+  longest,
+  resolutions,
+  set,
+}: {
+  wish: Wish
+  longest: number
+  resolutions: readonly string[]
+  set: (name: keyof Wish) => (text: string) => void
+}) {
+  return (
+    <>
+      <div className="pair">
+        <TextField
+          label="Seconds"
+          type="number"
+          inputMode="numeric"
+          min={4}
+          max={longest}
+          value={wish.duration}
+          onText={set('duration')}
+          required
+        />
+        <Choice label="Resolution" value={wish.resolution} options={resolutions} onText={set('resolution')} />
+      </div>
+      <Choice
+        label="Ratio"
+        value={wish.ratio}
+        options={['16:9', '9:16', '1:1', '4:3', '3:4', '21:9', 'adaptive']}
+        onText={set('ratio')}
+      />
+    </>
   )
 }
 
