@@ -1,6 +1,7 @@
 // The only place that constructs things and hands them to each other.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
@@ -12,12 +13,13 @@ import { openDiskStore } from './assets/disk.ts'
 import { createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
 import { createAssetSigner } from './assets/signed-url.ts'
+import type { AssetStore } from './assets/store.ts'
 import { openBackOffice } from './back-office.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
-import { openDatabase, statement } from './database/database.ts'
+import { type Database, openDatabase, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
@@ -36,7 +38,7 @@ import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import { DAY_MS } from './kernel/calendar.ts'
 import type { Log } from './kernel/log.ts'
-import { createSecrets } from './kernel/secret.ts'
+import { createSecrets, type Secrets } from './kernel/secret.ts'
 import { every } from './kernel/timers.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
@@ -54,8 +56,9 @@ import { createTracer } from './pipeline/trace.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
+import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
-import { createGuardedFetch } from './upstream/guard.ts'
+import { createGuardedFetch, type GuardedFetch } from './upstream/guard.ts'
 import { createMinuteBudget } from './upstream/minute-budget.ts'
 
 export interface GatewayOptions {
@@ -92,6 +95,100 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
+  const store = await openStore(options)
+  const { database, secrets, changes, audit, catalog, apiKeys, credentials, storeVersion, migrations } = store
+  const load = createLoad(options, store, () => jobs.facts())
+  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget } = load
+  const accounts = createAccounts({ database, world, ledger, audit })
+  const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
+  await ledger.sweep()
+  await maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
+  let leaving = false
+  const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
+  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
+  const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
+  const guard = createGuard(options)
+  const results = createResultStore({ assets, signer, world })
+  const jobs: JobEngine = await startJobs({
+    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes },
+    ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
+  })
+  const path: PathDeps = {
+    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs },
+    cache: createDataCache(world),
+  }
+  const read: ReadDeps = {
+    world,
+    presets: config.TOLLGATE_DEFAULT_MODEL,
+    pictures: (account) => ({
+      fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
+      keep: assets.keep,
+    }),
+  }
+  mountNoEdits(app)
+  mountAssets(app, { store: files, signer, world })
+  mountApi(app, {
+    keys: apiKeys,
+    paid: paidHandler({ catalog, path, read, budget, strictErrors }),
+    free: {
+      ...accountHandlers({ catalog, database, read, budget }),
+      ...jobHandlers({ world, engine: jobs, strictErrors }),
+      ...storedHandlers({ catalog, path, strictErrors }),
+    },
+    strictErrors,
+    admit(bytes, response) {
+      if (bytes > 0) response.once('close', budget.carry(bytes))
+      return overload.admit()
+    },
+  })
+
+  const office = openBackOffice(app, {
+    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
+    ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser') },
+    statements: createStatements(database),
+    usageMonths: config.TOLLGATE_USAGE_MONTHS,
+    listJobs: (account, filter) => listJobs(jobs, account, filter),
+    webhookSecret: (account) => webhookSecret(secrets, account),
+    vendorHealth: () => vendors.health(),
+    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes }),
+    liveCalls: () => monitor.live(),
+    system: {
+      version: VERSION,
+      storeKind: config.DATABASE_URL ? 'server' : 'embedded',
+      ...{ storeVersion, migrations },
+      queue: () => jobs.facts(),
+    },
+  })
+
+  const timers = startTimers(options, { ...store, ...load, files, office })
+  return {
+    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors },
+    ...{ storeVersion, migrations },
+    /** This process' part of what a group of processes answers at /metrics. */
+    figures: () => metrics.registry.getMetricsAsJSON(),
+    /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
+    async close(): Promise<void> {
+      leaving = true
+      const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
+      const handedOver = jobs.stop(forMs)
+      await drain.close({ running: () => monitor.running, forMs })
+      await handedOver
+      for (const stop of timers) stop()
+      changes.stop()
+      watch.stop()
+      overload.stop()
+      await ledger.idle(LAST_WORDS_MS)
+      await apiKeys.flushLastUsed().catch(() => undefined)
+      await tracer?.flush()
+      await upstream.close()
+      await database.close()
+    },
+  }
+}
+
+/** What is kept in the database, and what is read from it at the start. */
+async function openStore(options: GatewayOptions) {
+  const { config, world } = options
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -104,16 +201,18 @@ export async function createGateway(options: GatewayOptions) {
   const audit = createAudit({ database, world })
   const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
   const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
-  const credentials = await openCredentials({
-    database,
-    changes,
-    world,
-    audit,
-    secrets,
-    environment: config.credential,
-  })
+  const environment = config.credential
+  const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   await changes.start()
+  return { database, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials }
+}
 
+/** What carries the calls, and what counts and bounds them. */
+function createLoad(
+  { config, world, log }: GatewayOptions,
+  { database }: Awaited<ReturnType<typeof openStore>>,
+  queue: JobEngine['facts'],
+) {
   const vendors = createVendors(world)
   const watch = createStreamWatch(world)
   const metrics: Metrics = createMetrics({
@@ -124,7 +223,7 @@ export async function createGateway(options: GatewayOptions) {
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,
     openStreams: () => watch.open,
-    queue: () => jobs.facts(),
+    queue,
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
   })
   const upstream = createUpstream({ world })
@@ -150,29 +249,24 @@ export async function createGateway(options: GatewayOptions) {
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
-  const accounts = createAccounts({ database, world, ledger, audit })
-  const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
-  await ledger.sweep()
-  await maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
-  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
+  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget }
+}
 
+function openServer(
+  { config, world, log, groupMetrics }: GatewayOptions,
+  { database, metrics, leaving }: { database: Database; metrics: Metrics; leaving: () => boolean },
+) {
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
-  const app = createServer({
-    world,
-    log,
-    strictErrors,
-    trustedProxies,
-  })
+  const app = createServer({ world, log, strictErrors: config.TOLLGATE_STRICT_ERRORS, trustedProxies })
   boundConnections(
     app.server,
     { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
     { log, world },
   )
   const drain = createDrain(app, world)
-  let leaving = false
   mountProbes(app, {
     world,
-    leaving: () => leaving,
+    leaving,
     databaseAnswers: () =>
       database.query({ text: 'select 1' }).then(
         () => true,
@@ -180,11 +274,19 @@ export async function createGateway(options: GatewayOptions) {
       ),
     figures: {
       contentType: metrics.registry.contentType,
-      read: options.groupMetrics ?? (() => metrics.registry.metrics()),
+      read: groupMetrics ?? (() => metrics.registry.metrics()),
     },
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
-  const store = config.TOLLGATE_S3_BUCKET
+  return { app, drain }
+}
+
+async function openAssets(
+  { config, world }: GatewayOptions,
+  app: FastifyInstance,
+  { secrets, upstream }: { secrets: Secrets; upstream: Upstream },
+) {
+  const files = config.TOLLGATE_S3_BUCKET
     ? createS3Store({
         ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET },
         credentials: {
@@ -195,8 +297,12 @@ export async function createGateway(options: GatewayOptions) {
       })
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
-  const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
-  const guard = createGuardedFetch({
+  const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
+  return { files, signer, assets }
+}
+
+function createGuard({ config, world }: GatewayOptions): GuardedFetch {
+  return createGuardedFetch({
     world,
     allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean),
     budgets: {
@@ -205,117 +311,30 @@ export async function createGateway(options: GatewayOptions) {
       posts: createMinuteBudget(world, config.TOLLGATE_WEBHOOKS_PER_MINUTE),
     },
   })
-  const results = createResultStore({ assets, signer, world })
-  const jobs: JobEngine = await startJobs({
-    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes },
-    ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
-  })
-  const path: PathDeps = {
-    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs },
-    cache: createDataCache(world),
-  }
-  const read: ReadDeps = {
-    world,
-    presets: config.TOLLGATE_DEFAULT_MODEL,
-    pictures: (account) => ({
-      fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
-      keep: assets.keep,
-    }),
-  }
-  mountNoEdits(app)
-  mountAssets(app, { store, signer, world })
-  mountApi(app, {
-    keys: apiKeys,
-    paid: paidHandler({ catalog, path, read, budget, strictErrors }),
-    free: {
-      ...accountHandlers({ catalog, database, read, budget }),
-      ...jobHandlers({ world, engine: jobs, strictErrors }),
-      ...storedHandlers({ catalog, path, strictErrors }),
-    },
-    strictErrors,
-    admit(bytes, response) {
-      if (bytes > 0) response.once('close', budget.carry(bytes))
-      return overload.admit()
-    },
-  })
+}
 
-  const office = openBackOffice(app, {
-    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
-    operatorToken: options.operatorToken,
-    browserKey: secrets.key('browser'),
-    statements: createStatements(database),
-    usageMonths: config.TOLLGATE_USAGE_MONTHS,
-    listJobs: (account, filter) => listJobs(jobs, account, filter),
-    webhookSecret: (account) => webhookSecret(secrets, account),
-    vendorHealth: () => vendors.health(),
-    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes }),
-    liveCalls: () => monitor.live(),
-    system: {
-      version: VERSION,
-      storeKind: config.DATABASE_URL ? 'server' : 'embedded',
-      storeVersion,
-      migrations,
-      queue: () => jobs.facts(),
-    },
-  })
+type Maintained = Awaited<ReturnType<typeof openStore>> &
+  Pick<ReturnType<typeof createLoad>, 'ledger' | 'tracer'> & {
+    readonly files: AssetStore
+    readonly office: ReturnType<typeof openBackOffice>
+  }
 
+/** What runs beside the calls, until each is stopped. */
+function startTimers({ config, world, log }: GatewayOptions, parts: Maintained): Array<() => void> {
+  const { database, audit, apiKeys, ledger, tracer, files, office } = parts
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
     ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const timers = [
+  const answers = () => [forgetOldAnswers(database), forgetKeptAnswers(database)]
+  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), office.people.tidy()])
+  return [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
-    every(world, ASSETS_EVERY_MS, () => store.sweep(), log),
+    every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
     every(world, MAINTAIN_EVERY_MS, () => maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
-    every(
-      world,
-      TIDY_EVERY_MS,
-      () =>
-        Promise.all([
-          forgetOldAnswers(database),
-          forgetKeptAnswers(database),
-          apiKeys.flushLastUsed(),
-          office.people.tidy(),
-        ]),
-      log,
-    ),
+    every(world, TIDY_EVERY_MS, tidy, log),
   ]
-
-  return {
-    app,
-    database,
-    ledger,
-    catalog,
-    accounts,
-    keys,
-    jobs,
-    guard,
-    office,
-    monitor,
-    vendors,
-    storeVersion,
-    migrations,
-    /** This process' part of what a group of processes answers at /metrics. */
-    figures: () => metrics.registry.getMetricsAsJSON(),
-    /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
-    async close(): Promise<void> {
-      leaving = true
-      const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
-      const handedOver = jobs.stop(forMs)
-      await drain.close({ running: () => monitor.running, forMs })
-      await handedOver
-      for (const stop of timers) stop()
-      changes.stop()
-      watch.stop()
-      overload.stop()
-      await ledger.idle(LAST_WORDS_MS)
-      await apiKeys.flushLastUsed().catch(() => undefined)
-      await tracer?.flush()
-      await upstream.close()
-      await database.close()
-    },
-  }
 }
