@@ -40,6 +40,8 @@ test('a price is summed up by its cheapest tier', () => {
   assert.equal(priceSummary(text), 'from 250 in · 1,500 out per million tokens')
   assert.equal(priceSummary(image), 'from 4.2 per image')
   assert.equal(priceSummary({ unit: 'credits', tiers: [{ call: '1', row: '0.01' }] }), '1 per call, 0.01 per row')
+  assert.equal(priceSummary({ unit: 'credits', tiers: [{ input: '2' }] }), '2 per million input tokens')
+  assert.equal(priceSummary({ unit: 'credits', tiers: [{ output: '40' }] }), '40 per million output tokens')
   assert.equal(priceSummary(null), 'No price')
   assert.equal(describeTier(text.tiers[0] ?? {}), 'up to 1,000 input tokens')
 })

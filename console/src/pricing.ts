@@ -74,7 +74,8 @@ export function priceWords(pricing: Pricing | null): PriceWords {
     const rate = least(unit)
     if (rate !== undefined) return { amount: `${from}${formatCredits(rate)}`, per: `per ${unit}${more(unit)}` }
   }
-  return { amount: `${from}${formatCredits(output ?? 0n)}`, per: 'per million output tokens' }
+  const [rate = 0n, side] = output === undefined ? [input, 'input'] : [output, 'output']
+  return { amount: `${from}${formatCredits(rate)}`, per: `per million ${side} tokens` }
 
   function more(unit: PriceUnit): string {
     const row = unit === 'call' ? least('row') : undefined
