@@ -38,7 +38,9 @@ async function digestOfSources(): Promise<string> {
     .flat()
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
-  const others = ['index.html', 'vite.config.ts', '../package-lock.json'].map((name) => join(home, name))
+  const others = ['index.html', 'vite.config.ts', '../src/catalog/generation.ts', '../package-lock.json'].map((name) =>
+    join(home, name),
+  )
   for (const path of [...found, ...others].sort()) {
     hash.update(`${relative(home, path)}\0`)
     hash.update(await readFile(path))

@@ -1,10 +1,17 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+
+/** By the format of a text endpoint, or by the kind of product that the endpoint sells. */
+const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>
+  sells && method === 'POST' ? [[format ? id : sells, path]] : [],
+)
 
 export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
   plugins: [react()],
+  define: { ENDPOINT_PATHS: JSON.stringify(Object.fromEntries(paths)) },
   build: {
     outDir: 'dist',
     emptyOutDir: true,

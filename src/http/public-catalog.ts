@@ -1,6 +1,5 @@
 // What the console shows of the catalogue to everyone: models and data endpoints that are enabled, with prices and with
 // what a form needs to know of their parameters.
-import type { Model } from '../catalog/document.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
@@ -28,7 +27,6 @@ function build({ document, input }: Catalog): PublicCatalog {
       doors: model.doors,
       capabilities: model.capabilities,
       limits: model.limits,
-      path: pathOf(model),
     }))
   const endpoints = ENDPOINTS.filter(isDataEndpoint).flatMap((spec) => {
     const product = document.endpoints[spec.product] ?? document.models[spec.product]
@@ -37,12 +35,6 @@ function build({ document, input }: Catalog): PublicCatalog {
     return [{ ...endpointView(spec), pricing }]
   })
   return { models, endpoints }
-}
-
-/** Of a text model, the first of the formats in which it is offered. */
-function pathOf(model: Model): string | null {
-  const [format] = model.doors
-  return ENDPOINTS.find((spec) => spec.sells === model.type && spec.format === format)?.path ?? null
 }
 
 function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {

@@ -88,7 +88,6 @@ export const publicCatalog = z.object({
         outputTokensReserve: count,
         outputTokensFloor: count,
       }),
-      path: z.string().nullable(),
     }),
   ),
   endpoints: z.array(

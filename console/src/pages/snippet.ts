@@ -27,14 +27,9 @@ const BODIES: Record<PostKind, () => Body> = {
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
 }
 
-export const PATHS: Record<PostKind, string> = {
-  chat: '/v1/chat-completions',
-  responses: '/alpha/responses',
-  messages: '/beta/v1/messages',
-  embedding: '/v1/embeddings',
-  image: '/alpha/v1/images/generations',
-  video: '/v1/video/seedance',
-}
+/** Put in by the build, from the table of endpoints. */
+declare const ENDPOINT_PATHS: Record<PostKind, string>
+export const PATHS = ENDPOINT_PATHS
 
 /** Those that are called with the openai package: below which address, by which method, and where the result stands. */
 const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: string }>> = {
