@@ -51,7 +51,6 @@ const FOR_TESTS = [
   'src/assets/serve.ts#AssetRequest',
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/database/database.ts#Value',
-  'src/database/embedded.ts#EmbeddedConnection',
   'src/database/embedded.ts#EmbeddedOptions',
   'src/database/postgres-binaries.ts#findPackage',
   'src/http/console.ts#ConsoleDeps',

@@ -1,6 +1,7 @@
 // What is configured, what can be reached, and what is missing, in sentences that say what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isAlive } from '../database/alive.ts'
 import type { SystemView, VendorView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
@@ -159,15 +160,6 @@ async function examineGateway(call: Invocation): Promise<Finding[]> {
     findings.push({ verdict: 'problem', about: 'token', text: error.message })
   }
   return findings
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 function describeSystem(system: SystemView, settings: Settings): Finding[] {

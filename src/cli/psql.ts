@@ -2,6 +2,8 @@
 // what they connect to.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isAlive } from '../database/alive.ts'
+import type { EmbeddedConnection } from '../database/embedded.ts'
 import { CliError, type Command, type Settings } from './command.ts'
 
 const USER = 'tollgate'
@@ -43,17 +45,8 @@ async function connection(settings: Settings): Promise<Connection> {
   }
 }
 
-interface RunningStore {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly database: string
-  readonly password?: string
-  readonly ssl: false
-}
-
 /** The built-in Postgres of a data directory, if it runs: its own file says where it listens. */
-export async function runningStore(dataDirectory: string): Promise<RunningStore | undefined> {
+export async function runningStore(dataDirectory: string): Promise<EmbeddedConnection | undefined> {
   const directory = join(dataDirectory, 'postgres')
   const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
   const port = Number(lines[3]?.trim())
@@ -67,15 +60,6 @@ export async function runningStore(dataDirectory: string): Promise<RunningStore 
     return { ...shared, host: '127.0.0.1', password }
   }
   return { ...shared, host: socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 /** A password does not belong on a screen. */

@@ -1,11 +1,12 @@
 // One gateway per data directory. Node offers no file locks of its own, but the SQLite inside it takes the kernel's, and
 // those are what is wanted here: taking one is atomic, it vanishes with its process however that died, a reused pid
 // cannot be mistaken for it, and it holds between containers that share a volume, where pids mean nothing.
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
+import { isAlive, readText } from './alive.ts'
 
 const SQLITE_BUSY = 5
 // A gateway writes its pid right after it took the lock; whoever is refused in between waits this long to learn it.
@@ -72,23 +73,4 @@ async function refusal(directory: string, pidFile: string, world: World): Promis
 
 function readPid(file: string): number | undefined {
   return Number.parseInt(readText(file), 10) || undefined
-}
-
-/** Whether a process with this id runs. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs, as somebody else.
-  }
-  // In a container whose first process does not collect the dead, they stay as zombies, and can still be signalled.
-  return !/\) [ZX] /.test(readText(`/proc/${pid}/stat`))
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return '' // Not there, or not there yet.
-  }
 }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { isAlive } from './directory-lock.ts'
+import { isAlive } from './alive.ts'
 import { type Embedded, type EmbeddedOptions, startEmbedded } from './embedded.ts'
 import { findPackage } from './postgres-binaries.ts'
 

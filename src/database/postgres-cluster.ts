@@ -22,7 +22,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { World } from '../kernel/world.ts'
-import { isAlive } from './directory-lock.ts'
+import { isAlive } from './alive.ts'
 import type { Binaries } from './postgres-binaries.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 

@@ -7,6 +7,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
+import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { ReadDeps } from '../pipeline/read.ts'
 import { countTokens } from '../protocols/text.ts'
@@ -53,12 +54,7 @@ export function accountHandlers(
         JSON.stringify({
           success: true,
           data: {
-            id: row.id,
-            name: row.name,
-            balance: formatCredits(row.posted),
-            held: formatCredits(row.held),
-            available: formatCredits(row.posted - row.held),
-            limits: showLimits(row.limits),
+            ...accountFacts(row),
             key: {
               id: request.principal!.keyId,
               models: models && [...models],

@@ -102,7 +102,8 @@ interface AccountRow {
   created_at: Date
 }
 
-function accountView(row: AccountRow): AccountView {
+/** What an account may know of itself, at whichever address it is asked for. */
+export function accountFacts(row: Omit<AccountRow, 'created_at'>): Omit<AccountView, 'createdAt'> {
   return {
     id: row.id,
     name: row.name,
@@ -110,8 +111,11 @@ function accountView(row: AccountRow): AccountView {
     held: formatCredits(row.held),
     available: formatCredits(row.posted - row.held),
     limits: showLimits(row.limits),
-    createdAt: row.created_at.toISOString(),
   }
+}
+
+function accountView(row: AccountRow): AccountView {
+  return { ...accountFacts(row), createdAt: row.created_at.toISOString() }
 }
 
 /** Where each field of the view comes from; what is not listed is made of others. */
