@@ -64,7 +64,7 @@ function read(path: string): SourceFile {
   const ends = lines.map((line) => (length += line.length + 1))
   const lineAt = (offset: number) => ends.findIndex((end) => offset < end)
   const explained = ({ start, end }: Node) =>
-    lines.slice(Math.max(0, lineAt(start) - 1), lineAt(end) + 1).some((line) => /\/\/|\*\//.test(line))
+    lines.slice(Math.max(0, lineAt(start) - 1), lineAt(end) + 1).some((line) => /(^|\s)\/\/|\*\//.test(line))
   const functions: LongFunction[] = []
   const exports: string[] = []
   const imports: string[] = []
