@@ -136,7 +136,15 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     if (leaveBody(reply.raw)) hurry(reply.raw)
     done()
   })
-  app.setErrorHandler((error, request, reply) => sendFault(frameworkFault(error), request, reply))
+  app.setErrorHandler((error, request, reply) => {
+    // Whoever hangs up in the middle of a body hears nothing more, and it is no fault of ours.
+    const { destroyed, complete } = request.raw
+    sendFault(
+      destroyed && !complete ? new Fault('request_invalid', { cause: error }) : frameworkFault(error),
+      request,
+      reply,
+    )
+  })
   return app
 }
 

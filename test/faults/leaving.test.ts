@@ -1,6 +1,9 @@
 // F1, F2, F3: callers who leave. Each call is settled once, by the table of endings, and its vendor is let go within 1 s.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
+import { silentLog } from '../../src/kernel/log.ts'
 import type { TestGateway } from '../gateway.ts'
 import {
   type ChatVendor,
@@ -24,9 +27,11 @@ const UPSTREAM_CLOSE_MS = FULL ? 1_000 : 15_000
 
 let vendor: ChatVendor
 let g: TestGateway
+const errors: object[] = []
 before(async () => {
   vendor = await startVendor()
-  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } } })
+  const log = { ...silentLog, error: (fields: object) => void errors.push(fields) }
+  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } }, log })
 })
 after(async () => {
   await g.close()
@@ -200,4 +205,27 @@ test('a vendor that bills the whole answer anyway is heard to the end, and the c
   } finally {
     await draining.close()
   }
+})
+
+test('whoever hangs up in the middle of a request leaves no error in the log', async () => {
+  const { key } = await g.account()
+  for (const [method, path] of [
+    ['POST', '/v1/chat-completions'],
+    ['POST', '/alpha/v1/images/generations'],
+    ['POST', '/v1/video/seedance'],
+    ['DELETE', '/v1/jobs/1'],
+    ['POST', '/nothing'],
+  ]) {
+    const before = await connections(g)
+    const socket = connect(Number(new URL(g.url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n{"model`,
+    )
+    // The head has been read.
+    await once(socket, 'data')
+    socket.destroy()
+    await until(async () => (await connections(g)) <= before)
+  }
+  assert.deepEqual(errors, [])
 })
