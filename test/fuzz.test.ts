@@ -1,12 +1,12 @@
-// `npm run fuzz` with a hundred thousand requests.
+// `npm run fuzz` with sixty thousand requests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { fuzz } from './fuzz/run.ts'
 
-const REQUESTS = 100_000
+const REQUESTS = 60_000
 
-test('a hundred thousand requests from the contract’s grammar, right and wrong, meet no 5xx, no hang, no internal text and no wrong shape', async (t) => {
+test('sixty thousand requests from the contract’s grammar, right, wrong, cut and unfinished, some to a vendor that fails and tells secrets, meet no 5xx of ours, no hang, no internal text, no secret and no wrong shape', async (t) => {
   const { sent, byStatus, taken, slowestMs, slow, findings } = await fuzz({
     runs: REQUESTS,
     seed: 20_261_115,
@@ -18,7 +18,9 @@ test('a hundred thousand requests from the contract’s grammar, right and wrong
   )
   assert.deepEqual(findings, [])
   assert.equal(sent, REQUESTS)
-  // Ids of jobs and of a vendor's users are known to nobody who was not told them.
-  const untaken = ENDPOINTS.map(({ id }) => id).filter((id) => !taken[id] && !/^(jobs|social\/users)\/\{id\}/.test(id))
+  // Ids of a vendor's users are known to nobody who was not told them, and events are waited for.
+  const untaken = ENDPOINTS.map(({ id }) => id).filter(
+    (id) => !taken[id] && !/^(jobs\/\{id\}\/events|social\/users\/\{id\})/.test(id),
+  )
   assert.deepEqual(untaken, [])
 })

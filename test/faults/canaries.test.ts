@@ -6,33 +6,8 @@ import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
+import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from './canary.ts'
 import { type ChatVendor, chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
-
-/** No shape that a pattern could know, and one whose every spelling differs. */
-const KEYS = ['9f8e7d6c5b4a39281706f5e4d3c2b1a098765432', 'Zq/7"Lm+2%vX=8.kT~5wR9']
-const HOUSE = ['node-7.svc.internal', 'db.corp.local:5432', 'fd12:3456:789a::17']
-const PROMPT = 'canary prompt 0815'
-const HEADER = 'tenant-42-of-the-house'
-
-function spellings(key: string): string[] {
-  const bytes = Buffer.from(key)
-  const basic = ['', 'u', 'us', 'user:'].map((before) => Buffer.from(`${before}${key}`).toString('base64'))
-  return [
-    key,
-    key.toUpperCase(),
-    `Bearer ${key}`,
-    JSON.stringify(key).slice(1, -1),
-    JSON.stringify(JSON.stringify(key)).replaceAll('/', '\\/'),
-    encodeURIComponent(key),
-    encodeURIComponent(key).toLowerCase(),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-    bytes.toString('base64url'),
-    ...basic,
-    // Where the end of the message is cut.
-    `${'x '.repeat(980)}${key}`,
-  ]
-}
 
 const FORMS = KEYS.flatMap((key) => spellings(key).map((form) => ({ key, form })))
 
@@ -169,10 +144,7 @@ const DOORS: Record<string, Door> = {
 
 /** Everything that was said outwards, with what was asked when it was. */
 function find(said: string, where: string, form: string): void {
-  const plain = said.toLowerCase()
-  const needles = [...KEYS.flatMap(spellings), HEADER, ...HOUSE].map((text) => text.replace(/^(x )+/, '').toLowerCase())
-  for (const needle of needles.filter(({ length }) => length >= 12))
-    assert.ok(!plain.includes(needle), `${where}, ${form}: ${needle} in ${said.slice(0, 600)}`)
+  assert.equal(secretIn(said), undefined, `${where}, ${form}: ${said.slice(0, 600)}`)
 }
 
 function errorOf(form: string): object {

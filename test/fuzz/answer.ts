@@ -6,8 +6,12 @@ export interface Answer {
   readonly status: number
   readonly type: string
   readonly text: string
+  /** Kept where secrets are looked for. */
+  readonly headers: string
   readonly requestId: string | undefined
   readonly ms: number
+  /** What was wrong with the bytes around it. */
+  readonly wrong?: string
 }
 
 const INTERNAL =
@@ -34,7 +38,8 @@ const SHAPES: Readonly<Record<Surface, (body: Body) => boolean>> = {
 /** Undefined: as it should be. */
 export function fault(request: FuzzedRequest, answer: Answer, slowMsMax: number): string | undefined {
   const { status, type, text, ms, requestId } = answer
-  if (status >= 500) return `${status} ${text.slice(0, 300)}`
+  if (answer.wrong !== undefined) return `${status}, ${answer.wrong}`
+  if (status >= 500 && !request.script) return `${status} ${text.slice(0, 300)}`
   if (ms > slowMsMax) return `took ${Math.round(ms)} ms`
   if (!requestId) return `${status} without x-request-id`
   if (status < 400 || request.method === 'HEAD') return undefined

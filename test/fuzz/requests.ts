@@ -1,10 +1,14 @@
 // Whole requests: a door, its parameters, headers and body, and now and then something that no client would send.
+import { METHODS as PARSED } from 'node:http'
 import fc from 'fast-check'
 import type { Surface } from '../../src/catalog/endpoint.ts'
 import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
+import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { surfaceOf } from '../../src/http/envelope.ts'
 import { bodyOf, text } from './bodies.ts'
+import { bodyFor, RECORDINGS, type Script } from './vendor.ts'
+import type { Wire } from './wire.ts'
 
 export interface FuzzedRequest {
   readonly method: string
@@ -15,9 +19,17 @@ export interface FuzzedRequest {
   readonly surface?: Surface
   /** The door that it was made for. */
   readonly endpoint?: string
+  /** Sent without a key. */
+  readonly anonymous?: boolean
+  /** How its bytes travel; absent: as an ordinary client sends them. */
+  readonly wire?: Wire
+  /** What the vendor behind it is to do. */
+  readonly script?: Script
 }
 
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']
+/** Whatever Node's parser lets through; CONNECT asks for a tunnel, of which there are none, and has no answer. */
+export const METHODS = PARSED.filter((name) => name !== 'CONNECT')
+const USUAL = new Set(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'])
 /** Weights: the doors with bodies are few and take the most. */
 const WEIGHTS: Readonly<Record<string, number>> = { chat: 8, messages: 8, responses: 8, images: 4, video: 6, quote: 4 }
 /** Not of the public contract; nothing but a refusal comes back. */
@@ -105,6 +117,26 @@ function queryOf(spec: EndpointSpec): fc.Arbitrary<string> {
   return fc.oneof({ weight: 12, arbitrary: whole }, { weight: 1, arbitrary: trick })
 }
 
+/** A quote for each endpoint that is paid for, with what that endpoint takes. */
+const quotes = fc.oneof(
+  ...ENDPOINTS.filter(({ sells }) => sells !== undefined).map((spec) =>
+    fc.record({
+      query: fc.constant(`endpoint=${quote(spec.id)}`),
+      body: isDataEndpoint(spec)
+        ? fc.constant(
+            JSON.stringify(
+              Object.fromEntries(Object.entries(spec.params).map(([name, { example }]) => [name, example])),
+            ),
+          )
+        : bodyOf(spec.id),
+    }),
+  ),
+)
+const queryAndBody = (spec: EndpointSpec) => {
+  const any = fc.record({ query: queryOf(spec), body: bodyOf(spec.id) })
+  return spec.id === 'quote' ? fc.oneof(any, quotes) : any
+}
+
 /** What stands in the path where the endpoint has a parameter there. */
 function idOf(spec: EndpointSpec): fc.Arbitrary<string> {
   const example = Object.values(spec.params ?? {}).find((field) => field.in === 'path')?.example
@@ -116,13 +148,12 @@ function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
     .record({
       path: fc.constantFrom(spec.path, ...spec.aliases),
       id: idOf(spec),
-      query: queryOf(spec),
+      asked: queryAndBody(spec),
       method: method(spec.method),
       headers: fewHeaders,
       type: contentType,
-      body: bodyOf(spec.id),
     })
-    .map(({ path, id, query, type, body, ...rest }) => ({
+    .map(({ path, id, asked: { query, body }, type, ...rest }) => ({
       method: rest.method,
       path: path.replaceAll(/\{\w+\}/g, id) + (query === '' ? '' : `?${query}`),
       headers:
@@ -150,18 +181,95 @@ const elsewhere: fc.Arbitrary<FuzzedRequest> = fc.record({
   headers: fewHeaders,
 })
 
+const scripted: fc.Arbitrary<FuzzedRequest> = fc
+  .record({
+    // Without a bias to small ones: each tells one request from all others.
+    act: fc.noBias(fc.integer({ min: RECORDINGS.length, max: 1e12 - 1 })),
+    front: fc.constantFrom(...TEXT_PROTOCOLS),
+    back: fc.constantFrom(...TEXT_PROTOCOLS),
+    stream: fc.boolean(),
+  })
+  .map(scriptedBy)
+
+export function scriptedBy(script: Script): FuzzedRequest {
+  const { id, path, surface } = ENDPOINTS.find(({ format }) => format === script.front)!
+  return {
+    method: 'POST',
+    path,
+    // The mark of an SDK, for which codes are spelt out at every door.
+    headers: { 'content-type': 'application/json', 'x-stainless-lang': 'js' },
+    body: JSON.stringify(bodyFor(script)),
+    surface: surfaceOf(path, surface),
+    script,
+    endpoint: `${id} by a script`,
+  }
+}
+
 const request = fc.oneof(
   ...ENDPOINTS.map((spec) => ({ weight: (WEIGHTS[spec.id] ?? 1) * 4, arbitrary: requestTo(spec) })),
   { weight: 12, arbitrary: elsewhere },
+  { weight: 40, arbitrary: scripted },
 )
 
 /** Now and then the bytes are damaged after all. */
-export const fuzzed: fc.Arbitrary<FuzzedRequest> = fc
+const damaged: fc.Arbitrary<FuzzedRequest> = fc
   .tuple(request, fc.nat({ max: 30 }), fc.nat())
   .map(([made, damage, at]) => {
     const { body } = made
-    if (body === undefined || damage > 2) return made
+    if (body === undefined || made.script || damage > 2) return made
     const cut = at % (body.length + 1)
     const middle = ['', '\\u0000', '\u0000'][damage]
     return { ...made, body: damage === 0 ? body.slice(0, cut) : `${body.slice(0, cut)}${middle}${body.slice(cut)}` }
   })
+
+// ---- How it travels.
+
+/** More than any endpoint takes. */
+const BYTES_TOO_MANY = 10_000_000_000
+const SIZES = [0, 1, 65_535, 65_536, 65_537, 131_072, 131_072, 1_000_000]
+const UNSENT = [1, 65_535, 65_536, 65_537, 1_000_000, BYTES_TOO_MANY]
+
+const oneIn = (count: number) => fc.nat({ max: count - 1 }).map((value) => value === 0)
+const travel = fc.record({
+  isRaw: oneIn(5),
+  chunked: fc.boolean(),
+  cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
+  pipelined: oneIn(8),
+  leaves: oneIn(12),
+  anonymous: oneIn(8),
+  expects: oneIn(20),
+  size: fc.option(fc.constantFrom(...SIZES), { freq: 6 }),
+  unsent: fc.option(fc.constantFrom(...UNSENT), { freq: 6 }),
+})
+
+/** Blanks behind JSON are JSON. */
+const sized = (body: string, size: number) => (size < 2 ? '{'.repeat(size) : body.padEnd(size))
+
+/** Who is known and has a body that is read is waited for; everybody else is answered before it is there. */
+function unsentOf({ method, path, endpoint }: FuzzedRequest, isKnown: boolean, wanted: number): number {
+  const isRead = ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)
+  const isElsewhere = endpoint === undefined && /^\/(?:v2|admin)\//.test(path)
+  return !isRead || !isKnown || isElsewhere ? wanted : BYTES_TOO_MANY
+}
+
+export const fuzzed: fc.Arbitrary<FuzzedRequest> = fc.tuple(damaged, travel).map(([made, how]) => {
+  const { isRaw, size, unsent: wanted, expects, ...rest } = how
+  if (!isRaw && USUAL.has(made.method)) return made
+  const anonymous = rest.anonymous && !made.script
+  const isSized = size !== null && !made.script
+  const unsent = wanted === null || made.script || rest.leaves ? 0 : unsentOf(made, !anonymous, wanted)
+  const wire: Wire = {
+    chunked: rest.chunked && unsent === 0,
+    cuts: rest.cuts,
+    unsent,
+    pipelined: rest.pipelined && unsent === 0,
+    leaves: rest.leaves,
+  }
+  return {
+    ...made,
+    ...(isSized ? { body: sized(made.body ?? '{}', size) } : {}),
+    ...(expects ? { headers: { ...made.headers, expect: '100-continue' } } : {}),
+    ...(anonymous ? { anonymous } : {}),
+    wire,
+  }
+})

@@ -1,10 +1,15 @@
 // The thread that makes requests and sends them, beside the one in which the gateway runs.
-import { parentPort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import { parentPort } from 'node:worker_threads'
 import fc from 'fast-check'
 import { Pool } from 'undici'
+import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { count, each } from '../faults/raw-client.ts'
 import { type Answer, fault } from './answer.ts'
-import { type FuzzedRequest, fuzzed } from './requests.ts'
+import { stepsAfter } from './follow.ts'
+import { type FuzzedRequest, fuzzed, scriptedBy } from './requests.ts'
+import { lasting, RECORDINGS, startFuzzVendor, vendorFaultIn, wholeName } from './vendor.ts'
+import { sendOnWire } from './wire.ts'
 
 export interface Sending {
   readonly url: string
@@ -26,17 +31,29 @@ export interface FuzzRun {
   readonly findings: string[]
 }
 
-/** What the thread says while it sends; the last message is the run. */
-export type Report = { readonly sofar: number } | FuzzRun
+/** What the thread says: first where its vendor is, upon which it is told what to send; the last message is the run. */
+export type Report = { readonly vendor: string } | { readonly sofar: number } | FuzzRun
 
 const FINDINGS_MAX = 5
 const REPORT_EVERY_MS = 5_000
 const HANGS_MS = 30_000
 
-const sending = workerData as Sending
+/** Who was left in the middle of a request gets none. */
+const NO_ANSWER: Answer = { status: 0, type: '', text: '', headers: '', requestId: undefined, ms: 0 }
+
+const vendor = await startFuzzVendor()
+parentPort!.postMessage({ vendor: vendor.url } satisfies Report)
+const [sending] = (await once(parentPort!, 'message')) as [Sending]
 const pool = new Pool(sending.url, { connections: sending.atOnce, headersTimeout: HANGS_MS, bodyTimeout: HANGS_MS })
+/** The answers to recordings that were not cut. */
+const wholes = new Map<string, string>()
 
 async function send(request: FuzzedRequest): Promise<Answer> {
+  const { wire } = request
+  if (wire) {
+    const key = request.anonymous ? undefined : sending.key
+    return (await sendOnWire(sending.url, { ...request, wire }, key, HANGS_MS)) ?? NO_ANSWER
+  }
   const startedMs = performance.now()
   const { statusCode, headers, body } = await pool.request({
     method: request.method as 'GET',
@@ -49,13 +66,33 @@ async function send(request: FuzzedRequest): Promise<Answer> {
     type: String(headers['content-type'] ?? ''),
     requestId: headers['x-request-id'] as string | undefined,
     text: await body.text(),
+    headers: request.script ? JSON.stringify(headers) : '',
     ms: performance.now() - startedMs,
   }
 }
 
+/** Undefined: as it should be, with everything that follows from it. */
+async function judge(request: FuzzedRequest, answer: Answer, slowMsMax: number): Promise<string | undefined> {
+  if (answer === NO_ANSWER) return undefined
+  const { script } = request
+  const isAsked = script !== undefined && vendor.asked.delete(script.act)
+  const wrong = fault(request, answer, slowMsMax) ?? (script && vendorFaultIn(script, answer, isAsked, wholes))
+  if (wrong !== undefined) return wrong
+  for (const step of stepsAfter(request, answer, answer.text.length)) {
+    const next = await send(step.request)
+    const { method, path, endpoint } = step.request
+    if (!step.statuses.includes(next.status))
+      return `then ${method} ${path}: ${next.status} instead of ${step.statuses.join(' or ')}: ${next.text.slice(0, 300)}`
+    if (endpoint !== undefined && next.status === 200) taken[endpoint] = (taken[endpoint] ?? 0) + 1
+    const then = fault(step.request, next, slowMsMax)
+    if (then !== undefined) return `then ${method} ${path}: ${then}`
+  }
+  return undefined
+}
+
 async function wrongWith(request: FuzzedRequest): Promise<string | undefined> {
   try {
-    return fault(request, await send(request), sending.slowMsMax)
+    return await judge(request, await send(request), sending.slowMsMax)
   } catch (error) {
     return `no answer: ${String(error)} ${String((error as { cause?: unknown }).cause ?? '')}`
   }
@@ -83,11 +120,21 @@ async function shrink(seed: number): Promise<{ request: FuzzedRequest; wrong: st
 
 const byStatus: Record<string, number> = {}
 const taken: Record<string, number> = {}
-const found: number[] = []
+const found: { readonly seed: number; readonly wrong: string }[] = []
 let slowestMs = 0
 let slow = 0
 let sent = 0
 let reportedMs = performance.now()
+
+for (const front of TEXT_PROTOCOLS)
+  for (const back of TEXT_PROTOCOLS)
+    for (const stream of [true, false])
+      for (const [act, recording] of RECORDINGS.entries()) {
+        const script = { act, front, back, stream }
+        const { status, text } = await send(scriptedBy(script))
+        if (status !== 200) throw new Error(`the whole recording ${wholeName(script, recording)}: ${status} ${text}`)
+        wholes.set(wholeName(script, recording), lasting(text))
+      }
 
 /** One request, one seed: whoever sends that seed alone sends the same request. */
 await each(count(sending.runs), sending.atOnce, async (index) => {
@@ -101,7 +148,7 @@ await each(count(sending.runs), sending.atOnce, async (index) => {
     slowestMs = Math.max(slowestMs, answer.ms)
     const { endpoint } = request!
     if (endpoint !== undefined && answer.status === 200) taken[endpoint] = (taken[endpoint] ?? 0) + 1
-    wrong = fault(request!, answer, Number.POSITIVE_INFINITY)
+    wrong = await judge(request!, answer, Number.POSITIVE_INFINITY)
     if (wrong === undefined && answer.ms > sending.slowMsMax) {
       wrong = await slowAgain(request!)
       if (wrong === undefined) slow += 1
@@ -114,16 +161,18 @@ await each(count(sending.runs), sending.atOnce, async (index) => {
     reportedMs = performance.now()
     parentPort!.postMessage({ sofar: sent } satisfies Report)
   }
-  if (wrong !== undefined) found.push(seed)
+  if (wrong !== undefined) found.push({ seed, wrong })
 })
 
 const findings: string[] = []
-for (const seed of found) {
+for (const { seed, wrong: first } of found) {
   const [request] = fc.sample(fuzzed, { seed, numRuns: 1 })
-  const { request: least, wrong } = (await shrink(seed)) ?? { request: request!, wrong: 'not when it is sent again' }
+  const alone = { request: request!, wrong: `${first} (not when it is sent again)` }
+  const { request: least, wrong } = (await shrink(seed)) ?? alone
   findings.push(
     `${wrong}\n  ${JSON.stringify(least).slice(0, 2_000)}\n  Again: npm run fuzz -- --runs 1 --seed ${seed}`,
   )
 }
 await pool.close()
+vendor.close()
 parentPort!.postMessage({ sent, byStatus, taken, slowestMs, slow, findings } satisfies Report)

@@ -1,0 +1,54 @@
+// What comes after an answer that something can be done with: a response that is kept, a job.
+import { Chance } from '../simulate/virtual-world.ts'
+import type { Answer } from './answer.ts'
+import type { FuzzedRequest } from './requests.ts'
+
+export interface Step {
+  readonly request: FuzzedRequest
+  readonly statuses: readonly number[]
+}
+
+const STEPS_MAX = 4
+
+/** What may be asked next, and how it must be answered. */
+export function stepsAfter(request: FuzzedRequest, { status, text }: Answer, seed: number): Step[] {
+  const { endpoint, path, headers } = request
+  // An answer that is given again may be of something that is gone.
+  if (status !== 200 || headers['idempotency-key'] !== undefined) return []
+  if (endpoint === 'responses') return afterResponse(path, text, new Chance(seed))
+  const job = endpoint === 'video' ? /"jobId":"(\d+)"/.exec(text)?.[1] : undefined
+  if (job === undefined) return []
+  const at = { path: `/v1/jobs/${job}`, headers: {}, surface: 'native' } as const
+  return [
+    { request: { ...at, method: 'GET', endpoint: 'jobs/{id}' }, statuses: [200] },
+    { request: { ...at, method: 'DELETE', endpoint: 'jobs/{id}/cancel' }, statuses: [200, 409] },
+  ]
+}
+
+function afterResponse(door: string, text: string, chance: Chance): Step[] {
+  const id = /"id":"(resp_[\w-]+)"/.exec(text)?.[1]
+  if (id === undefined) return []
+  let isKept = text.includes('"store":true')
+  const path = `${door.split('?')[0]!}/${id}`
+  const made = (endpoint: string, method: string, below = ''): Step => ({
+    request: { method, path: path + below, headers: {}, surface: 'responses', endpoint },
+    statuses: [isKept ? 200 : 404],
+  })
+  return Array.from({ length: 1 + chance.below(STEPS_MAX) }, () => {
+    const step = chance.pick([
+      () => made('responses/{id}', 'GET'),
+      () => made('responses/{id}/input_items', 'GET', '/input_items?limit=2'),
+      () => made('responses/{id}/delete', 'DELETE'),
+      () => goOn(door, text, id, isKept),
+    ])()
+    if (step.request.method === 'DELETE') isKept = false
+    return step
+  })
+}
+
+function goOn(path: string, text: string, id: string, isKept: boolean): Step {
+  const model = /"model":"([^"]+)"/.exec(text)?.[1]
+  const body = JSON.stringify({ model, input: 'Go on.', previous_response_id: id, store: false })
+  const request = { method: 'POST', path, headers: { 'content-type': 'application/json' }, body } as const
+  return { request: { ...request, surface: 'responses' }, statuses: [isKept ? 200 : 400] }
+}
