@@ -23,6 +23,7 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/bin bin
 COPY --from=build /app/docs docs
 COPY --from=build /app/console console
+COPY --from=build /app/sandbox sandbox
 COPY --from=build /app/src src
 USER 10001:10001
 VOLUME /data

@@ -11,7 +11,6 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { openDatabase } from '../src/database/database.ts'
-import { startEmbedded } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { readJson } from '../src/kernel/json.ts'
@@ -20,13 +19,14 @@ import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
+import { startEmbedded } from '../src/postgres/embedded.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { readVideo } from '../test/job-engine.ts'
 import { cpuMicros, family } from './process.ts'
 
 const VENDOR = `
-  import { startSandbox } from './src/sandbox/server.ts'
+  import { startSandbox } from './sandbox/server.ts'
   import { realWorld } from './src/kernel/world.ts'
   const sandbox = await startSandbox({ world: realWorld })
   console.log(sandbox.url)

@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../src/database/database.ts'
-import { startEmbedded } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import type { Resolution } from '../src/ledger/flush.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
+import { startEmbedded } from '../src/postgres/embedded.ts'
 
 export interface LedgerPoint {
   readonly callers: number

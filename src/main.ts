@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import type { Settings } from './cli/command.ts'
 import { runCli } from './cli/run.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { readServerFile } from './data-directory.ts'
 import { VERSION } from './kernel/version.ts'
 import { realWorld } from './kernel/world.ts'
-import { watchForStop } from './stop.ts'
+import { readServerFile } from './process/data-directory.ts'
+import { watchForStop } from './process/stop.ts'
 
 const OTHER_VERBS = [
   ['serve', 'Starts the gateway. This is what npm start does.'],
@@ -22,7 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
   const [verb] = args
   if (verb === 'serve' && !asksForHelp(args)) {
     // Loaded only here: the other verbs are clients, and answer sooner without a server in memory.
-    const { serve } = await import('./serve.ts')
+    const { serve } = await import('./process/serve.ts')
     await serve(readSettings())
     return 0
   }
@@ -66,7 +66,7 @@ async function archive(verb: 'backup' | 'restore', file: string | undefined): Pr
     process.stderr.write(`tollgate: say which file: tollgate ${verb} FILE\n`)
     return 2
   }
-  const run = (await import('./archive.ts'))[verb]
+  const run = (await import('./process/archive.ts'))[verb]
   await run(readSettings(), file, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0
 }
@@ -78,7 +78,7 @@ async function sandbox(args: readonly string[]): Promise<number> {
     return 2
   }
   const config = readSettings()
-  const { startSandbox } = await import('./sandbox/server.ts')
+  const { startSandbox } = await import('../sandbox/server.ts')
   const running = await startSandbox({ world: realWorld, port, speed: config.TOLLGATE_SANDBOX_SPEED })
   process.stdout.write(`The simulated vendors listen at ${running.url}. Ctrl-C ends them.\n`)
   await watchForStop().asked

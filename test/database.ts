@@ -2,11 +2,11 @@
 // once, since copying takes a tenth of the time.
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
-import type { EmbeddedConnection } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openQueue } from '../src/jobs/queue.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
+import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
 
 /** Carries the server's connection from the runner to the test processes. */
 export const SERVER_VARIABLE = 'TOLLGATE_TEST_SERVER'

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { SETTINGS } from '../src/config.ts'
-import { startEmbedded } from '../src/database/embedded.ts'
+import { startEmbedded } from '../src/postgres/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { seriesNames } from './pages/metrics.ts'
 

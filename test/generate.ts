@@ -9,7 +9,7 @@ import { analyticsReference, socialReference } from '../src/catalog/reference.ts
 import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
-import { startEmbedded } from '../src/database/embedded.ts'
+import { startEmbedded } from '../src/postgres/embedded.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
 import { commandLinePage } from './pages/command-line.ts'

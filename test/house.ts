@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { parseAst } from 'vite'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const FOLDERS = ['src', 'console', 'test', 'bench', 'bin', 'examples']
+const FOLDERS = ['src', 'sandbox', 'console', 'test', 'bench', 'bin', 'examples']
 export const CASTS_FILE = 'test/casts.json'
 
 interface Node {

@@ -56,7 +56,7 @@ function patternsOf(file: string): Found[] {
   return found
 }
 
-const FILES = ['src', 'console/src'].flatMap((folder) =>
+const FILES = ['src', 'sandbox', 'console/src'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/\.test\.tsx?$/.test(entry.name))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),

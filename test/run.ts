@@ -5,7 +5,7 @@ import { globSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
-import { startEmbedded } from '../src/database/embedded.ts'
+import { startEmbedded } from '../src/postgres/embedded.ts'
 import { SERVER_VARIABLE } from './database.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -18,7 +18,10 @@ const FILES_AT_ONCE = 2
 const FILE_MS_MAX = 600_000
 
 function chooseFiles(patterns: string[]): string[] {
-  const files = globSync(['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT }).sort()
+  const files = globSync(
+    ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
+    { cwd: ROOT },
+  ).sort()
   if (patterns.length === 0) return files
   return files.filter((file) =>
     patterns.some((pattern) => {

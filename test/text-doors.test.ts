@@ -12,6 +12,7 @@ import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 
 import OldAnthropic from 'anthropic-sdk-060'
 import OpenAI from 'openai'
 import * as z from 'zod'
+import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
 import type { TextProtocolName } from '../src/catalog/kind.ts'
@@ -19,8 +20,7 @@ import type { TextTraits } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readModelName, readTextAsk } from '../src/protocols/text.ts'
-import { type Sandbox, startSandbox } from '../src/sandbox/server.ts'
+import { readModelName, readTextAsk } from '../src/protocols/text/text.ts'
 
 const DOORS: Record<string, TextProtocolName> = {
   '/v1/chat/completions': 'openai-chat',

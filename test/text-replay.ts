@@ -6,7 +6,7 @@ import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
-import { readTextAsk } from '../src/protocols/text.ts'
+import { readTextAsk } from '../src/protocols/text/text.ts'
 import { vendorCall } from '../src/protocols/vendor-call.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 

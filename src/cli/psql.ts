@@ -1,14 +1,9 @@
 // How to look into the store with psql. Prints a command and runs none: psql may not be installed, and a person should see
 // what they connect to.
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isAlive } from '../database/alive.ts'
-import type { EmbeddedConnection } from '../database/embedded.ts'
+import { PASSWORD_FILE } from '../postgres/cluster.ts'
+import { runningStore } from '../postgres/running.ts'
 import { CliError, type Command, type Settings } from './command.ts'
-
-const USER = 'tollgate'
-const DATABASE = 'tollgate'
-const PASSWORD_FILE = 'postgres-password'
 
 export const PSQL_COMMAND: Command = {
   name: 'psql',
@@ -41,25 +36,8 @@ async function connection(settings: Settings): Promise<Connection> {
   const password = running.password ? `PGPASSWORD="$(cat ${quote(join(settings.dataDirectory, PASSWORD_FILE))})" ` : ''
   return {
     embedded: true,
-    command: `${password}psql -h ${quote(running.host)} -p ${running.port} -U ${USER} ${DATABASE}`,
+    command: `${password}psql -h ${quote(running.host)} -p ${running.port} -U ${running.user} ${running.database}`,
   }
-}
-
-/** The built-in Postgres of a data directory, if it runs: its own file says where it listens. */
-export async function runningStore(dataDirectory: string): Promise<EmbeddedConnection | undefined> {
-  const directory = join(dataDirectory, 'postgres')
-  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
-  const port = Number(lines[3]?.trim())
-  if (!port || !isAlive(Number(lines[0]))) return undefined
-  const shared = { port, user: USER, database: DATABASE, ssl: false as const }
-  // Its own name for the socket's directory may be relative to itself.
-  const socket = lines[4]?.trim() ?? ''
-  const listens = lines[5]?.trim() ?? ''
-  if (socket === '' && listens !== '') {
-    const password = (await readFile(join(dataDirectory, PASSWORD_FILE), 'utf8')).trim()
-    return { ...shared, host: '127.0.0.1', password }
-  }
-  return { ...shared, host: socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory }
 }
 
 /** A password does not belong on a screen. */

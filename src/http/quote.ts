@@ -6,7 +6,7 @@ import { type Catalog, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
-import { readImageBody } from '../protocols/openai-images/body.ts'
+import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 
 interface Quoted extends Read {

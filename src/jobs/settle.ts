@@ -6,7 +6,7 @@ import type { Resolution } from '../ledger/flush.ts'
 import { type Charge, chargeOf } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
-import { worstTokens } from '../protocols/video-task/rules.ts'
+import { worstTokens } from '../protocols/media/video-task/rules.ts'
 import type { ClaimedJob, Delivered, Verdict } from './job.ts'
 import { readStoredRequest, type StoredRequest } from './stored-request.ts'
 

@@ -1,7 +1,7 @@
 // What a job's row remembers of what was asked: the order for the vendor until the vendor has it, and for ever what the
 // price was made of.
 import type { World } from '../kernel/world.ts'
-import type { VideoOrder, VideoRequest } from '../protocols/video-task/request.ts'
+import type { VideoOrder, VideoRequest } from '../protocols/media/video-task/request.ts'
 
 export interface StoredRequest {
   readonly seconds: number

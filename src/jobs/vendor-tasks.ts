@@ -4,11 +4,7 @@ import type { Vendor } from '../catalog/document.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
-import type { Target } from '../protocols/protocol.ts'
-import { vendorCall } from '../protocols/vendor-call.ts'
-import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
-import { readErrorBody } from '../protocols/vendor-words.ts'
-import type { VideoOrder } from '../protocols/video-task/request.ts'
+import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import {
   cancelCall,
   createCall,
@@ -23,7 +19,11 @@ import {
   showManyCall,
   type Task,
   type TaskMark,
-} from '../protocols/video-task/task.ts'
+} from '../protocols/media/video-task/task.ts'
+import type { Target } from '../protocols/protocol.ts'
+import { vendorCall } from '../protocols/vendor-call.ts'
+import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
+import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
 

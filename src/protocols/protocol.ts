@@ -6,8 +6,8 @@ import type { ProtocolName } from '../catalog/kind.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { HttpCall } from '../upstream/call.ts'
+import type { VideoRequest } from './media/video-task/request.ts'
 import type { VendorSaid } from './vendor-words.ts'
-import type { VideoRequest } from './video-task/request.ts'
 
 /** Where one attempt goes. */
 export interface Target {

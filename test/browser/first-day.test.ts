@@ -1,9 +1,9 @@
 // The first day with the console, in a real browser against a real gateway: from the printed link to a revoked key.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { firstMinute } from '../../src/first-minute.ts'
-import { clip, RATIOS } from '../../src/sandbox/media.ts'
-import { paint } from '../../src/sandbox/picture.ts'
+import { clip, RATIOS } from '../../sandbox/media.ts'
+import { paint } from '../../sandbox/picture.ts'
+import { firstMinute } from '../../src/process/first-minute.ts'
 import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'

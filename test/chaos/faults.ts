@@ -20,11 +20,11 @@ const clocks = 'test/chaos/clocks-and-keys.test.ts'
 const machine = 'test/chaos/machine.test.ts'
 const crash = 'test/crash.test.ts'
 const floods = 'test/chaos/floods.test.ts'
-const imageBody = 'src/protocols/openai-images/body.test.ts'
+const imageBody = 'src/protocols/media/openai-images/body.test.ts'
 const guardLimits = 'src/upstream/guard-limits.test.ts'
 const slowPaid = 'test/faults/slow-paid.test.ts'
 const textStreams = 'test/text-streams.test.ts'
-const imageRelay = 'src/protocols/openai-images/relay.test.ts'
+const imageRelay = 'src/protocols/media/openai-images/relay.test.ts'
 const signals = 'test/signals.test.ts'
 const model = 'test/ledger-model.test.ts'
 
@@ -167,7 +167,7 @@ export const FAULTS: readonly FaultRow[] = [
       [imageBody, '256 MB in all pass'],
       [imageBody, 'the 17th is refused'],
       [imageBody, 'to the letter'],
-      ['src/protocols/openai-images/memory.test.ts', 'a request of 256 MB'],
+      ['src/protocols/media/openai-images/memory.test.ts', 'a request of 256 MB'],
       ['test/images.test.ts', 'refused before any hold'],
     ],
   },

@@ -2,8 +2,8 @@
 // before Postgres's own, so that the very same statements, functions and defaults see virtual time.
 import pg from 'pg'
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
-import type { EmbeddedConnection } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
+import type { EmbeddedConnection } from '../../src/postgres/embedded.ts'
 
 export interface Lane {
   readonly database: Database

@@ -1,0 +1,48 @@
+// The server of the simulated vendors, on loopback.
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { World } from '../src/kernel/world.ts'
+import { CallLog, type SandboxLog } from './log.ts'
+
+export interface SandboxOptions {
+  /** A free port by default. */
+  readonly port?: number
+  readonly world: World
+  /** How many times faster than a real vendor jobs run; 1 by default, Infinity does not wait. */
+  readonly speed?: number
+}
+
+export interface Sandbox {
+  readonly url: string
+  readonly seen: SandboxLog
+  close(): Promise<void>
+}
+
+/** Listens at once; the vendors themselves are loaded when somebody calls one. */
+export async function startSandbox({ world, speed = 1, port = 0 }: SandboxOptions): Promise<Sandbox> {
+  const log = new CallLog()
+  let url = ''
+  let vendors: Promise<RequestListener> | undefined
+  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (request, response) => {
+    vendors ??= import('./vendors.ts').then(({ openVendors }) => openVendors({ world, speed, url, log }))
+    void vendors.then((answer) => answer(request, response))
+  })
+  server.on('connection', (socket) => {
+    log.connectionOpened()
+    socket.once('close', () => log.connectionClosed())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    seen: log,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

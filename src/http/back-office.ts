@@ -1,0 +1,80 @@
+// The second half of composition: what operators and people use. The operator API, the console and the documentation.
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Principal } from '../admission/api-key.ts'
+import type { Database } from '../database/database.ts'
+import { createAttempts } from '../identity/attempts.ts'
+import { createBrowsers } from '../identity/browser.ts'
+import { createMembers } from '../identity/members.ts'
+import { createPasswords } from '../identity/password.ts'
+import { createPeople, type People } from '../identity/people.ts'
+import { createSessions } from '../identity/sessions.ts'
+import { VERSION } from '../kernel/version.ts'
+import type { World } from '../kernel/world.ts'
+import { publicUrlOf } from './address.ts'
+import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
+import { mountConsole } from './console.ts'
+import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
+import { mountDocs } from './docs.ts'
+import { vouch } from './routes.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+interface BackOffice {
+  readonly people: People
+  readonly consoleFiles: ConsoleFiles
+}
+
+export function openBackOffice(
+  app: FastifyInstance,
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl'> & {
+    readonly config: Parameters<typeof publicUrlOf>[1]
+    readonly database: Database
+    readonly world: World
+    readonly operatorToken: string
+    readonly browserKey: Buffer
+  },
+): BackOffice {
+  const { config, database, world, audit } = parts
+  const publicUrl = () => publicUrlOf(app, config)
+  const sessions = createSessions({ database, world })
+  const browsers = createBrowsers({ key: parts.browserKey, world })
+  const identity = {
+    database,
+    world,
+    audit,
+    passwords: createPasswords({ world }),
+    attempts: createAttempts(database),
+    browsers,
+    sessions,
+  }
+  const people = createPeople(identity)
+  const deps = { ...parts, members: createMembers(identity), people, publicUrl }
+  mountAdmin(app, deps)
+  mountConsole(app, {
+    ...deps,
+    sessions,
+    browsers,
+    play(request, reply, { account, url }) {
+      reply.hijack()
+      vouch(request.raw, playerOf(account))
+      request.raw.url = url
+      app.routing(request.raw, reply.raw)
+    },
+  })
+  const consoleFiles = mountConsoleFiles(app, {
+    folder: join(ROOT, 'console', 'dist'),
+    https: config.PUBLIC_URL?.startsWith('https:') ?? false,
+  })
+  mountDocs(app, {
+    version: VERSION,
+    serverUrl: config.PUBLIC_URL ?? '/',
+    operator: { prefix: ADMIN_PREFIX, resources: operatorResources(deps) },
+  })
+  return { people, consoleFiles }
+}
+
+/** Someone at the console's playground: the account's own, without a key. */
+function playerOf(account: string): Principal {
+  return { keyId: 'console', accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
+}

@@ -1,0 +1,78 @@
+// The `backup` and `restore` verbs. A backup may be taken while the gateway runs; a restore wants an empty store.
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { openCatalog } from '../catalog/store.ts'
+import { readDefaultCatalog } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { createAudit } from '../database/audit.ts'
+import { readBackup, writeBackup } from '../database/backup.ts'
+import { createChanges } from '../database/changes.ts'
+import { type Database, openDatabase } from '../database/database.ts'
+import { realWorld as world } from '../kernel/world.ts'
+import { verifyLedger } from '../ledger/verify.ts'
+import { startEmbedded } from '../postgres/embedded.ts'
+import { runningStore } from '../postgres/running.ts'
+
+type Say = (line: string) => void
+
+export async function backup(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
+  await withStore(config, stop, async (database) => {
+    const unfinished = `${file}.part`
+    try {
+      const facts = await writeBackup(database, createWriteStream(unfinished, { mode: 0o600, signal: stop }))
+      const handle = await open(unfinished, 'r+')
+      await handle.sync()
+      await handle.close()
+      await rename(unfinished, file)
+      const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
+      say(`Wrote ${rows} rows of ${Object.keys(facts.rows).length} tables, as of ${facts.at}, to ${file}.`)
+      say(
+        config.TOLLGATE_SECRET
+          ? 'Keep TOLLGATE_SECRET with it: without the secret no key and no stored credential can be read.'
+          : `Keep ${join(config.dataDirectory, 'secret')} with it: without the secret no key and no stored credential can be read. Files under assets/ are not part of it.`,
+      )
+    } catch (error) {
+      await rm(unfinished, { force: true })
+      throw error
+    }
+  })
+}
+
+export async function restore(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
+  await withStore(config, stop, async (database) => {
+    const facts = await readBackup(database, createReadStream(file, { signal: stop }))
+    const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
+    say(`Restored ${rows} rows, as of ${facts.at}. Verifying the ledger …`)
+    const changes = createChanges(database, world)
+    const audit = createAudit({ database, world })
+    const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
+    stop.throwIfAborted()
+    const stopped = new Promise<never>((_, reject) =>
+      stop.addEventListener('abort', () => reject(stop.reason as Error)),
+    )
+    const verified = await Promise.race([verifyLedger(database, catalog), stopped])
+    if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
+    say('The ledger adds up.')
+  })
+}
+
+/** The configured server, the store of a gateway that runs, or our own store, started for the occasion. */
+async function withStore(config: Config, stop: AbortSignal, run: (database: Database) => Promise<void>): Promise<void> {
+  const running = config.DATABASE_URL ? undefined : await runningStore(config.dataDirectory)
+  const own =
+    config.DATABASE_URL || running
+      ? undefined
+      : await startEmbedded({ dataDirectory: config.dataDirectory, log: () => undefined, stop })
+  const connection: pg.PoolConfig = config.DATABASE_URL
+    ? { connectionString: config.DATABASE_URL }
+    : { ...(running ?? own!.connection) }
+  const database = openDatabase({ connection, connectionsMax: 4 })
+  try {
+    await run(database)
+  } finally {
+    await database.close()
+    await own?.stop()
+  }
+}

@@ -1,0 +1,244 @@
+// The `serve` verb: the store, the simulated vendors, the gateway, and what a new user sees in the first minute.
+
+import { spawn } from 'node:child_process'
+import cluster from 'node:cluster'
+import { createServer as createHttpServer } from 'node:http'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { startSandbox } from '../../sandbox/server.ts'
+import { readDocumentFile } from '../catalog/document-file.ts'
+import { createGateway, type Gateway, type GatewayOptions } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { faultBody, faultHeaders } from '../http/envelope.ts'
+import { Fault } from '../kernel/fault.ts'
+import { createLog, type Log } from '../kernel/log.ts'
+import { newId, realWorld } from '../kernel/world.ts'
+import { type Embedded, startEmbedded } from '../postgres/embedded.ts'
+import { openDataDirectory, writeServerFile } from './data-directory.ts'
+import { firstMinute } from './first-minute.ts'
+import { type Stop, watchForStop } from './stop.ts'
+import { joinParent } from './worker.ts'
+import { createWorkers, type Shared } from './workers.ts'
+
+const RETRY_MS = 1_000
+/** Beyond the time for its calls: for settlements that a database which is away makes wait, and a busy machine. */
+const LEAVE_MS = 60_000
+
+/** How long a start that is to stop may take to come to a point where it can. */
+const CUT_SHORT_MS = 10_000
+
+export async function serve(config: Config): Promise<void> {
+  if (cluster.isWorker) return serveAsWorker(config)
+  const stop = watchForStop({ keepsHangup: config.TOLLGATE_WORKERS > 1 })
+  const opened = new AsyncDisposableStack()
+  try {
+    await Promise.race([start(config, stop, opened), cutShort(stop)])
+    say(`\n${await stop.asked}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
+  } catch (error) {
+    // A start that is to stop may fail in whatever it was about.
+    if (!stop.signal.aborted) throw error
+  } finally {
+    await opened.disposeAsync()
+  }
+  say('Stopped.')
+  process.exit() // What a start that was cut short left waiting holds nobody up.
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+async function cutShort({ asked }: Stop): Promise<never> {
+  await asked
+  await new Promise<void>((resolve) => realWorld.after(CUT_SHORT_MS, resolve))
+  throw new Error('The start did not end.')
+}
+
+/** Opens one thing after the other; what is open is closed in the opposite order, also when the next one fails. */
+async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): Promise<void> {
+  const world = realWorld
+  const startedMs = world.elapsedMs()
+  const log = createLog({
+    level: config.TOLLGATE_LOG_LEVEL,
+    format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
+  })
+  const kept = await openDataDirectory(config, world)
+  const embedded = config.DATABASE_URL
+    ? undefined
+    : await startEmbedded({
+        dataDirectory: config.dataDirectory,
+        log: (line) => say(`  ${line}`),
+        stop: stop.signal,
+      })
+  opened.defer(() => embedded?.stop())
+  const sandbox = opened.adopt(await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED }), (it) => it.close())
+  const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
+  const waiting = opened.adopt(createWaitingRoom(config), (it) => it.close())
+  const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
+    ...{ log, stop: stop.signal, onWait: waiting.open },
+  })
+  opened.defer(() => gateway.close())
+  stop.signal.throwIfAborted()
+  await applyGivenCatalog(config, gateway)
+  await waiting.close()
+  const address = await listen(config, { gateway, shared, log }, opened)
+  opened.defer(await writeServerFile(config.dataDirectory, { url: address, pid: process.pid }))
+  await firstMinute({
+    gateway,
+    config,
+    kept,
+    url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
+    say,
+    seconds: (world.elapsedMs() - startedMs) / 1000,
+    store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
+  })
+  opened.defer(buildConsole(gateway, log))
+}
+
+interface Listening {
+  readonly gateway: Gateway
+  readonly shared: Shared
+  readonly log: Log
+}
+
+/** This process alone, or several. */
+async function listen(
+  config: Config,
+  { gateway, shared, log }: Listening,
+  opened: AsyncDisposableStack,
+): Promise<string> {
+  if (config.TOLLGATE_WORKERS === 1) return gateway.app.listen({ port: config.PORT, host: config.HOST })
+  const workers = createWorkers({
+    count: config.TOLLGATE_WORKERS,
+    leaveMs: config.TOLLGATE_DRAIN_SECONDS * 1000 + LEAVE_MS,
+    figures: gateway.figures,
+    ...{ shared, log, world: realWorld },
+  })
+  opened.defer(() => workers.stop())
+  return workers.start()
+}
+
+/** The console is built when its sources changed; the API does not wait for it. Returns what gives it up. */
+function buildConsole(gateway: Gateway, log: Log): () => void {
+  const build = spawn(process.execPath, [join(import.meta.dirname, '..', '..', 'console', 'build.ts'), '--if-stale'], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  let problem = ''
+  build.stderr.on('data', (bytes: Buffer) => {
+    problem += bytes.toString()
+  })
+  let givenUp = false
+  build.once('close', (code) => {
+    if (givenUp) return
+    if (code !== 0)
+      log.warn(
+        { problem: problem.slice(-500) },
+        'the console could not be built; a build from before is served, if there is one',
+      )
+    void gateway.office.consoleFiles.load()
+  })
+  return () => {
+    givenUp = true
+    build.kill()
+  }
+}
+
+function openGateway(
+  config: Config,
+  shared: Shared,
+  log: Log,
+  rest: Pick<GatewayOptions, 'groupMetrics'> = {},
+): Promise<Gateway> {
+  return createGateway({
+    ...rest,
+    config,
+    world: realWorld,
+    log,
+    connection: shared.connection,
+    secret: shared.secret,
+    operatorToken: shared.operatorToken,
+    sandboxUrl: () => shared.sandboxUrl,
+  })
+}
+
+/** One of several processes on one port: the parent keeps the store and the simulated vendors. */
+async function serveAsWorker(config: Config): Promise<void> {
+  const parent = joinParent(realWorld)
+  const shared = await parent.shared
+  const log = createLog({
+    level: config.TOLLGATE_LOG_LEVEL,
+    format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
+  })
+  const gateway = await openGateway(config, shared, log, { groupMetrics: parent.readGroup })
+  parent.answerWith(gateway.figures)
+  if (!parent.isStopping) await gateway.app.listen({ port: config.PORT, host: config.HOST })
+  await parent.stopping
+  await gateway.close()
+  await parent.leave(await gateway.figures())
+}
+
+export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {
+  return embedded ? { ...embedded.connection } : { connectionString: config.DATABASE_URL! }
+}
+
+/** A store that is not there yet is waited for; one that is wrong is an error. */
+async function untilStoreAnswers<T>(
+  make: () => Promise<T>,
+  options: { log: Log; onWait: () => Promise<void>; stop: AbortSignal },
+): Promise<T> {
+  for (;;) {
+    options.stop.throwIfAborted()
+    try {
+      return await make()
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
+      options.log.warn(
+        { cause: (error.cause as Error | undefined)?.message },
+        'the database does not answer; trying again every second',
+      )
+      await options.onWait()
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
+  }
+}
+
+/** While the store is away the process is alive but not ready, and says so. */
+function createWaitingRoom(config: Config) {
+  const server = createHttpServer((request, response) => {
+    const requestId = `req_${newId(realWorld)}`
+    if (request.url === '/healthz')
+      return response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
+    if (request.url === '/readyz')
+      return response.writeHead(503, { 'content-type': 'application/json' }).end('{"ready":false}')
+    const fault = new Fault('unavailable')
+    response
+      .writeHead(fault.status, { ...faultHeaders(fault), 'x-request-id': requestId })
+      .end(faultBody(fault, 'native', { requestId, sdk: false }))
+  })
+  return {
+    open: () =>
+      server.listening
+        ? Promise.resolve()
+        : new Promise<void>((resolve) => server.listen(config.PORT, config.HOST, resolve)),
+    close: () =>
+      new Promise<void>((resolve) => {
+        if (!server.listening) return resolve()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function applyGivenCatalog({ TOLLGATE_CATALOG: file }: Config, gateway: Gateway): Promise<void> {
+  if (!file) return
+  const given = await readDocumentFile(file).catch((error: Error) => {
+    throw new Error(`TOLLGATE_CATALOG: ${error.message}`)
+  })
+  const by = { actor: 'system', ip: null, requestId: null }
+  const { version, changes } = await gateway.catalog
+    .apply(given, by, `from ${file} at start`)
+    .catch((error: unknown) => {
+      if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
+      throw new Error(`TOLLGATE_CATALOG: ${file}: ${error.message}`)
+    })
+  if (changes.length > 0)
+    say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
+}

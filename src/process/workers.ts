@@ -1,0 +1,207 @@
+// Several processes on one port. The parent holds the port, the store and the simulated vendors; a worker that dies is
+// replaced; SIGHUP replaces all of them, one after the other, without dropping a request. worker.ts is the other side.
+import cluster, { type Worker } from 'node:cluster'
+import type pg from 'pg'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { createGroupMetrics, type Figures } from '../pipeline/group-metrics.ts'
+
+/** What a worker needs of its parent; it travels by message, never by environment. */
+export interface Shared {
+  readonly connection: pg.PoolConfig
+  readonly secret: string
+  readonly operatorToken: string
+  readonly sandboxUrl: string
+}
+
+export type FromParent =
+  | { readonly type: 'shared'; readonly shared: Shared }
+  | { readonly type: 'stop' }
+  | { readonly type: 'tell'; readonly id: number }
+  | { readonly type: 'group'; readonly id: number; readonly text: string }
+
+export type FromWorker =
+  | { readonly type: 'scrape'; readonly id: number }
+  | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
+  | { readonly type: 'last-figures'; readonly figures: Figures }
+
+interface Workers {
+  /** Resolves with the address when all listen. */
+  start(): Promise<string>
+  stop(): Promise<void>
+}
+
+interface WorkersOptions {
+  readonly count: number
+  readonly shared: Shared
+  readonly log: Log
+  readonly world: World
+  /** The parent's own: it runs jobs, and is one of the group. */
+  readonly figures: () => Promise<Figures>
+  /** How long a worker may take to leave, before it is killed. */
+  readonly leaveMs: number
+}
+
+const RESPAWN_MS = 500
+const RESPAWN_MS_MAX = 30_000
+/** Whoever served for so long did not die of its start. */
+const STEADY_MS = 30_000
+/** Whoever does not answer a scrape by then is left out of it. */
+const TELL_MS = 2_000
+/** Workers are numbered from 1. */
+const PARENT = 0
+
+export function createWorkers({ count, shared, log, world, figures, leaveMs }: WorkersOptions): Workers {
+  /** All that have not exited. */
+  const present = new Set<Worker>()
+  /** Those of them that were not told to leave. */
+  const working = new Set<Worker>()
+  const listening = new Set<Worker>()
+  /** Each cancels one that is due. */
+  const replacements = new Set<() => void>()
+  const group = createGroupMetrics()
+  /** Under way, each to be told who has answered or gone. */
+  const scrapes = new Map<number, (worker: Worker, hasTold: boolean) => void>()
+  let stopping = false
+  let rolling = false
+  let asked = 0
+  let earlyDeaths = 0
+
+  function send(worker: Worker, message: FromParent): void {
+    if (worker.isConnected()) worker.send(message)
+  }
+
+  function startWorker(): Promise<string> {
+    const worker = cluster.fork()
+    const startedMs = world.elapsedMs()
+    present.add(worker)
+    working.add(worker)
+    worker.on('error', (error) => log.warn({ error }, 'worker channel failed'))
+    worker.on('message', (message: FromWorker) => hear(worker, message))
+    // Its last words may be read after its exit is known, but never after this.
+    worker.once('disconnect', () => group.leave(worker.id))
+    worker.once('exit', (code, signal) => {
+      present.delete(worker)
+      listening.delete(worker)
+      for (const scrape of scrapes.values()) scrape(worker, false)
+      const { pid } = worker.process
+      if (!working.delete(worker) || stopping) return log.info({ pid, code, signal }, 'a worker left')
+      earlyDeaths = world.elapsedMs() - startedMs > STEADY_MS ? 0 : earlyDeaths + 1
+      const inMs = Math.min(RESPAWN_MS * 2 ** Math.max(0, earlyDeaths - 1), RESPAWN_MS_MAX)
+      log.error({ pid, code, signal, inMs }, 'a worker died; it is replaced')
+      const cancel = world.after(inMs, () => {
+        replacements.delete(cancel)
+        if (working.size < count) startWorker().catch(() => undefined)
+      })
+      replacements.add(cancel)
+    })
+    send(worker, { type: 'shared', shared })
+    return new Promise((resolve, reject) => {
+      worker.once('listening', ({ address, port }) => {
+        listening.add(worker)
+        log.info({ pid: worker.process.pid }, 'a worker listens')
+        resolve(`http://${address ?? '127.0.0.1'}:${port}`)
+      })
+      worker.once('exit', (code, signal) =>
+        reject(
+          new Error(`A worker ended (${signal ?? `code ${code}`}) before it listened; what it said stands above.`),
+        ),
+      )
+    })
+  }
+
+  function stopWorker(worker: Worker): Promise<void> {
+    working.delete(worker)
+    if (worker.isDead()) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = world.after(leaveMs, () => {
+        log.error({ pid: worker.process.pid, leaveMs }, 'a worker did not leave in time; it is killed')
+        worker.process.kill('SIGKILL')
+      })
+      worker.once('exit', () => {
+        cancel()
+        resolve()
+      })
+      if (worker.isConnected()) send(worker, { type: 'stop' })
+      else worker.process.kill('SIGTERM')
+    })
+  }
+
+  /** A new one listens before an old one leaves; should it not come to listen, the old ones stay. */
+  async function roll(): Promise<void> {
+    for (const worker of [...working]) {
+      if (stopping) return
+      // Whoever died meanwhile is replaced already.
+      if (!working.has(worker)) continue
+      await startWorker()
+      if (stopping) return
+      await stopWorker(worker)
+    }
+    while (working.size < count && !stopping) await startWorker()
+    log.info({ workers: working.size }, 'all workers were replaced')
+  }
+
+  const onHangup = () => {
+    if (rolling || stopping) return log.info({}, 'the workers are being replaced already')
+    rolling = true
+    roll()
+      .catch((error: unknown) => stopping || log.error({ error }, 'replacing the workers failed; the rest stay'))
+      .finally(() => {
+        rolling = false
+      })
+  }
+
+  function hear(worker: Worker, message: FromWorker): void {
+    if (message.type === 'scrape')
+      void gather().then(
+        (text) => send(worker, { type: 'group', id: message.id, text }),
+        (error: unknown) => log.error({ error }, 'the figures could not be gathered'),
+      )
+    else {
+      group.hear(worker.id, message.figures)
+      if (message.type === 'told') scrapes.get(message.id)?.(worker, true)
+    }
+  }
+
+  /** Asks all that serve, waits for those that answer in time, and puts it together. */
+  async function gather(): Promise<string> {
+    const id = asked++
+    const awaited = new Set(listening)
+    const answered = new Set([PARENT])
+    for (const worker of awaited) send(worker, { type: 'tell', id })
+    await new Promise<void>((resolve) => {
+      const cancel = world.after(TELL_MS, resolve)
+      scrapes.set(id, (worker, hasTold) => {
+        if (hasTold) answered.add(worker.id)
+        awaited.delete(worker)
+        if (awaited.size > 0) return
+        cancel()
+        resolve()
+      })
+    })
+    scrapes.delete(id)
+    group.hear(PARENT, await figures())
+    return group.text(answered, awaited.size)
+  }
+
+  return {
+    async start() {
+      // Figures have values that JSON does not know.
+      cluster.setupPrimary({ serialization: 'advanced' })
+      try {
+        const addresses = await Promise.all(Array.from({ length: count }, startWorker))
+        process.on('SIGHUP', onHangup)
+        return addresses[0]!
+      } catch (error) {
+        await this.stop()
+        throw error
+      }
+    },
+    async stop() {
+      stopping = true
+      process.off('SIGHUP', onHangup)
+      for (const cancel of replacements) cancel()
+      await Promise.all([...present].map(stopWorker))
+    },
+  }
+}

@@ -1,0 +1,174 @@
+// A caller's image request, checked: generation, editing and fusion are one endpoint.
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import type { ImageType } from '../../../kernel/image-file.ts'
+import type { ByteLease } from '../../../upstream/budget.ts'
+import { Fields, shown } from '../../check.ts'
+import type { Ask } from '../../protocol.ts'
+import { measurePrompt } from '../../text/prompt.ts'
+import {
+  IMAGE_BYTES_MAX,
+  IMAGES_BYTES_MAX,
+  IMAGES_MAX,
+  type ImageRequestBody,
+  type InlineImage,
+  tooMuch,
+} from './body.ts'
+import { openImages } from './exchange.ts'
+import { drawnSize, RESOLUTIONS } from './size.ts'
+
+const PROMPT_CHARS_MAX = 32_000
+const URL_CHARS_MAX = 8_192
+const QUALITIES = ['low', 'medium', 'high', 'auto'] as const
+const FORMATS = ['png', 'jpeg', 'webp'] as const
+const MASKS = ['mask', 'mask_url', 'maskUrl'] as const
+
+/** What vendors of this format charge at most for a picture of 1024×1024; larger ones in proportion. */
+const OUTPUT_TOKENS = { low: 272, medium: 1_056, high: 4_160, auto: 4_160 } as const
+const OUTPUT_PIXELS = 1_048_576
+const INPUT_IMAGE_TOKENS = 6_500
+
+export interface KeptFile {
+  /** Absolute, and good for as long as the store keeps the file. */
+  readonly url: string
+  remove(): Promise<void>
+}
+
+export interface ImageAskDeps {
+  /** Fetches what a caller points at, through the guard. */
+  fetchImage(
+    url: string,
+    options: { bytesMax: number; signal: AbortSignal },
+  ): Promise<{ bytes: Buffer; type: ImageType }>
+  /** Writes a result where callers can get it, durably. */
+  keep(pieces: readonly Buffer[], type: ImageType): Promise<KeptFile>
+  /** The memory of this request; grown for references that must be fetched, and released by whoever made it. */
+  readonly lease: ByteLease
+}
+
+export interface CheckedImages {
+  readonly prompt: string
+  readonly size: string
+  readonly quality: (typeof QUALITIES)[number]
+  readonly format: (typeof FORMATS)[number]
+  readonly stream: boolean
+  /** Hand the picture over in the answer as well, as some SDKs demand. */
+  readonly inlineAnswer: boolean
+  readonly outputTokens: number
+}
+
+export function readImageAsk(body: ImageRequestBody, model: { readonly uid: string }, deps: ImageAskDeps): Ask {
+  const fields = new Fields(body.json)
+  const prompt = readPrompt(fields)
+  for (const mask of MASKS)
+    if (fields.get(mask) !== undefined)
+      throw invalid(`"${mask}" is not supported: masks cannot be used. Say in the prompt what to change.`, mask)
+  const n = fields.get('n')
+  if (n !== undefined && n !== 1) throw invalid(`"n" must be 1, not ${shown(n)}.`, 'n')
+  const quality = choice(fields, 'quality', QUALITIES) ?? 'auto'
+  const drawn = drawnSize(fields.string('size') ?? 'auto', choice(fields, 'resolution', RESOLUTIONS))
+  const references = readReferences(fields, body)
+  const checked: CheckedImages = {
+    prompt,
+    size: drawn.size,
+    quality,
+    format: choice(fields, 'output_format', FORMATS) ?? 'png',
+    stream: fields.boolean('stream') ?? false,
+    inlineAnswer: choice(fields, 'response_format', ['url', 'b64_json']) === 'b64_json',
+    outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
+  }
+  const input = measurePrompt([prompt], {}).most + references.length * INPUT_IMAGE_TOKENS
+  const fetched = new References(references, body.inlineBytes, deps)
+  return {
+    door: 'openai-images',
+    product: model.uid,
+    stream: checked.stream,
+    price: { resolution: drawn.resolution, quality },
+    worst: { image: 1, input, output: checked.outputTokens },
+    inputTokensMost: input * 2 + 10_000,
+    outputTokensMost: checked.outputTokens * 2,
+    gather: (signal) => fetched.load(signal),
+    open: (target, options) => openImages({ checked, images: fetched.images, input, target, options, keep: deps.keep }),
+  }
+}
+
+function readPrompt(fields: Fields): string {
+  const prompt = fields.required('prompt')
+  if (typeof prompt !== 'string') throw invalid(`"prompt" must be a string, not ${shown(prompt)}.`, 'prompt')
+  if (prompt.trim() === '') throw invalid('"prompt" must not be empty.', 'prompt')
+  if (prompt.length > PROMPT_CHARS_MAX)
+    throw invalid(`"prompt" may have at most ${PROMPT_CHARS_MAX} characters.`, 'prompt')
+  return prompt
+}
+
+function choice<T extends string>(fields: Fields, name: string, allowed: readonly T[]): T | undefined {
+  const value = fields.get(name)
+  if (value === undefined || allowed.includes(value as T)) return value as T | undefined
+  throw invalid(`"${name}" must be one of ${allowed.join(', ')}, not ${shown(value)}.`, name)
+}
+
+function readReferences(fields: Fields, body: ImageRequestBody): readonly (string | InlineImage)[] {
+  const urls = fields.get('image_urls')
+  if (urls === undefined) return []
+  if (!Array.isArray(urls)) throw invalid(`"image_urls" must be an array of strings, not ${shown(urls)}.`, 'image_urls')
+  if (urls.length > IMAGES_MAX) throw invalid(`"image_urls" may hold at most ${IMAGES_MAX} images.`, 'image_urls')
+  return urls.map((url, index) => {
+    const inline = body.inline.get(index)
+    if (inline) return inline
+    const at = `image_urls[${index}]`
+    if (typeof url !== 'string') throw invalid(`"${at}" must be a string, not ${shown(url)}.`, at)
+    if (!/^https?:\/\//i.test(url) || url.length > URL_CHARS_MAX)
+      throw invalid(`"${at}" must be a public http or https address, or a data URI of an image.`, at)
+    return url
+  })
+}
+
+/** The reference images of one request, those elsewhere among them when they have been fetched. */
+class References {
+  private readonly references: readonly (string | InlineImage)[]
+  private readonly inlineBytes: number
+  private readonly deps: ImageAskDeps
+  images: readonly InlineImage[] = []
+
+  constructor(references: readonly (string | InlineImage)[], inlineBytes: number, deps: ImageAskDeps) {
+    this.references = references
+    this.inlineBytes = inlineBytes
+    this.deps = deps
+  }
+
+  async load(signal: AbortSignal): Promise<void> {
+    const elsewhere = this.references.filter((reference) => typeof reference === 'string').length
+    const { lease } = this.deps
+    const before = lease.bytes
+    if (elsewhere > 0)
+      await lease.grow(Math.min(elsewhere * IMAGE_BYTES_MAX, IMAGES_BYTES_MAX - this.inlineBytes), signal)
+    // One that fails stops the others.
+    const own = new AbortController()
+    let bytes = this.inlineBytes
+    try {
+      this.images = await Promise.all(
+        this.references.map(async (reference, index) => {
+          if (typeof reference !== 'string') return reference
+          const image = await this.fetchOne(reference, index, AbortSignal.any([signal, own.signal]))
+          bytes += image.bytes
+          if (bytes > IMAGES_BYTES_MAX) throw tooMuch()
+          return image
+        }),
+      )
+      lease.shrinkTo(before + bytes - this.inlineBytes)
+    } catch (error) {
+      own.abort()
+      throw error
+    }
+  }
+
+  private async fetchOne(url: string, index: number, signal: AbortSignal): Promise<InlineImage> {
+    try {
+      const { bytes, type } = await this.deps.fetchImage(url, { bytesMax: IMAGE_BYTES_MAX, signal })
+      return { pieces: [bytes], bytes: bytes.length, type }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const at = `image_urls[${index}]`
+      throw new Fault(error.kind, { ...error.details, message: `"${at}": ${error.message}`, param: at, cause: error })
+    }
+  }
+}

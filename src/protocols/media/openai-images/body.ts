@@ -1,0 +1,187 @@
+// The body of an image request, read as it arrives. Reference images in it become bytes at once: a request of 256 MB of
+// pictures is 342 MB of JSON, and parsing that as text would take five times its size.
+import { createHash } from 'node:crypto'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../kernel/image-file.ts'
+import { type JsonText, readJson } from '../../../kernel/json.ts'
+import { Base64File } from './base64-file.ts'
+import { JsonSieve, type StringSink } from './sieve.ts'
+
+const MB = 1_048_576
+export const IMAGES_MAX = 16
+export const IMAGE_BYTES_MAX = 20 * MB
+export const IMAGES_BYTES_MAX = 256 * MB
+/** Room for encoders that escape characters of the base64; the exact limits are those of the decoded pictures. */
+export const BODY_BYTES_MAX = 400 * MB
+/** Everything but the pictures. */
+const TEXT_BYTES_MAX = 2 * MB
+
+export interface InlineImage {
+  /** Never joined: they go out one after the other. */
+  readonly pieces: readonly Buffer[]
+  readonly bytes: number
+  readonly type: ImageType
+}
+
+export interface ImageRequestBody {
+  /** The request, with null in the place of each picture. */
+  readonly json: JsonText
+  /** By position in image_urls. */
+  readonly inline: ReadonlyMap<number, InlineImage>
+  readonly inlineBytes: number
+  /** SHA-256 of the body as it came, when asked for: what an idempotency key is bound to. */
+  readonly digest: string | undefined
+}
+
+interface ImageBodyOptions {
+  /** As the header says; undefined for a chunked body. */
+  readonly contentLength: number | undefined
+  readonly digest?: boolean
+}
+
+/** Reads at most BODY_BYTES_MAX; rejects as soon as a limit is passed, with the rest of the stream unread. */
+export async function readImageBody(
+  stream: AsyncIterable<Buffer>,
+  options: ImageBodyOptions,
+): Promise<ImageRequestBody> {
+  if ((options.contentLength ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
+  const hash = options.digest ? createHash('sha256') : undefined
+  const album = new Album()
+  const sieve = new JsonSieve({
+    take: (path) =>
+      path.length === 2 && path[0] === 'image_urls' && typeof path[1] === 'number'
+        ? { prefix: 'data:', sink: () => album.open(path[1] as number) }
+        : undefined,
+    textBytesMax: TEXT_BYTES_MAX,
+    tooLong: bodyTooLarge,
+    invalid: () => invalidUri(album.at),
+  })
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    if (bytes > BODY_BYTES_MAX) throw bodyTooLarge()
+    hash?.update(chunk)
+    sieve.push(chunk)
+  }
+  const json = readJson(sieve.end())
+  readEscapedUris(json, album)
+  return { json, inline: album.images, inlineBytes: album.bytes, digest: hash?.digest('hex') }
+}
+
+/** What is neither JSON nor unnamed cannot be a request; uploads get told where pictures go. */
+export function checkImageContentType(contentType: string | undefined): void {
+  if (contentType === undefined || /^application\/json(?:[ \t]*;|[ \t]*$)/i.test(contentType)) return
+  if (/^multipart\//i.test(contentType))
+    throw invalid(
+      'Uploads as multipart/form-data are not accepted. Send JSON, with pictures in "image_urls" as public addresses or data URIs.',
+    )
+  throw invalid('The body must be JSON, with "Content-Type: application/json".')
+}
+
+/** The pictures of one request, and what they add up to. */
+class Album {
+  readonly images = new Map<number, InlineImage>()
+  bytes = 0
+  /** The position that is being read. */
+  at = 0
+
+  open(index: number): StringSink {
+    this.at = index
+    if (index >= IMAGES_MAX) throw tooMany()
+    return new DataUri(index, IMAGES_BYTES_MAX - this.bytes, (image) => {
+      this.images.set(index, image)
+      this.bytes += image.bytes
+    })
+  }
+}
+
+/** What follows "data:" in `data:image/<type>;base64,<data>`. */
+class DataUri implements StringSink {
+  private head = ''
+  private inBody = false
+  private readonly file: Base64File
+  private readonly index: number
+  private readonly done: (image: InlineImage) => void
+
+  constructor(index: number, bytesLeft: number, done: (image: InlineImage) => void) {
+    this.index = index
+    this.done = done
+    this.file = new Base64File({
+      bytesMax: Math.min(IMAGE_BYTES_MAX, bytesLeft),
+      tooLarge: () => (bytesLeft < IMAGE_BYTES_MAX ? tooMuch() : tooLarge(index)),
+      invalid: () => invalidUri(index),
+      headBytes: MAGIC_BYTES,
+      head(bytes) {
+        if (!imageTypeOf(bytes)) throw notAnImage(index)
+      },
+    })
+  }
+
+  push(ascii: Buffer): void {
+    if (this.inBody) {
+      this.file.push(ascii)
+      return
+    }
+    const comma = ascii.indexOf(0x2c)
+    this.head += ascii.toString('latin1', 0, Math.min(comma < 0 ? ascii.length : comma, HEAD_CHARS_MAX + 1))
+    if (this.head.length > HEAD_CHARS_MAX) throw invalidUri(this.index)
+    if (comma < 0) return
+    if (!/^image\/[a-z0-9.+-]+;base64$/i.test(this.head)) throw invalidUri(this.index)
+    this.inBody = true
+    this.file.push(ascii.subarray(comma + 1))
+  }
+
+  end(): void {
+    if (!this.inBody) throw invalidUri(this.index)
+    this.file.end()
+    const { pieces, bytes } = this.file
+    const facts = readImageFacts(pieces)
+    if (!facts) throw notAnImage(this.index)
+    if (facts.width * facts.height > PIXELS_MAX)
+      throw refused(this.index, `has more than ${PIXELS_MAX / 1_000_000} megapixels`)
+    this.done({ pieces, bytes, type: facts.type })
+  }
+}
+
+const HEAD_CHARS_MAX = 100
+
+/** Data URIs that were written with escapes in their first letters, and so went into the text. */
+function readEscapedUris(json: JsonText, album: Album): void {
+  const urls = Object.hasOwn(json.value, 'image_urls') ? json.value.image_urls : undefined
+  if (!Array.isArray(urls)) return
+  if (urls.length > IMAGES_MAX) throw tooMany()
+  urls.forEach((url, index) => {
+    if (typeof url !== 'string' || !/^data:/i.test(url)) return
+    const sink = album.open(index)
+    // What is beyond ASCII becomes bytes that are not base64, and is refused as such.
+    sink.push(Buffer.from(url.slice(5), 'utf8'))
+    sink.end()
+  })
+}
+
+function refused(index: number, why: string): Fault {
+  return invalid(`"image_urls[${index}]" ${why}.`, `image_urls[${index}]`)
+}
+function tooMany(): Fault {
+  return invalid(`"image_urls" may hold at most ${IMAGES_MAX} images.`, 'image_urls')
+}
+function tooLarge(index: number): Fault {
+  return refused(index, `is larger than ${IMAGE_BYTES_MAX / MB} MB`)
+}
+export function tooMuch(): Fault {
+  return invalid(`The images of "image_urls" are larger than ${IMAGES_BYTES_MAX / MB} MB in all.`, 'image_urls')
+}
+function invalidUri(index: number): Fault {
+  return refused(
+    index,
+    'must be of the form data:image/<type>;base64,<data>, without blanks or line breaks in the data',
+  )
+}
+function notAnImage(index: number): Fault {
+  return refused(index, 'must be a PNG, JPEG, WebP or GIF file')
+}
+function bodyTooLarge(): Fault {
+  return new Fault('request_too_large', {
+    message: `The request is too large: at most ${IMAGES_MAX} images of ${IMAGE_BYTES_MAX / MB} MB each and ${IMAGES_BYTES_MAX / MB} MB in all, and ${TEXT_BYTES_MAX / MB} MB of everything else.`,
+  })
+}

@@ -1,0 +1,107 @@
+// One exchange with a vendor of the image format: JSON without references, a multipart upload with them. The vendor
+// answers with base64; callers get an address.
+import { Fault } from '../../../kernel/fault.ts'
+import type { HttpCall } from '../../../upstream/call.ts'
+import type { Exchange, OpenOptions, Target } from '../../protocol.ts'
+import { readErrorBody } from '../../vendor-words.ts'
+import type { CheckedImages, ImageAskDeps, KeptFile } from './ask.ts'
+import type { InlineImage } from './body.ts'
+import { ImageRelay } from './relay.ts'
+import { type Drawn, readDrawn, writeAnswer } from './result.ts'
+
+interface ImagesOpening {
+  readonly checked: CheckedImages
+  readonly images: readonly InlineImage[]
+  /** The estimate of the prompt, for vendors that report no usage. */
+  readonly input: number
+  readonly target: Target
+  readonly options: OpenOptions
+  readonly keep: ImageAskDeps['keep']
+}
+
+export function openImages({ checked, images, input, target, options, keep }: ImagesOpening): Exchange {
+  let keeping: Promise<KeptFile> | undefined
+  const unreported = { image: 1, input, output: checked.outputTokens }
+
+  /** From here on there is a file, which goes again if the call fails after all. */
+  function store(drawn: Drawn): Promise<KeptFile> {
+    keeping = keep(drawn.pieces, drawn.type)
+    return keeping
+  }
+
+  return {
+    call: callOf(checked, images, target, options.requestId),
+    async answer(body) {
+      const drawn = readDrawn(body)
+      const { url } = await store(drawn)
+      return {
+        body: writeAnswer(drawn, url, checked, options.createdSeconds),
+        contentType: 'application/json; charset=utf-8',
+        usage: drawn.usage ?? unreported,
+      }
+    },
+    ...(checked.stream
+      ? {
+          stream: (headers: Readonly<Record<string, string>>) => {
+            if (/json/.test(headers['content-type'] ?? ''))
+              throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a streaming request' } })
+            return new ImageRelay({ checked, unreported, store })
+          },
+        }
+      : {}),
+    said: readErrorBody,
+    async discard() {
+      const kept = await keeping?.catch(() => undefined)
+      await kept?.remove()
+    },
+  }
+}
+
+function callOf(checked: CheckedImages, images: readonly InlineImage[], target: Target, requestId: string): HttpCall {
+  const fields: Record<string, string | number | boolean> = {
+    model: target.model,
+    prompt: checked.prompt,
+    n: 1,
+    size: checked.size,
+    quality: checked.quality,
+    output_format: checked.format,
+    ...(checked.stream ? { stream: true } : {}),
+  }
+  const headers = { accept: checked.stream ? 'text/event-stream' : 'application/json' }
+  if (images.length === 0)
+    return {
+      method: 'POST',
+      url: `${target.baseUrl}/images/generations`,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(fields),
+    }
+  // The request's id was made after the pictures arrived, so none of them can contain the boundary on purpose.
+  const boundary = `tollgate-${requestId}`
+  return {
+    method: 'POST',
+    url: `${target.baseUrl}/images/edits`,
+    headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` },
+    body: formPieces(fields, images, boundary),
+  }
+}
+
+/** The form in pieces: the pictures' own buffers, with short texts between them. */
+function formPieces(
+  fields: Readonly<Record<string, string | number | boolean>>,
+  images: readonly InlineImage[],
+  boundary: string,
+): (string | Buffer)[] {
+  const pieces: (string | Buffer)[] = []
+  for (const [name, value] of Object.entries(fields))
+    pieces.push(`--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+  images.forEach(({ pieces: file, type }, index) => {
+    const name = `image-${index + 1}.${type === 'jpeg' ? 'jpg' : type}`
+    pieces.push(
+      `--${boundary}\r\ncontent-disposition: form-data; name="image[]"; filename="${name}"\r\ncontent-type: image/${type}\r\n\r\n`,
+      ...file,
+      '\r\n',
+    )
+  })
+  pieces.push(`--${boundary}--\r\n`)
+  return pieces
+}

@@ -1,0 +1,122 @@
+// A vendor's image stream on its way to the caller. Partial pictures are swallowed: callers were promised one event.
+import type { Fault } from '../../../kernel/fault.ts'
+import type { Usage } from '../../../meter/usage.ts'
+import { encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { isObject } from '../../check.ts'
+import type { StreamRelay, StreamState } from '../../protocol.ts'
+import { openaiError, vendorFault } from '../../vendor-fault.ts'
+import type { CheckedImages, KeptFile } from './ask.ts'
+import { type Drawn, DrawnReader, writeEvent } from './result.ts'
+
+const NEWLINE = 0x0a
+const COLON = 0x3a
+const FIELD_CHARS_MAX = 100
+const COMPLETED = new Set(['image_generation.completed', 'image_edit.completed'])
+const BREAK = Buffer.from('\n')
+
+interface ImageRelayOptions {
+  readonly checked: CheckedImages
+  /** What is charged when the vendor reports nothing. */
+  readonly unreported: Usage
+  store(drawn: Drawn): Promise<KeptFile>
+}
+
+export class ImageRelay implements StreamRelay, StreamState {
+  readonly keepAlive = ': ping\n'
+  readonly outputTokensSeen = 0
+  terminal = false
+  fault: Fault | undefined
+  usage: Usage | undefined
+
+  private readonly options: ImageRelayOptions
+  /** The line that is being read: the name of its field so far, and what follows the colon. */
+  private field = ''
+  private rest: 'name' | 'data' | 'other' = 'name'
+  private reader: DrawnReader | undefined
+  private storing: Promise<void> | undefined
+  private event = ''
+
+  constructor(options: ImageRelayOptions) {
+    this.options = options
+  }
+
+  get state(): StreamState {
+    return this
+  }
+
+  push(chunk: Buffer): undefined {
+    for (let at = 0; at < chunk.length && !this.terminal && !this.fault; ) {
+      const newline = chunk.indexOf(NEWLINE, at)
+      const end = newline < 0 ? chunk.length : newline
+      this.line(chunk.subarray(at, end))
+      if (newline >= 0) this.endLine()
+      at = end + 1
+    }
+    return undefined
+  }
+
+  end(): undefined {
+    // Some vendors leave out the last blank line. An event that was cut short does not count: its JSON has no end.
+    if (!this.terminal && !this.fault && this.reader) this.endEvent()
+    return undefined
+  }
+
+  /** The file is written: only then may the answer end. */
+  async ready(): Promise<void> {
+    await this.storing
+  }
+
+  finish(comment: string): string {
+    return `${encodeComment(comment)}${this.event}${encodeEvent('[DONE]')}`
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    const { code, message } = fault
+    const data = { error: openaiError(fault), code, message, type: 'api_error', requestId }
+    return encodeEvent(JSON.stringify(data), 'error')
+  }
+
+  /** A part of a line, never with its end. */
+  private line(part: Buffer): void {
+    if (this.rest === 'data') this.reader?.push(part)
+    if (this.rest !== 'name') return
+    const colon = part.indexOf(COLON)
+    this.field += part.toString('latin1', 0, Math.min(colon < 0 ? part.length : colon, FIELD_CHARS_MAX))
+    if (this.field.length > FIELD_CHARS_MAX) this.rest = 'other'
+    if (colon < 0) return
+    this.rest = this.field === 'data' ? 'data' : 'other'
+    if (this.rest === 'other') return
+    if (this.reader) this.reader.push(BREAK)
+    else this.reader = new DrawnReader()
+    // A blank after the colon is a blank of the JSON as well.
+    this.reader.push(part.subarray(colon + 1))
+  }
+
+  private endLine(): void {
+    const blank = this.rest === 'name' && (this.field === '' || this.field === '\r')
+    this.field = ''
+    this.rest = 'name'
+    if (blank && this.reader) this.endEvent()
+  }
+
+  private endEvent(): void {
+    const reader = this.reader!
+    this.reader = undefined
+    if (/^\s*(?:\[DONE\]\s*)?$/.test(reader.text)) return
+    const value = reader.end()
+    if (value.type === 'error' || isObject(value.error)) {
+      this.fault = vendorFault(isObject(value.error) ? value.error : value)
+      return
+    }
+    if (!COMPLETED.has(String(value.type))) return
+    const drawn = reader.drawn(value)
+    this.storing = this.options.store(drawn).then(({ url }) => {
+      // Nothing is owed for a picture that we lost.
+      this.usage = drawn.usage ?? this.options.unreported
+      this.event = encodeEvent(writeEvent(drawn, url, this.options.checked), 'image_generation.completed')
+    })
+    // Whoever waits for `ready` sees the failure; until then it is nobody's.
+    this.storing.catch(() => undefined)
+    this.terminal = true
+  }
+}

@@ -1,0 +1,139 @@
+// What a vendor drew: read from its JSON without ever holding the base64 as a string, and written for callers.
+import { Fault } from '../../../kernel/fault.ts'
+import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/image-file.ts'
+import { readCount, type Usage } from '../../../meter/usage.ts'
+import { isObject, type Json } from '../../check.ts'
+import { vendorFault } from '../../vendor-fault.ts'
+import type { CheckedImages } from './ask.ts'
+import { Base64File } from './base64-file.ts'
+import { JsonSieve, type Path } from './sieve.ts'
+
+/** The largest that is drawn is 8 megapixels: 25 MB uncompressed. */
+const RESULT_BYTES_MAX = 48 * 1_048_576
+const TEXT_BYTES_MAX = 1_048_576
+
+export interface Drawn {
+  readonly pieces: readonly Buffer[]
+  readonly type: ImageType
+  readonly createdSeconds: number | undefined
+  /** As the vendor reported it, for the caller; undefined when it did not. */
+  readonly reported: Json | undefined
+  readonly usage: Usage | undefined
+}
+
+/** Reads one JSON text of a vendor's, piece by piece: a whole answer, or the data of one event. */
+export class DrawnReader {
+  private file: Base64File | undefined
+  private readonly sieve: JsonSieve
+
+  constructor() {
+    this.sieve = new JsonSieve({
+      take: (path) => (isPicture(path) ? { prefix: '', sink: () => this.openFile() } : undefined),
+      textBytesMax: TEXT_BYTES_MAX,
+      tooLong: () => garbled('the answer is too large'),
+      invalid: () => garbled('the picture is not base64'),
+    })
+  }
+
+  push(chunk: Buffer): void {
+    this.sieve.push(chunk)
+  }
+
+  /** What came, without its picture. */
+  get text(): string {
+    return this.sieve.end().toString('utf8')
+  }
+
+  end(): Json {
+    try {
+      const value: unknown = JSON.parse(this.text)
+      if (isObject(value)) return value
+    } catch (cause) {
+      throw new Fault('upstream_garbled', { internal: { why: 'the answer is not JSON' }, cause })
+    }
+    throw garbled('the answer is not an object')
+  }
+
+  drawn(value: Json): Drawn {
+    const pieces = this.file?.pieces ?? []
+    const facts = readImageFacts(pieces)
+    if (!facts) throw garbled('the answer holds no picture')
+    const reported = isObject(value.usage) ? value.usage : undefined
+    return {
+      pieces,
+      type: facts.type,
+      createdSeconds: readCount(value.created ?? value.created_at),
+      reported,
+      usage: usageOf(reported),
+    }
+  }
+
+  private openFile(): Base64File {
+    // Of several pictures, none of which was asked for, the last counts.
+    this.file = new Base64File({
+      bytesMax: RESULT_BYTES_MAX,
+      tooLarge: () => garbled('the picture is too large'),
+      invalid: () => garbled('the picture is not base64'),
+      headBytes: MAGIC_BYTES,
+      head: () => undefined,
+    })
+    return this.file
+  }
+}
+
+/** `data[0].b64_json` of a whole answer, `b64_json` of an event. */
+function isPicture(path: Path): boolean {
+  return path.at(-1) === 'b64_json' && (path.length === 1 || (path.length === 3 && path[0] === 'data' && path[1] === 0))
+}
+
+export function readDrawn(body: Buffer): Drawn {
+  const reader = new DrawnReader()
+  reader.push(body)
+  const value = reader.end()
+  if (value.error !== undefined && value.error !== null) throw vendorFault(value.error)
+  return reader.drawn(value)
+}
+
+function usageOf(reported: Json | undefined): Usage | undefined {
+  const input = readCount(reported?.input_tokens)
+  const output = readCount(reported?.output_tokens)
+  return input === undefined || output === undefined ? undefined : { image: 1, input, output }
+}
+
+/** The vendor's counts and their details, and nothing else that it may have put there. */
+function callersUsage(reported: Json | undefined): Json | undefined {
+  const usage = usageOf(reported)
+  if (!reported || !usage) return undefined
+  return {
+    input_tokens: usage.input,
+    output_tokens: usage.output,
+    total_tokens: readCount(reported.total_tokens) ?? usage.input! + usage.output!,
+    ...(isObject(reported.input_tokens_details) ? { input_tokens_details: reported.input_tokens_details } : {}),
+    ...(isObject(reported.output_tokens_details) ? { output_tokens_details: reported.output_tokens_details } : {}),
+  }
+}
+
+export function writeAnswer(drawn: Drawn, url: string, checked: CheckedImages, createdSeconds: number): string {
+  return JSON.stringify({
+    created: drawn.createdSeconds ?? createdSeconds,
+    data: [{ url, ...inline(drawn, checked) }],
+    usage: callersUsage(drawn.reported),
+  })
+}
+
+export function writeEvent(drawn: Drawn, url: string, checked: CheckedImages): string {
+  return JSON.stringify({
+    type: 'image_generation.completed',
+    data: [{ index: 0, url, ...inline(drawn, checked) }],
+    usage: callersUsage(drawn.reported),
+  })
+}
+
+/** Every piece but the last holds a multiple of three bytes, so their base64 can be joined. */
+function inline(drawn: Drawn, checked: CheckedImages): Json {
+  return checked.inlineAnswer ? { b64_json: drawn.pieces.map((piece) => piece.toString('base64')).join('') } : {}
+}
+
+function garbled(why: string): Fault {
+  return new Fault('upstream_garbled', { internal: { why } })
+}

@@ -1,0 +1,160 @@
+// A Messages request and answer between a caller and a vendor who both speak the format. New fields appear monthly here,
+// so nothing is rebuilt from what we know.
+import type { TextTraits } from '../../../catalog/traits.ts'
+import type { Fault } from '../../../kernel/fault.ts'
+import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import type { Usage } from '../../../meter/usage.ts'
+import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { isObject, type Json, objects, text } from '../../check.ts'
+import type { Answer } from '../../protocol.ts'
+import { messagesError, vendorFault } from '../../vendor-fault.ts'
+import { PACKED } from '../carry.ts'
+import type { CheckedAsk, PassOptions } from '../format.ts'
+import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
+import { readMessagesUsage, toUsage } from '../tokens.ts'
+import { readWhole, renamed } from '../whole.ts'
+
+export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits, outputTokensCap }: PassOptions): string {
+  const replace: Record<string, string> = { model: JSON.stringify(model) }
+  if (outputTokensCap !== undefined && outputTokensCap < (ask.tokensMax ?? 0))
+    replace.max_tokens = String(outputTokensCap)
+  if (json.text.includes(`"${PACKED}`)) replace.messages = JSON.stringify(withoutForeign(json.value.messages))
+  return splice(json, { replace, remove: traits.dropParams })
+}
+
+/** A conversation may come from another family: thoughts that this vendor did not sign would be refused. */
+function withoutForeign(messages: unknown): Json[] {
+  const isForeign = (block: Json) => [block.signature, block.data].some((mark) => text(mark)?.startsWith(PACKED))
+  return objects(messages).map((message) =>
+    Array.isArray(message.content)
+      ? { ...message, content: objects(message.content).filter((block) => !isForeign(block)) }
+      : message,
+  )
+}
+
+export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTraits, { keeps }: CheckedAsk): Answer {
+  const whole = readWhole(body)
+  const outputChars = objects(whole.value.content).reduce(
+    (sum, block) =>
+      sum +
+      (text(block.text) ?? text(block.thinking) ?? '').length +
+      (block.input === undefined ? 0 : JSON.stringify(block.input).length),
+    0,
+  )
+  return {
+    body: renamed(body, whole, uid),
+    contentType: 'application/json',
+    ...(keeps ? { keptAs: text(whole.value.id) } : {}),
+    usage: toUsage(readMessagesUsage(whole.value.usage)),
+    outputChars,
+  }
+}
+
+export const MESSAGES_KEEP_ALIVE = 'event: ping\ndata: {"type": "ping"}\n\n'
+
+/** The frame that ends a broken stream; SDKs see it only under its event name, and nothing may follow it. */
+export function messagesFailure(fault: Fault, requestId: string): string {
+  return encodeEvent(JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId }), 'error')
+}
+
+/** Counts in later events replace those in earlier ones: they are totals, not additions. */
+export function mergeUsage(earlier: Json, later: unknown): Json {
+  if (!isObject(later)) return earlier
+  const merged = { ...earlier }
+  for (const [name, value] of Object.entries(later)) if (value !== null && value !== undefined) merged[name] = value
+  return merged
+}
+
+export class MessagesObserver implements Observer {
+  readonly keepAlive = MESSAGES_KEEP_ALIVE
+  terminal = false
+  fault: Fault | undefined
+  keptAs: string | undefined
+  private readonly uid: string
+  private readonly keeps: boolean
+  private readonly output = new OutputCount()
+  private counted: Json = {}
+  private final = false
+  private held = ''
+
+  constructor(uid: string, { keeps = false }: CheckedAsk) {
+    this.uid = uid
+    this.keeps = keeps
+  }
+
+  /** The counts at the start are only a beginning: usage is reported when the vendor has counted the output. */
+  get usage(): Usage | undefined {
+    return this.final ? toUsage(readMessagesUsage(this.counted)) : undefined
+  }
+
+  get promptUsage(): Usage | undefined {
+    return toUsage(readMessagesUsage(this.counted))
+  }
+
+  get outputTokensSeen(): number {
+    return this.output.tokens
+  }
+
+  see(block: string): string {
+    if (this.terminal || this.fault) return ''
+    switch (nameOf(block)) {
+      case undefined:
+        return this.seeUnnamed(block)
+      case 'content_block_delta': {
+        const start = block.lastIndexOf('":"')
+        this.output.addBytes(start < 0 ? 1 : block.length - start - 8)
+        return block
+      }
+      case 'message_start':
+        return this.seeStart(block)
+      case 'message_delta': {
+        const data = readData(dataOf(block))
+        this.counted = mergeUsage(this.counted, isObject(data) ? data.usage : undefined)
+        this.final = isObject(data) && isObject(data.usage)
+        return block
+      }
+      case 'message_stop':
+        this.held = block
+        this.terminal = true
+        return ''
+      case 'error': {
+        const data = readData(bytesToText(dataOf(block)))
+        this.fault = vendorFault(isObject(data) ? (data.error ?? data) : data)
+        return ''
+      }
+    }
+    return block
+  }
+
+  end(): void {
+    // Only message_stop ends this format.
+  }
+
+  finish(comment: string): string {
+    return encodeComment(comment) + bytesToText(this.held)
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return messagesFailure(fault, requestId)
+  }
+
+  private seeStart(block: string): string {
+    const data = readData(dataOf(block))
+    const message = isObject(data) && isObject(data.message) ? data.message : {}
+    this.counted = mergeUsage({}, message.usage)
+    if (this.keeps) this.keptAs = text(message.id)
+    const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
+    const model = span && memberSpan(block, 'model', span[0])
+    if (!model || message.model === this.uid) return block
+    return `${block.slice(0, model[0])}"${this.uid}"${block.slice(model[1])}`
+  }
+
+  /** Without the event line the SDKs see nothing, so it is put in front. */
+  private seeUnnamed(block: string): string {
+    const data = dataOf(block)
+    if (data.trim() === '[DONE]') return ''
+    const value = readData(data)
+    const type = isObject(value) ? (text(value.type) ?? (value.error ? 'error' : undefined)) : undefined
+    return type === undefined ? '' : this.see(encodeEvent(data, type))
+  }
+}

@@ -1,0 +1,150 @@
+// Neutral words as a Messages stream: blocks are opened, filled and closed in order.
+import type { Fault } from '../../../kernel/fault.ts'
+import { encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import type { Json } from '../../check.ts'
+import { packExtra, packProof } from '../carry.ts'
+import type { AnswerFacts, Finish, Proof, ReplyEvent } from '../dialogue.ts'
+import { isWholeJson, type StreamWriter } from '../reader.ts'
+import { type TokenCounts, writeMessagesUsage } from '../tokens.ts'
+import { MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
+import { messageHead, stopReason } from './reply.ts'
+
+interface CallBlock {
+  readonly index: number
+  input: string
+}
+
+export class MessagesWriter implements StreamWriter {
+  readonly keepAlive = MESSAGES_KEEP_ALIVE
+  private readonly facts: AnswerFacts
+  private started = false
+  private blocks = 0
+  private open: { readonly kind: 'text' | 'thought'; readonly index: number } | undefined
+  /** Calls may be open side by side, since some vendors interleave their inputs; readers go by the index. */
+  private readonly calls = new Map<number, CallBlock>()
+  private refused = false
+  private end: { readonly finish: Finish; readonly stopSequence?: string } = { finish: 'stop' }
+
+  constructor(facts: AnswerFacts) {
+    this.facts = facts
+  }
+
+  write(event: ReplyEvent): string {
+    switch (event.type) {
+      case 'start':
+        return this.start(event.tokens)
+      case 'text':
+        return this.start() + this.say(event.text)
+      case 'refusal':
+        this.refused = true
+        return this.start() + this.say(event.text)
+      case 'thought':
+        return this.start() + this.think(event.text)
+      case 'proof':
+        return this.start() + this.prove(event.proof)
+      case 'call':
+        return this.start() + this.call(event)
+      case 'input':
+        return this.input(event.key, event.text)
+      case 'end':
+        this.end = event
+        return this.start() + this.closeAll()
+      case 'ping':
+        return this.started ? this.keepAlive : ''
+    }
+  }
+
+  finish(tokens: TokenCounts | undefined, comment: string): string {
+    const { finish, stopSequence } = this.end
+    const delta = { stop_reason: stopReason(finish, stopSequence, this.refused), stop_sequence: stopSequence ?? null }
+    const usage = tokens ? writeMessagesUsage(tokens) : { output_tokens: 0 }
+    return event('message_delta', { delta, usage }) + encodeComment(comment) + event('message_stop', {})
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return messagesFailure(fault, requestId)
+  }
+
+  private start(tokens?: TokenCounts): string {
+    if (this.started) return ''
+    this.started = true
+    return event('message_start', { message: messageHead(this.facts, tokens) })
+  }
+
+  private say(text: string): string {
+    const out = this.open?.kind === 'text' ? '' : this.openBlock('text', { type: 'text', text: '' })
+    return out + this.delta({ type: 'text_delta', text })
+  }
+
+  private think(text: string): string {
+    const out =
+      this.open?.kind === 'thought' ? '' : this.openBlock('thought', { type: 'thinking', thinking: '', signature: '' })
+    return out + this.delta({ type: 'thinking_delta', thinking: text })
+  }
+
+  private prove(proof: Proof): string {
+    if (this.open?.kind === 'thought') return this.closeOpen(packProof(proof))
+    return Object.keys(proof).length === 0 ? '' : this.hidden(packProof(proof))
+  }
+
+  /** A block that the caller keeps and returns without being able to read it. */
+  private hidden(data: string): string {
+    const out = this.closeAll()
+    const index = this.blocks++
+    return out + startBlock(index, { type: 'redacted_thinking', data }) + event('content_block_stop', { index })
+  }
+
+  private call({ key, id, name, extra }: ReplyEvent & { type: 'call' }): string {
+    let out = this.closeOpen()
+    for (const [other, call] of this.calls) if (isWholeJson(call.input)) out += this.closeCall(other, call)
+    if (extra !== undefined) out += this.hidden(packExtra(id, extra))
+    const index = this.blocks++
+    this.calls.set(key, { index, input: '' })
+    return out + startBlock(index, { type: 'tool_use', id, name, input: {} })
+  }
+
+  private input(key: number, text: string): string {
+    const call = this.calls.get(key)
+    if (!call) return ''
+    call.input += text
+    return event('content_block_delta', { index: call.index, delta: { type: 'input_json_delta', partial_json: text } })
+  }
+
+  private openBlock(kind: 'text' | 'thought', block: Json): string {
+    const out = this.closeAll()
+    this.open = { kind, index: this.blocks++ }
+    return out + startBlock(this.open.index, block)
+  }
+
+  private delta(delta: Json): string {
+    return event('content_block_delta', { index: this.open?.index ?? 0, delta })
+  }
+
+  /** A thought is closed with its signature; clients send back none that has no signature. */
+  private closeOpen(signature = packProof({})): string {
+    const { open } = this
+    if (!open) return ''
+    const signed = open.kind === 'thought' ? this.delta({ type: 'signature_delta', signature }) : ''
+    this.open = undefined
+    return signed + event('content_block_stop', { index: open.index })
+  }
+
+  private closeCall(key: number, call: CallBlock): string {
+    this.calls.delete(key)
+    return event('content_block_stop', { index: call.index })
+  }
+
+  private closeAll(): string {
+    let out = this.closeOpen()
+    for (const [key, call] of this.calls) out += this.closeCall(key, call)
+    return out
+  }
+}
+
+function startBlock(index: number, block: Json): string {
+  return event('content_block_start', { index, content_block: block })
+}
+
+function event(type: string, members: Json): string {
+  return encodeEvent(JSON.stringify({ type, ...members }), type)
+}

@@ -1,0 +1,206 @@
+// The neutral words between two text formats: what a caller asked, and what a vendor answered. Only conversions use them;
+// between equal formats nothing is put into other words.
+import { type Fault, invalid } from '../../kernel/fault.ts'
+import type { Json } from '../check.ts'
+import type { TokenCounts } from './tokens.ts'
+
+/** Bytes in base64, an address, or a vendor's own id. */
+export type Media =
+  | { readonly base64: string; readonly type: string }
+  | { readonly url: string }
+  | { readonly fileId: string }
+
+/** What a vendor wants back with a thought, to know it for its own. */
+export interface Proof {
+  /** Signature of a thinking block. */
+  readonly signature?: string
+  /** A thought that only the vendor can read, of the Messages format. */
+  readonly redacted?: string
+  /** A thought that only the vendor can read, of the Responses format. */
+  readonly encrypted?: { readonly id: string; readonly data: string }
+}
+
+export interface TextPart {
+  readonly kind: 'text'
+  readonly text: string
+  /** A cache mark of the Messages format. */
+  readonly cache?: unknown
+}
+export interface ImagePart {
+  readonly kind: 'image'
+  /** The caller's field, for a refusal to name. */
+  readonly at: string
+  readonly media: Media
+  readonly detail?: string
+  readonly cache?: unknown
+}
+export interface FilePart {
+  readonly kind: 'file'
+  /** The caller's field, for a refusal to name. */
+  readonly at: string
+  readonly media: Media
+  readonly name?: string
+  readonly cache?: unknown
+}
+interface AudioPart {
+  readonly kind: 'audio'
+  /** The caller's field, for a refusal to name. */
+  readonly at: string
+  readonly base64: string
+  readonly format: string
+}
+interface RefusalPart {
+  readonly kind: 'refusal'
+  readonly text: string
+}
+export interface ThoughtPart {
+  readonly kind: 'thought'
+  readonly text: string
+  readonly proof: Proof
+}
+export interface CallPart {
+  readonly kind: 'call'
+  readonly id: string
+  readonly name: string
+  /** JSON text for functions, anything for custom tools. */
+  readonly input: string
+  readonly custom?: boolean
+  /** What a chat vendor attached to the call and wants back, such as a thought signature. */
+  readonly extra?: unknown
+}
+export interface ResultPart {
+  readonly kind: 'result'
+  readonly id: string
+  readonly parts: readonly (TextPart | ImagePart | FilePart)[]
+  readonly failed?: boolean
+}
+
+export type InputPart = TextPart | ImagePart | FilePart | AudioPart
+export type OutputPart = ThoughtPart | TextPart | RefusalPart | CallPart
+
+export type Turn =
+  | { readonly role: 'system' | 'developer'; readonly parts: readonly TextPart[] }
+  | { readonly role: 'user'; readonly parts: readonly InputPart[]; readonly name?: string }
+  | { readonly role: 'assistant'; readonly parts: readonly OutputPart[] }
+  /** Answers to calls; always right after the turn that called. */
+  | { readonly role: 'tool'; readonly parts: readonly ResultPart[] }
+
+export type Tool =
+  | {
+      readonly kind: 'function'
+      readonly name: string
+      readonly description?: string
+      readonly schema?: Json
+      readonly strict?: boolean
+      readonly cache?: unknown
+    }
+  | { readonly kind: 'custom'; readonly name: string; readonly description?: string; readonly format?: unknown }
+
+export type ToolChoice =
+  | 'auto'
+  | 'none'
+  | 'required'
+  | { readonly name: string; readonly custom?: boolean }
+  | { readonly allowed: readonly string[]; readonly mode: 'auto' | 'required' }
+
+export type AnswerFormat =
+  | { readonly kind: 'object' }
+  | {
+      readonly kind: 'schema'
+      readonly name?: string
+      readonly schema: Json
+      readonly strict?: boolean
+      readonly description?: string
+    }
+
+/** Present members are what the caller sent; nothing is filled in. */
+export interface Dialogue {
+  readonly turns: readonly Turn[]
+  readonly stream: boolean
+  readonly tools?: readonly Tool[]
+  readonly toolChoice?: ToolChoice
+  readonly parallelTools?: boolean
+  readonly tokensMax?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly stop?: readonly string[]
+  readonly format?: AnswerFormat
+  readonly effort?: string
+  readonly summary?: string
+  readonly thinking?: Json
+  readonly verbosity?: string
+  readonly user?: string
+  readonly metadata?: Json
+  readonly serviceTier?: string
+  readonly store?: boolean
+  readonly cacheKey?: string
+  readonly safetyId?: string
+}
+
+export type Finish = 'stop' | 'length' | 'calls' | 'filter'
+
+/** A vendor's whole answer. */
+export interface Reply {
+  readonly parts: readonly OutputPart[]
+  readonly finish: Finish
+  readonly stopSequence?: string
+  readonly tokens: TokenCounts | undefined
+}
+
+/** A vendor's streamed answer, piece by piece. Calls are told apart by `key`, in the order of their start. */
+export type ReplyEvent =
+  | { readonly type: 'start'; readonly tokens?: TokenCounts }
+  | { readonly type: 'text' | 'refusal' | 'thought'; readonly text: string }
+  /** Ends the thought that was streamed last, with what its vendor wants back. */
+  | { readonly type: 'proof'; readonly proof: Proof }
+  | {
+      readonly type: 'call'
+      readonly key: number
+      readonly id: string
+      readonly name: string
+      readonly custom?: boolean
+      readonly extra?: unknown
+    }
+  | { readonly type: 'input'; readonly key: number; readonly text: string }
+  | { readonly type: 'end'; readonly finish: Finish; readonly stopSequence?: string }
+  | { readonly type: 'ping' }
+
+/** What an answer written by the gateway carries besides the vendor's words. */
+export interface AnswerFacts {
+  readonly uid: string
+  readonly requestId: string
+  readonly createdSeconds: number
+  readonly nowSeconds: () => number
+  /** The estimate of the prompt, for frames that must name one before the vendor has counted. */
+  readonly inputTokens: number
+  readonly includeUsage: boolean
+  /** The caller's request, for formats that echo it. */
+  readonly request: Json
+}
+
+/** An id of ours with the format's prefix; the same for every frame of one answer. */
+export function answerId(prefix: string, facts: AnswerFacts): string {
+  return `${prefix}${facts.requestId.replace(/^req_/, '')}`
+}
+
+/** The caller's field that has no counterpart in the format that serves this model. */
+export function cannotConvert(param: string, what: string): Fault {
+  return invalid(`"${param}": ${what} cannot be used with this model.`, param)
+}
+
+/** Tool input as an object; what is no JSON object is wrapped, so that nothing is lost and nothing breaks. */
+export function inputObject(input: string): Json {
+  if (input.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(input)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : { value }
+  } catch {
+    return { input }
+  }
+}
+
+export function textOf(parts: readonly { readonly kind: string; readonly text?: string }[], kind: string): string {
+  let joined = ''
+  for (const part of parts) if (part.kind === kind) joined += part.text ?? ''
+  return joined
+}

@@ -1,0 +1,55 @@
+// What a text format can do at its two doors. Three formats are three rooms; nobody writes a pair.
+
+import type { TextProtocolName } from '../../catalog/kind.ts'
+import type { TextTraits } from '../../catalog/traits.ts'
+import type { JsonText } from '../../kernel/json.ts'
+import type { Fields, Json } from '../check.ts'
+import type { Answer, Continued, OpenOptions, Target } from '../protocol.ts'
+import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
+import type { StreamReader, StreamWriter } from './reader.ts'
+import type { Observer } from './relay.ts'
+
+/** What the path needs to know of a checked request. */
+export interface CheckedAsk {
+  readonly stream: boolean
+  /** The caller wants to see the usage of a stream. */
+  readonly includeUsage: boolean
+  readonly n: number
+  readonly tokensMax: number | undefined
+  readonly hasTools: boolean
+  /** The vendor is asked to keep its answer, in a format whose answers do not say whether it does. */
+  readonly keeps?: boolean
+  readonly continues?: Continued | undefined
+}
+
+export interface PassOptions {
+  /** The model's name at the vendor. */
+  readonly model: string
+  readonly traits: TextTraits
+  /** The most output tokens over all choices, when the hold covers less than the worst case. */
+  readonly outputTokensCap: number | undefined
+}
+
+export interface TextFormat {
+  readonly name: TextProtocolName
+  /** At the front: what may not pass. */
+  check(fields: Fields, traits: TextTraits): CheckedAsk
+  /** The parts of a request that become the prompt. */
+  prompt(value: Json): readonly unknown[]
+  /** At both doors at once: the request's own text with what must differ, and a look at what comes back. */
+  pass(json: JsonText, ask: CheckedAsk, options: PassOptions): string
+  passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedAsk): Answer
+  observe(uid: string, ask: CheckedAsk, traits: TextTraits): Observer
+  /** At the front of a conversion. */
+  readDialogue(value: Json): Dialogue
+  writeReply(reply: Reply, facts: AnswerFacts): Json
+  writer(facts: AnswerFacts): StreamWriter
+  /** At the back of a conversion. */
+  writeRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json
+  readReply(value: Json, traits: TextTraits): Reply
+  reader(traits: TextTraits): StreamReader
+  /** At the back, always: where the vendor listens, and what it wants to see. */
+  address(target: Target, stream: boolean): string
+  /** Besides the credential. */
+  headers?(options: OpenOptions): Record<string, string>
+}

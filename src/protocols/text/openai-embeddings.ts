@@ -1,0 +1,113 @@
+// Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
+import type { Model } from '../../catalog/document.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
+import { readCount } from '../../meter/usage.ts'
+import { Fields, isObject, shown } from '../check.ts'
+import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
+import { readErrorBody } from '../vendor-words.ts'
+import { readWhole, renamed } from './whole.ts'
+
+const INPUTS_MAX = 2048
+/** What some tokenizers put around each input. */
+const FRAME_TOKENS = 2
+const LIKELY_BYTES_PER_TOKEN = 4
+
+export function readEmbeddingsAsk(json: JsonText, uid: string, model?: Pick<Model, 'limits'>): Ask {
+  /** The most that the model takes of one input. */
+  const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
+  const fields = new Fields(json)
+  const inputs = readInputs(fields.required('input'))
+  fields.integer('dimensions', 1)
+  fields.string('user')
+  const encoding = fields.get('encoding_format')
+  if (encoding !== undefined && encoding !== 'float' && encoding !== 'base64')
+    throw invalid(`"encoding_format" must be float or base64, not ${shown(encoding)}.`, 'encoding_format')
+  let most = 0
+  let likely = 0
+  for (const input of inputs) {
+    // A token is at least a byte, so that no honest count is above the hold.
+    const tokens = typeof input === 'string' ? Buffer.byteLength(input) : input.length
+    most += Math.min(tokens + FRAME_TOKENS, tokensMax)
+    likely += Math.min(typeof input === 'string' ? Math.ceil(tokens / LIKELY_BYTES_PER_TOKEN) : tokens, tokensMax)
+  }
+  return {
+    product: uid,
+    door: 'openai-embeddings',
+    sent: json.text,
+    stream: false,
+    price: {},
+    worst: { input: most },
+    inputTokensLikely: likely,
+    inputTokensMost: most,
+    open: (target) => openEmbeddings(json, uid, target),
+  }
+}
+
+type Input = string | readonly number[]
+
+/** One text or many, each as it is or as the numbers of its tokens. */
+function readInputs(input: unknown): readonly Input[] {
+  if (typeof input === 'string') return [readText(input, 'input')]
+  if (!Array.isArray(input))
+    throw invalid(`"input" must be a string or an array of strings or of tokens, not ${shown(input)}.`, 'input')
+  if (typeof input[0] === 'number') return [readTokens(input, 'input')]
+  if (input.length === 0 || input.length > INPUTS_MAX)
+    throw invalid(`"input" must hold 1 to ${INPUTS_MAX} inputs, not ${input.length}.`, 'input')
+  return input.map((entry, index) => {
+    const at = `input[${index}]`
+    if (typeof input[0] === 'string') return readText(entry, at)
+    if (Array.isArray(entry)) return readTokens(entry, at)
+    throw invalid(`"${at}" must be a string or an array of tokens, not ${shown(entry)}.`, at)
+  })
+}
+
+function readText(value: unknown, at: string): string {
+  if (typeof value !== 'string') throw invalid(`"${at}" must be a string, like the first, not ${shown(value)}.`, at)
+  if (value === '') throw invalid(`"${at}" must not be empty.`, at)
+  return value
+}
+
+function readTokens(values: readonly unknown[], at: string): readonly number[] {
+  if (values.length === 0) throw invalid(`"${at}" must not be empty.`, at)
+  if (values.every(isToken)) return values
+  const wrong = values.findIndex((value) => !isToken(value))
+  throw invalid(`"${at}[${wrong}]" must be the number of a token, not ${shown(values[wrong])}.`, at)
+}
+
+function isToken(value: unknown): value is number {
+  return readCount(value) !== undefined
+}
+
+function openEmbeddings(json: JsonText, uid: string, target: Target): Exchange {
+  return {
+    call: {
+      method: 'POST',
+      url: `${target.baseUrl}/embeddings`,
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
+    },
+    answer: (body) => passVectors(body, uid),
+    said: readErrorBody,
+  }
+}
+
+/** Everything but the vectors is read; of these it is only seen that there are some, and where they end. */
+function passVectors(body: Buffer, uid: string): Answer {
+  const span = memberSpan(body.toString('latin1'), 'data')
+  const vectors = body.subarray(...(span ?? [0, 0]))
+  const rest = span ? Buffer.concat([body.subarray(0, span[0]), Buffer.from('[]'), body.subarray(span[1])]) : body
+  const whole = readWhole(rest)
+  const named = renamed(rest, whole, uid)
+  const place = memberSpan(named.toString('latin1'), 'data')
+  if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100)))
+    throw new Fault('upstream_garbled', { internal: { why: 'the answer holds no vectors' } })
+  const usage = isObject(whole.value.usage) ? whole.value.usage : {}
+  // Some vendors report only the total, which is the same: nothing is written.
+  const input = readCount(usage.prompt_tokens) ?? readCount(usage.total_tokens)
+  return {
+    body: Buffer.concat([named.subarray(0, place[0]), vectors, named.subarray(place[1])]),
+    contentType: 'application/json',
+    usage: input === undefined ? undefined : { input },
+  }
+}

@@ -1,0 +1,90 @@
+// What the Responses endpoint refuses before any vendor is called.
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type Fields, isObject, type Json, shown } from '../../check.ts'
+import type { CheckedAsk } from '../format.ts'
+
+const ROLES = ['user', 'assistant', 'system', 'developer']
+
+export function checkResponses(fields: Fields): CheckedAsk {
+  const input = fields.required('input')
+  if (Array.isArray(input)) checkItems(input)
+  else if (typeof input !== 'string')
+    throw invalid(`"input" must be a string or an array of items, not ${shown(input)}.`, 'input')
+  for (const name of ['instructions', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'truncation'])
+    fields.string(name)
+  for (const name of ['temperature', 'top_p']) fields.number(name)
+  fields.integer('top_logprobs', 0)
+  fields.integer('max_tool_calls', 1)
+  for (const name of ['text', 'reasoning', 'metadata', 'prompt', 'stream_options']) fields.object(name)
+  for (const name of ['parallel_tool_calls', 'store']) fields.boolean(name)
+  fields.strings('include')
+  // Its answer would come later and from an address that is not offered here, without usage to charge.
+  if (fields.boolean('background') === true)
+    throw invalid('"background" must be false: answers are only given on this connection.', 'background')
+  const previous = fields.string('previous_response_id')
+  const tools = fields.list('tools') ?? []
+  tools.forEach((tool, i) => {
+    if (typeof tool.type !== 'string')
+      throw invalid(`"tools[${i}].type" must be a string, such as "function".`, `tools[${i}].type`)
+    if (tool.type === 'function' && typeof tool.name !== 'string')
+      throw invalid(`"tools[${i}].name" must be a string; in this format a function is not nested.`, `tools[${i}].name`)
+  })
+  const choice = fields.get('tool_choice')
+  if (choice !== undefined && typeof choice !== 'string' && !isObject(choice))
+    throw invalid(`"tool_choice" must be a string or an object, not ${shown(choice)}.`, 'tool_choice')
+  return {
+    stream: fields.boolean('stream') ?? false,
+    includeUsage: true,
+    n: 1,
+    tokensMax: fields.integer('max_output_tokens', 1),
+    hasTools: tools.length > 0,
+    continues: previous === undefined ? undefined : { id: previous, unknown: previousUnknown() },
+  }
+}
+
+/** In the vendor's words, because clients know them. */
+function previousUnknown(): Fault {
+  const message = 'Previous response not found: it is not of this account, was not stored, or is no longer kept.'
+  return new Fault('request_invalid', {
+    message,
+    param: 'previous_response_id',
+    vendorCode: 'previous_response_not_found',
+  })
+}
+
+function checkItems(items: readonly unknown[]): void {
+  if (items.length === 0) throw invalid('"input" must hold at least one item.', 'input')
+  items.forEach((item, i) => {
+    const at = `input[${i}]`
+    if (!isObject(item)) throw invalid(`"${at}" must be an object, not ${shown(item)}.`, at)
+    checkItem(item, at)
+  })
+}
+
+function checkItem(item: Json, at: string): void {
+  const type = item.type ?? 'message'
+  if (typeof type !== 'string') throw invalid(`"${at}.type" must be a string, not ${shown(type)}.`, `${at}.type`)
+  const strings: Readonly<Record<string, readonly string[]>> = {
+    function_call: ['call_id', 'name', 'arguments'],
+    function_call_output: ['call_id'],
+    custom_tool_call: ['call_id', 'name', 'input'],
+    custom_tool_call_output: ['call_id'],
+  }
+  for (const name of strings[type] ?? [])
+    if (typeof item[name] !== 'string')
+      throw invalid(`"${at}.${name}" must be a string, not ${shown(item[name])}.`, `${at}.${name}`)
+  if (/_output$/.test(type) && strings[type] && typeof item.output !== 'string' && !Array.isArray(item.output))
+    throw invalid(`"${at}.output" must be a string or an array of parts, not ${shown(item.output)}.`, `${at}.output`)
+  if (type !== 'message') return
+  if (typeof item.role !== 'string' || !ROLES.includes(item.role))
+    throw invalid(`"${at}.role" must be one of ${ROLES.join(', ')}, not ${shown(item.role)}.`, `${at}.role`)
+  if (typeof item.content === 'string') return
+  if (!Array.isArray(item.content))
+    throw invalid(`"${at}.content" must be a string or an array of parts, not ${shown(item.content)}.`, `${at}.content`)
+  item.content.forEach((part, j) => {
+    if (!isObject(part) || typeof part.type !== 'string')
+      throw invalid(`"${at}.content[${j}]" must be an object with a "type".`, `${at}.content[${j}]`)
+    if (/_text$/.test(part.type) && typeof part.text !== 'string')
+      throw invalid(`"${at}.content[${j}].text" must be a string, not ${shown(part.text)}.`, `${at}.content[${j}].text`)
+  })
+}

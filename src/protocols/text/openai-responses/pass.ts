@@ -1,0 +1,191 @@
+// A Responses request and answer between a caller and a vendor who both speak the format.
+import type { Fault } from '../../../kernel/fault.ts'
+import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import type { Usage } from '../../../meter/usage.ts'
+import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { isObject, type Json, objects, text } from '../../check.ts'
+import type { Answer } from '../../protocol.ts'
+import { openaiError, vendorFault } from '../../vendor-fault.ts'
+import { PACKED } from '../carry.ts'
+import type { CheckedAsk, PassOptions } from '../format.ts'
+import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
+import { readResponsesUsage, toUsage } from '../tokens.ts'
+import { readWhole } from '../whole.ts'
+import { mended } from './members.ts'
+
+export function passResponses(
+  json: JsonText,
+  ask: CheckedAsk,
+  { model, traits, outputTokensCap }: PassOptions,
+): string {
+  const replace: Record<string, string> = { model: JSON.stringify(model) }
+  const add: Record<string, string> = {}
+  if (outputTokensCap !== undefined && outputTokensCap < (ask.tokensMax ?? Number.POSITIVE_INFINITY)) {
+    const name = 'max_output_tokens'
+    if (json.member(name)) replace[name] = String(outputTokensCap)
+    else add[name] = String(outputTokensCap)
+  }
+  if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
+  // A conversation may come from another family: thoughts that this vendor did not make would be refused.
+  if (json.text.includes(`"${PACKED}`))
+    replace.input = JSON.stringify(
+      objects(json.value.input).filter((item) => !text(item.encrypted_content)?.startsWith(PACKED)),
+    )
+  return splice(json, { replace, add, remove: traits.dropParams })
+}
+
+export function passResponsesAnswer(body: Buffer, uid: string): Answer {
+  const whole = readWhole(body)
+  const out = mended(whole.bytes, 0, whole.value, uid)
+  return {
+    body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
+    contentType: 'application/json',
+    keptAs: keptAs(whole.value),
+    usage: toUsage(readResponsesUsage(whole.value.usage)),
+    outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
+  }
+}
+
+function keptAs(response: Json): string | undefined {
+  return response.store === true ? text(response.id) : undefined
+}
+
+function outputChars(item: Json): number {
+  const own = (text(item.arguments) ?? text(item.input) ?? '').length
+  const parts = [...objects(item.content), ...objects(item.summary)]
+  return parts.reduce((sum, part) => sum + (text(part.text) ?? text(part.refusal) ?? '').length, own)
+}
+
+export const RESPONSES_KEEP_ALIVE = ': ping\n'
+
+/** SDKs know the end by the terminal event; the open specification also wants this. */
+const DONE = 'data: [DONE]\n\n'
+
+export function responsesFinish(terminal: string, comment: string): string {
+  return encodeComment(comment) + terminal + DONE
+}
+
+/**
+ * The frames that end a broken stream: response.failed once the response exists, else an error. The code is a word, never
+ * our number: one SDK refuses to read anything else.
+ */
+export function responsesFailure(fault: Fault, response: Json | undefined, sequence: number): string {
+  const { code, message, param } = openaiError(fault)
+  if (!response) {
+    const data = { type: 'error', code, message, param, sequence_number: sequence }
+    return encodeEvent(JSON.stringify(data), 'error') + DONE
+  }
+  const failed = { ...response, status: 'failed', error: { code, message } }
+  return (
+    encodeEvent(
+      JSON.stringify({ type: 'response.failed', sequence_number: sequence, response: failed }),
+      'response.failed',
+    ) + DONE
+  )
+}
+
+const LIFECYCLE = new Set(['response.created', 'response.in_progress', 'response.queued'])
+const TERMINAL = new Set(['response.completed', 'response.incomplete'])
+
+export class ResponsesObserver implements Observer {
+  readonly keepAlive = RESPONSES_KEEP_ALIVE
+  terminal = false
+  fault: Fault | undefined
+  keptAs: string | undefined
+  private readonly uid: string
+  private readonly output = new OutputCount()
+  private reported: unknown
+  private held = ''
+  /** The last lifecycle event, as bytes, for the frame of a failure. */
+  private lifecycle = ''
+  private lastBlock = ''
+
+  constructor(uid: string) {
+    this.uid = uid
+  }
+
+  get usage(): Usage | undefined {
+    return toUsage(readResponsesUsage(this.reported))
+  }
+
+  get outputTokensSeen(): number {
+    return this.output.tokens
+  }
+
+  see(block: string): string {
+    if (this.terminal || this.fault) return ''
+    const name = nameOf(block)
+    if (name === undefined) return this.seeUnnamed(block)
+    this.lastBlock = block
+    if (LIFECYCLE.has(name) || TERMINAL.has(name)) {
+      const data = readData(dataOf(block))
+      const response = isObject(data) && isObject(data.response) ? data.response : undefined
+      if (TERMINAL.has(name) && response?.error) {
+        this.reportFault(readData(bytesToText(dataOf(block))))
+        return ''
+      }
+      const out = response ? this.mended(block, response) : block
+      if (LIFECYCLE.has(name)) {
+        this.lifecycle = out
+        return out
+      }
+      this.reported = response?.usage
+      this.keptAs = response && keptAs(response)
+      this.held = out
+      this.terminal = true
+      return ''
+    }
+    if (name === 'error' || name === 'response.failed') {
+      this.reportFault(readData(bytesToText(dataOf(block))))
+      return ''
+    }
+    if (name.endsWith('.delta')) this.count(block)
+    return block
+  }
+
+  end(): void {
+    // Only a terminal event ends this format.
+  }
+
+  finish(comment: string): string {
+    return responsesFinish(bytesToText(this.held), comment)
+  }
+
+  fail(fault: Fault): string {
+    const created = this.lifecycle === '' ? undefined : readData(bytesToText(dataOf(this.lifecycle)))
+    const response = isObject(created) && isObject(created.response) ? created.response : undefined
+    return responsesFailure(fault, response, this.nextSequence())
+  }
+
+  /** Vendors that leave out the event line: SDKs want it, and the data names the type. */
+  private seeUnnamed(block: string): string {
+    const data = dataOf(block)
+    if (data.trim() === '[DONE]') return ''
+    const value = readData(data)
+    if (!isObject(value)) return ''
+    const type = text(value.type) ?? (value.error ? 'error' : undefined)
+    return type === undefined ? '' : this.see(encodeEvent(data, type))
+  }
+
+  private reportFault(data: unknown): void {
+    const said = isObject(data) ? data : {}
+    const response = isObject(said.response) ? said.response : {}
+    this.reported = response.usage
+    this.fault = vendorFault(said.error ?? response.error ?? said)
+  }
+
+  private count(block: string): void {
+    const start = block.indexOf('"delta":"') + 9
+    this.output.addBytes(start < 9 ? 1 : block.indexOf('"', start) - start)
+  }
+
+  private mended(block: string, response: Json): string {
+    const span = memberSpan(block, 'response', block.length - 2 - dataOf(block).length)
+    return span ? mended(block, span[0], response, this.uid) : block
+  }
+
+  private nextSequence(): number {
+    const found = /"sequence_number"\s*:\s*(\d+)/.exec(this.lastBlock)
+    return found ? Number(found[1]) + 1 : 0
+  }
+}

@@ -1,0 +1,149 @@
+// The two ways a streamed answer travels. Same format at both doors: the bytes pass, and an observer looks at each event.
+// Different formats: events are read into neutral words and written anew.
+import { Fault } from '../../kernel/fault.ts'
+import { readBlock, SseBlocks } from '../../upstream/sse.ts'
+import type { StreamRelay, StreamState } from '../protocol.ts'
+
+/** Looks at the events of one format as they pass. Blocks are bytes in a string, in the canonical form of `canonical`. */
+export interface Observer extends StreamState {
+  /** The block to send in place of this one: the same string to let it pass, the empty string to keep it back. */
+  see(block: string): string
+  /** The vendor closed the stream cleanly. */
+  end(): void
+  finish(comment: string): string
+  fail(fault: Fault, requestId: string): string
+  readonly keepAlive: string
+}
+
+export class PassRelay implements StreamRelay {
+  private readonly blocks = new SseBlocks()
+  private readonly observer: Observer
+
+  constructor(observer: Observer) {
+    this.observer = observer
+  }
+
+  get state(): StreamState {
+    return this.observer
+  }
+
+  get keepAlive(): string {
+    return this.observer.keepAlive
+  }
+
+  push(chunk: Buffer): Buffer | undefined {
+    const ready = this.blocks.push(chunk)
+    if (ready === '') return undefined
+    const out = this.pass(ready)
+    if (out === '') return undefined
+    // Most chunks hold whole events that pass as they are: then the chunk itself is the answer, without a copy.
+    return out === ready && this.blocks.asReceived ? chunk : Buffer.from(out, 'latin1')
+  }
+
+  end(): Buffer | undefined {
+    const rest = this.blocks.rest()
+    // Some vendors leave out the last blank line. An event that was cut short does not count: its JSON has no end.
+    const out = rest !== '' && isWhole(rest) ? this.pass(`${rest.replace(/\n$/, '')}\n\n`) : ''
+    this.observer.end()
+    return out === '' ? undefined : Buffer.from(out, 'latin1')
+  }
+
+  finish(comment: string): string {
+    return this.observer.finish(comment)
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return this.observer.fail(fault, requestId)
+  }
+
+  private pass(ready: string): string {
+    let out = ''
+    let kept = 0 // Up to here the output is written; what lies between here and `at` passes unchanged.
+    let at = 0
+    while (at < ready.length) {
+      if (ready.charCodeAt(at) === 0x0a) {
+        out += ready.slice(kept, at)
+        kept = ++at
+        continue
+      }
+      const lineEnd = ready.indexOf('\n', at)
+      let end = lineEnd + 2
+      const oneLine = ready.charCodeAt(lineEnd + 1) === 0x0a && ready.startsWith('data:', at)
+      if (!oneLine) end = ready.indexOf('\n\n', at) + 2
+      const came = ready.slice(at, end)
+      const block = oneLine || isNamed(came, lineEnd - at) ? came : canonical(came)
+      const seen = block === '' ? '' : this.observer.see(block)
+      if (seen !== came) {
+        out += ready.slice(kept, at) + seen
+        kept = end
+      }
+      at = end
+    }
+    return kept === 0 ? ready : out + ready.slice(kept)
+  }
+}
+
+/** Whether a block is one `event:` line and one `data:` line. */
+function isNamed(block: string, firstLineEnd: number): boolean {
+  return (
+    block.startsWith('event:') &&
+    block.startsWith('data:', firstLineEnd + 1) &&
+    block.indexOf('\n', firstLineEnd + 1) === block.length - 2
+  )
+}
+
+/**
+ * The block without comments, ids and retries (a vendor's comments are its own affair), and with its data on one line:
+ * between lines of JSON there can only be space.
+ */
+function canonical(block: string): string {
+  const event = readBlock(block)
+  if (!event) return ''
+  const data = event.data.replaceAll('\n', ' ')
+  return event.event === undefined ? `data: ${data}\n\n` : `event: ${event.event}\ndata: ${data}\n\n`
+}
+
+function isWhole(block: string): boolean {
+  const data = readBlock(block)?.data
+  if (data === undefined) return false
+  if (data === '[DONE]') return true
+  try {
+    JSON.parse(data)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The data of a canonical block. */
+export function dataOf(block: string): string {
+  const start = block.startsWith('event:') ? block.indexOf('\n') + 1 : 0
+  const from = start + 5
+  return block.slice(block.charCodeAt(from) === 0x20 ? from + 1 : from, -2)
+}
+
+/** The JSON of an event; undefined when it is empty. */
+export function readData(data: string): unknown {
+  if (data.trim() === '') return undefined
+  try {
+    return JSON.parse(data)
+  } catch (cause) {
+    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON' }, cause })
+  }
+}
+
+/** The name of a canonical block; undefined when it has none. */
+export function nameOf(block: string): string | undefined {
+  if (!block.startsWith('event:')) return undefined
+  const from = block.charCodeAt(6) === 0x20 ? 7 : 6
+  return block.slice(from, block.indexOf('\n'))
+}
+
+/** Counts delivered output roughly: at least a token an event, and one for every four bytes of its text. */
+export class OutputCount {
+  tokens = 0
+
+  addBytes(bytes: number): void {
+    this.tokens += bytes > 7 ? bytes >> 2 : 1
+  }
+}

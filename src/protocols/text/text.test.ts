@@ -1,0 +1,423 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../../catalog/kind.ts'
+import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { readJson } from '../../kernel/json.ts'
+import { routesFor } from '../../routing/route.ts'
+import type { OpenOptions, Target } from '../protocol.ts'
+import { vendorCall } from '../vendor-call.ts'
+import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
+
+const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
+const model = (traits: TextTraitsGiven = {}, limits: Partial<ModelFacts['limits']> = {}): ModelFacts => ({
+  uid: 'public',
+  traits: readTextTraits(traits),
+  limits: { ...LIMITS, ...limits },
+})
+const json = (value: unknown) => readJson(Buffer.from(JSON.stringify(value)))
+const options: OpenOptions = { requestId: 'req_1', createdSeconds: 1, signal: new AbortController().signal }
+const target = (protocol: TextProtocolName): Target => ({
+  protocol,
+  baseUrl: 'http://vendor.test/v1',
+  secret: 'sk-secret',
+  headers: { 'x-catalogue': 'yes' },
+  model: 'vendor-name',
+})
+
+const hello = [{ role: 'user', content: 'Hi' }]
+const BODIES: Record<TextProtocolName, Record<string, unknown>> = {
+  'openai-chat': { model: 'public', messages: hello },
+  'openai-responses': { model: 'public', input: 'Hi' },
+  'anthropic-messages': { model: 'public', messages: hello, max_tokens: 10 },
+}
+
+/** The field that a refusal names. */
+function refused(door: TextProtocolName, raw: string, facts = model()): string | undefined {
+  try {
+    readTextAsk(door, readJson(Buffer.from(raw)), facts)
+  } catch (error) {
+    assert.ok(error instanceof Fault, String(error))
+    assert.equal(error.kind, 'request_invalid')
+    assert.ok(error.message.includes(error.details.param ?? ''), error.message)
+    return error.details.param ?? 'body'
+  }
+  return undefined
+}
+const with_ = (door: TextProtocolName, over: object) => JSON.stringify({ ...BODIES[door], ...over })
+
+test('a missing or wrong model is refused by name', () => {
+  for (const body of [{}, { model: null }, { model: 5 }, { model: '' }, { model: ['a'] }])
+    assert.throws(
+      () => readModelName(json(body)),
+      (error) => error instanceof Fault && error.details.param === 'model',
+    )
+  assert.equal(readModelName(json({ model: 'alpha-5.4' })), 'alpha-5.4')
+})
+
+test('the chat endpoint refuses what the contract refuses, and names the field', () => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const cases: [object, string | undefined][] = [
+    [{ messages: undefined }, 'messages'],
+    [{ messages: null }, 'messages'],
+    [{ messages: [] }, 'messages'],
+    [{ messages: {} }, 'messages'],
+    [{ messages: 'Hi' }, 'messages'],
+    [{ messages: ['Hi'] }, 'messages[0]'],
+    [{ messages: [...hello, null] }, 'messages[1]'],
+    [{ messages: [{ content: 'Hi' }] }, 'messages[0].role'],
+    [{ messages: [{ role: 'robot', content: 'Hi' }] }, 'messages[0].role'],
+    [{ messages: [{ role: 'user' }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: null }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: [5] }] }, 'messages[0].content[0]'],
+    [{ messages: [{ role: 'user', content: [{ text: 'x' }] }] }, 'messages[0].content[0].type'],
+    [{ messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'x' }] }] },
+      'messages[0].content[0].image_url.url',
+    ],
+    [{ messages: [{ role: 'assistant', content: null }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'assistant', tool_calls: [] }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'assistant', tool_calls: 'x', content: '' }] }, 'messages[0].tool_calls'],
+    [{ messages: [{ role: 'assistant', tool_calls: [{}], content: '' }] }, 'messages[0].tool_calls[0].id'],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id'],
+    [{ messages: [{ role: 'function', content: 'x' }] }, 'messages[0].name'],
+    [{ messages: [{ role: 'assistant', content: null, tool_calls: [call] }] }, undefined],
+    [{ messages: [{ role: 'assistant', refusal: 'no' }] }, undefined],
+    [{ messages: [{ role: 'developer', content: [{ type: 'text', text: 'x' }] }] }, undefined],
+    [{ messages: [{ role: 'function', name: 'f', content: null }] }, undefined],
+    [{ n: '1' }, 'n'],
+    [{ n: 0 }, 'n'],
+    [{ n: 1.5 }, 'n'],
+    [{ n: 3 }, undefined],
+    [{ stream: 'true' }, 'stream'],
+    [{ stream: null }, undefined],
+    [{ thinking: 'off' }, 'thinking'],
+    [{ thinking: [] }, 'thinking'],
+    [{ stop: 5 }, 'stop'],
+    [{ stop: ['a', 1] }, 'stop'],
+    [{ stop: '' }, undefined],
+    [{ temperature: '1' }, 'temperature'],
+    [{ temperature: 99 }, undefined],
+    [{ tools: {} }, 'tools'],
+    [{ tools: [{ type: 'function' }] }, 'tools[0].function.name'],
+    [{ response_format: 'json' }, 'response_format'],
+    [{ response_format: { type: 'json_schema', json_schema: {} } }, 'response_format.json_schema.name'],
+    [{ stream_options: { include_usage: 'yes' } }, 'stream_options.include_usage'],
+    [{ unknown_field: { anything: [1] }, top_k: 5 }, undefined],
+  ]
+  for (const [over, field] of cases)
+    assert.equal(refused('openai-chat', with_('openai-chat', over)), field, JSON.stringify(over))
+  assert.equal(refused('openai-chat', with_('openai-chat', { n: 2 }), model({ nMax: 1 })), 'n')
+  assert.equal(refused('openai-chat', with_('openai-chat', { n: 1.0 }), model({ nMax: 1 })), undefined)
+})
+
+test('the Responses and Messages endpoints refuse what their formats refuse, and name the field', () => {
+  const cases: [TextProtocolName, object, string | undefined][] = [
+    ['openai-responses', { input: undefined }, 'input'],
+    ['openai-responses', { input: {} }, 'input'],
+    ['openai-responses', { input: [] }, 'input'],
+    ['openai-responses', { input: ['x'] }, 'input[0]'],
+    ['openai-responses', { input: [{ role: 'tool', content: 'x' }] }, 'input[0].role'],
+    ['openai-responses', { input: [{ role: 'user', content: 5 }] }, 'input[0].content'],
+    ['openai-responses', { input: [{ type: 'function_call', name: 'f' }] }, 'input[0].call_id'],
+    ['openai-responses', { input: [{ type: 'function_call_output', call_id: 'c' }] }, 'input[0].output'],
+    ['openai-responses', { input: [{ type: 'something_new', x: 1 }] }, undefined],
+    ['openai-responses', { tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools[0].name'],
+    ['openai-responses', { background: true }, 'background'],
+    ['openai-responses', { max_output_tokens: 0 }, 'max_output_tokens'],
+    ['openai-responses', { previous_response_id: 5 }, 'previous_response_id'],
+    ['anthropic-messages', { messages: undefined }, 'messages'],
+    ['anthropic-messages', { messages: [] }, 'messages'],
+    ['anthropic-messages', { max_tokens: undefined }, 'max_tokens'],
+    ['anthropic-messages', { max_tokens: -1 }, 'max_tokens'],
+    ['anthropic-messages', { max_tokens: 0 }, undefined],
+    ['anthropic-messages', { messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role'],
+    ['anthropic-messages', { messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['anthropic-messages', { messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]'],
+    ['anthropic-messages', { system: 5 }, 'system'],
+    ['anthropic-messages', { tools: [{}] }, 'tools[0].name'],
+    ['anthropic-messages', { thinking: { type: 'enabled', budget_tokens: '5' } }, 'thinking.budget_tokens'],
+    ['anthropic-messages', { stop_sequences: 'x' }, 'stop_sequences'],
+  ]
+  for (const [door, over, field] of cases)
+    assert.equal(refused(door, with_(door, over)), field, `${door} ${JSON.stringify(over)}`)
+})
+
+test('numbers that a computer cannot hold as written are refused in every numeric field', () => {
+  const fields: Record<TextProtocolName, string[]> = {
+    'openai-chat': [
+      'temperature',
+      'top_p',
+      'frequency_penalty',
+      'presence_penalty',
+      'n',
+      'max_tokens',
+      'max_completion_tokens',
+      'seed',
+      'top_logprobs',
+    ],
+    'openai-responses': ['temperature', 'top_p', 'max_output_tokens', 'top_logprobs', 'max_tool_calls'],
+    'anthropic-messages': ['temperature', 'top_p', 'top_k', 'max_tokens'],
+  }
+  const numbers = [
+    'NaN',
+    'Infinity',
+    '1e309',
+    '-1e309',
+    '-0',
+    '-0.0',
+    '1e-400',
+    '"1"',
+    '9007199254740993',
+    '1e400',
+    'true',
+    '[1]',
+    '{}',
+  ]
+  for (const [door, names] of Object.entries(fields) as [TextProtocolName, string[]][])
+    for (const name of names)
+      for (const number of numbers) {
+        const body = { ...BODIES[door] }
+        delete body[name]
+        const raw = `${JSON.stringify(body).slice(0, -1)},"${name}":${number}}`
+        assert.ok(refused(door, raw), `${door} ${name} ${number}`)
+      }
+  for (const number of ['0', '0.0', '0e5', '1', '1.0', '2e0']) {
+    const raw = `${with_('openai-chat', {}).slice(0, -1)},"temperature":${number}}`
+    assert.equal(refused('openai-chat', raw), undefined, number)
+  }
+})
+
+test('an ask knows which formats cannot carry it, and why', () => {
+  const refusal = (door: TextProtocolName, over: object) =>
+    TEXT_PROTOCOLS.map(
+      (back) => readTextAsk(door, json({ ...BODIES[door], ...over }), model()).refusal?.(back)?.details.param,
+    )
+  for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
+    assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field])
+  const file = [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }]
+  const at = 'input[0].content[0]'
+  assert.deepEqual(refusal('openai-responses', { input: file }), [at, undefined, at])
+  assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n'])
+  for (const door of TEXT_PROTOCOLS) assert.deepEqual(refusal(door, {}), [undefined, undefined, undefined])
+})
+
+test('tools go to the routes that serve them, where the family says so', () => {
+  const tools = [{ type: 'function', function: { name: 'f' } }]
+  const alpha = model({ toolsNeed: 'tools' })
+  const routes = [{ protocol: 'openai-chat' as const }, { protocol: 'openai-responses' as const, serves: ['tools'] }]
+  const ask = (over: object) => readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
+  assert.deepEqual(ask({ tools }).needs, ['tools'])
+  assert.equal(ask({ tools: [] }).needs, undefined)
+  assert.deepEqual(routesFor(ask({ n: 2 }), routes), [routes[0]])
+  assert.deepEqual(routesFor(ask({ tools }), routes), [routes[1]])
+  assert.throws(
+    () => routesFor(ask({ n: 2, tools }), routes),
+    (error) => error instanceof Fault && error.details.param === 'n',
+  )
+})
+
+test('tools that the vendor runs are refused unless the catalogue lets them through, and kept answers where it says so', () => {
+  const cases: Array<[TextProtocolName, object, string]> = [
+    ['openai-responses', { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tools[0].type'],
+    [
+      'openai-responses',
+      {
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'code_interpreter', container: {} },
+        ],
+      },
+      'tools[1].type',
+    ],
+    [
+      'anthropic-messages',
+      { tools: [{ type: 'web_search_20260318', name: 'web_search' }], tool_choice: { type: 'any' } },
+      'tools[0].type',
+    ],
+    ['anthropic-messages', { thread: { type: 'create' } }, 'thread'],
+    ['openai-chat', { web_search_options: {} }, 'web_search_options'],
+    ['openai-responses', { previous_response_id: 'resp_of_somebody' }, 'previous_response_id'],
+    ['openai-responses', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0]'],
+  ]
+  for (const [door, over, param] of cases) {
+    assert.equal(refused(door, with_(door, over), model({ vendorState: false })), param)
+    const open = model({ hostedTools: ['web_search', 'code_interpreter'] })
+    assert.equal(refused(door, with_(door, over), open), undefined, param)
+  }
+})
+
+test('the worst case covers the prompt and every choice, and base64 is not taken for text', () => {
+  const worst = (over: object, limits = {}) =>
+    readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))
+  const text = 'word '.repeat(1000)
+  const long = worst({ messages: [{ role: 'user', content: text }] })
+  assert.ok(long.worst.input! >= text.length / 2 && long.worst.input! < text.length / 2 + 50)
+  assert.equal(long.worst.output, 4096)
+  assert.deepEqual(long.outputOpen, { floorTokens: 64 })
+  const cjk = '你好'.repeat(1000)
+  assert.ok(worst({ messages: [{ role: 'user', content: cjk }] }).worst.input! >= 2000)
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1_000_000)}` } }
+  const seen = worst({ messages: [{ role: 'user', content: [image, image] }] }).worst.input!
+  assert.ok(seen > 10_000 && seen < 10_100, String(seen))
+  const limited = worst({ max_tokens: 100, n: 3 })
+  assert.equal(limited.worst.output, 300)
+  assert.equal(limited.outputOpen, undefined)
+  assert.equal(worst({ max_tokens: 100, max_completion_tokens: 50 }).worst.output, 50)
+  assert.equal(worst({ max_tokens: 1_000_000 }, { outputTokensMax: 8000 }).worst.output, 8000)
+  assert.equal(worst({ messages: [{ role: 'user', content: text }] }, { contextTokens: 500 }).worst.input, 500)
+  const stored = { ...BODIES['openai-responses'], previous_response_id: 'resp_1' }
+  assert.equal(
+    readTextAsk('openai-responses', json(stored), model({}, { contextTokens: 128_000 })).worst.input,
+    128_000,
+  )
+  const counted = countTokens(json({ model: 'm', system: text, messages: hello }))
+  assert.ok(counted >= text.length / 4 && counted < text.length / 4 + 50)
+  assert.throws(() => countTokens(json({ model: 'm' })), Fault)
+})
+
+test('a chat body passes untouched but for the model, the usage opt-in, the cap and what the family needs', async () => {
+  const forwarded = async (over: object, traits: TextTraitsGiven = {}, cap?: number) => {
+    const ask = readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model(traits))
+    const { call } = await ask.open(target('openai-chat'), {
+      ...options,
+      ...(cap ? { outputTokensCap: cap } : {}),
+    })
+    return JSON.parse(String(call.body)) as Record<string, unknown>
+  }
+  const base = { model: 'vendor-name', messages: hello }
+  assert.deepEqual(await forwarded({ top_p: 1, stop: ['a'], odd: { x: null } }), {
+    ...base,
+    top_p: 1,
+    stop: ['a'],
+    odd: { x: null },
+  })
+  assert.deepEqual(await forwarded({ stream: true }), {
+    ...base,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  assert.deepEqual(
+    await forwarded({ stream: true, stream_options: { include_obfuscation: false, include_usage: false } }),
+    {
+      ...base,
+      stream: true,
+      stream_options: { include_obfuscation: false, include_usage: true },
+    },
+  )
+  const completion: TextTraitsGiven = { tokensField: 'max_completion_tokens' }
+  assert.deepEqual(await forwarded({ max_tokens: 5 }, completion), { ...base, max_completion_tokens: 5 })
+  assert.deepEqual(await forwarded({ max_tokens: 5, max_completion_tokens: 7 }, completion), {
+    ...base,
+    max_completion_tokens: 7,
+  })
+  assert.deepEqual(await forwarded({ max_tokens: 5, max_completion_tokens: 7 }), {
+    ...base,
+    max_tokens: 5,
+    max_completion_tokens: 7,
+  })
+  assert.deepEqual(await forwarded({ max_completion_tokens: 7 }, { tokensField: 'max_tokens' }), {
+    ...base,
+    max_tokens: 7,
+  })
+  assert.deepEqual(await forwarded({}, {}, 100), { ...base, max_tokens: 100 })
+  assert.deepEqual(await forwarded({ n: 3 }, completion, 100), { ...base, n: 3, max_completion_tokens: 33 })
+  assert.deepEqual(await forwarded({ max_tokens: 50 }, {}, 100), { ...base, max_tokens: 50 })
+  assert.deepEqual(await forwarded({ max_tokens: null }, completion, 100), { ...base, max_completion_tokens: 100 })
+  assert.deepEqual(await forwarded({ thinking: { type: 'disabled' } }, { dropParams: ['thinking'] }), base)
+  assert.deepEqual(await forwarded({ thinking: { type: 'disabled' } }), { ...base, thinking: { type: 'disabled' } })
+  assert.deepEqual(await forwarded({}, { addParams: ['reasoning_split=true'] }), { ...base, reasoning_split: true })
+
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: { google: 1 } }
+  const history = [
+    { role: 'developer', content: [{ type: 'text', text: 'x', cache_control: {} }] },
+    { role: 'assistant', content: null, reasoning_content: 'r', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', content: 'y' },
+  ]
+  assert.deepEqual((await forwarded({ messages: history })).messages, history)
+  const stripped = await forwarded(
+    { messages: history },
+    { developerRole: false, stripKeys: ['cache_control', 'reasoning_content', 'extra_content'] },
+  )
+  assert.deepEqual(stripped.messages, [
+    { role: 'system', content: [{ type: 'text', text: 'x' }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'c', content: 'y' },
+  ])
+  const bare = [{ role: 'assistant', content: null, tool_calls: [{ ...call, extra_content: undefined }] }]
+  const mended = await forwarded({ messages: bare }, { reasoningReplay: true, callExtra: '{"google":{"s":1}}' })
+  assert.deepEqual(mended.messages, [
+    {
+      role: 'assistant',
+      content: null,
+      reasoning_content: '',
+      tool_calls: [
+        { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: { google: { s: 1 } } },
+      ],
+    },
+  ])
+})
+
+test('each format authenticates its own way, and forwards what a Messages caller says of versions', async () => {
+  const headers = async (door: TextProtocolName, callerHeaders = {}) =>
+    vendorCall(
+      (await readTextAsk(door, json(BODIES[door]), model()).open(target(door), { ...options, callerHeaders })).call,
+      target(door),
+    ).headers
+  assert.equal((await headers('openai-chat')).authorization, 'Bearer sk-secret')
+  assert.equal((await headers('openai-responses')).authorization, 'Bearer sk-secret')
+  const plain = await headers('anthropic-messages')
+  assert.equal(plain['x-api-key'], 'sk-secret')
+  assert.equal(plain.authorization, undefined)
+  assert.equal(plain['anthropic-version'], '2023-06-01')
+  assert.equal(plain['x-catalogue'], 'yes')
+  const said = await headers('anthropic-messages', { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a,b' })
+  assert.equal(said['anthropic-version'], '2026-10-21')
+  assert.equal(said['anthropic-beta'], 'a,b')
+})
+
+test('for any body that is accepted, the vendor gets what was checked, but for the documented edits', () => {
+  const anything = fc.jsonValue({ maxDepth: 2 })
+  const name = fc.oneof(
+    fc.constantFrom('temperature', 'stop', 'constructor', 'stream_options', 'metadata', 'user', 'x'),
+    fc.string({ maxLength: 6 }),
+  )
+  const body = fc.record({
+    extra: fc.dictionary(name, anything, { maxKeys: 3 }),
+    stream: fc.boolean(),
+    content: fc.string({ maxLength: 10 }),
+    order: fc.boolean(),
+  })
+  let accepted = 0
+  fc.assert(
+    fc.property(body, ({ extra, stream, content, order }) => {
+      const own = { model: 'public', messages: [{ role: 'user', content }], stream }
+      const sent = order ? { ...extra, ...own } : { ...own, ...extra, ...own }
+      let ask: ReturnType<typeof readTextAsk>
+      let read: ReturnType<typeof readJson>
+      try {
+        read = json(sent)
+        ask = readTextAsk('openai-chat', read, model())
+      } catch (error) {
+        assert.ok(error instanceof Fault)
+        return
+      }
+      accepted++
+      const { call } = ask.open(target('openai-chat'), options) as { call: { body: string } }
+      const got = readJson(Buffer.from(call.body)).value
+      const options_ = read.value.stream_options
+      const expected: Record<string, unknown> = { ...read.value, model: 'vendor-name' }
+      if (stream) expected.stream_options = { ...(options_ as object), include_usage: true }
+      assert.deepEqual(got, expected)
+    }),
+    { numRuns: 50_000 },
+  )
+  assert.ok(accepted > 10_000, `${accepted} bodies were accepted`)
+})

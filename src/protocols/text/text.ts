@@ -1,0 +1,236 @@
+// The seam between the one path and the three text formats: a caller's body in, an ask out.
+import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
+import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
+import type { TextTraits } from '../../catalog/traits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import type { JsonText } from '../../kernel/json.ts'
+import { Fields, shown } from '../check.ts'
+import type { Answer, Ask, Exchange, OpenOptions, Target } from '../protocol.ts'
+import { readErrorBody } from '../vendor-words.ts'
+import { checkPrompt } from './anthropic-messages/check.ts'
+import { anthropicMessages } from './anthropic-messages/format.ts'
+import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
+import type { CheckedAsk, TextFormat } from './format.ts'
+import { openaiChat } from './openai-chat/format.ts'
+import { openaiResponses } from './openai-responses/format.ts'
+import { measurePrompt, type PromptSize } from './prompt.ts'
+import { ConvertRelay } from './reader.ts'
+import { PassRelay } from './relay.ts'
+import { toUsage } from './tokens.ts'
+import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
+import { readWhole } from './whole.ts'
+
+const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+}
+
+/** What the catalogue says of a model, as far as asks depend on it. */
+export interface ModelFacts {
+  readonly uid: string
+  readonly traits: TextTraits
+  readonly limits: {
+    readonly contextTokens?: number | undefined
+    readonly outputTokensMax?: number | undefined
+    readonly outputTokensReserve: number
+    readonly outputTokensFloor: number
+  }
+}
+
+interface TextAsk extends Ask {
+  readonly door: TextProtocolName
+}
+
+/** Vendors put words of their own in front of a prompt. */
+const HIDDEN_TOKENS_MOST = 10_000
+
+/** The model's name, for its lookup before anything else is read. */
+export function readModelName(json: JsonText): string {
+  const model = new Fields(json).get('model')
+  if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
+  if (typeof model !== 'string') throw invalid(`"model" must be a string, not ${shown(model)}.`, 'model')
+  if (model.trim() === '') throw invalid('"model" must not be empty; GET /v1/models lists the ids of models.', 'model')
+  return model
+}
+
+/** Checks a request at one of the three doors. Nothing is sent and nothing is held for what this refuses. */
+export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
+  const { traits } = model
+  const format = FORMATS[door]
+  const { json, leftOut } = leaveOutSearch(sent, traits)
+  const checked = format.check(new Fields(json), traits)
+  checkVendorSide(json.value, traits)
+  const needs =
+    door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
+  const opening = new Opening(format, json, checked, model)
+  const { limits } = model
+  const perChoice = Math.min(
+    checked.tokensMax ?? limits.outputTokensReserve,
+    limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
+  )
+  return {
+    door,
+    sent: json.text,
+    product: model.uid,
+    stream: checked.stream,
+    price: {},
+    ...inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n),
+    outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
+    choices: checked.n,
+    ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
+    ...(needs ? { needs } : {}),
+    ...(leftOut ? { leftOut } : {}),
+    ...(checked.continues ? { continues: checked.continues } : {}),
+    refusal: (protocol) => opening.refusal(protocol),
+    open: (target, options) => opening.open(target, options),
+  }
+}
+
+/** What is held for, what is likely, and what no vendor can report: a token is at least a byte, and `most` counts two. */
+function inputOf(size: PromptSize, contextTokens: number, output: number) {
+  const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
+  const bounded = !size.elsewhere && !size.packed
+  return {
+    worst: { input, output },
+    inputTokensLikely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
+    inputTokensMost: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
+  }
+}
+
+/** For /v1/messages/count_tokens. Holds are made for the most; whoever asks for a count wants the likely one. */
+export function countTokens(json: JsonText): number {
+  readModelName(json)
+  checkPrompt(new Fields(json))
+  return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
+}
+
+/** A checked request, ready to be opened towards any vendor. */
+class Opening {
+  readonly size: PromptSize
+  private readonly format: TextFormat
+  private readonly json: JsonText
+  private readonly checked: CheckedAsk
+  private readonly uid: string
+  private readonly traits: TextTraits
+  private readonly refusals = new Map<ProtocolName, Fault | undefined>()
+  private words: Dialogue | undefined
+
+  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, traits }: ModelFacts) {
+    this.format = format
+    this.json = json
+    this.checked = checked
+    this.uid = uid
+    this.traits = traits
+    this.size = measurePrompt(format.prompt(json.value), json.value)
+  }
+
+  /** Found by converting the request, once for each format. */
+  refusal(protocol: ProtocolName): Fault | undefined {
+    const back = FORMATS[protocol as TextProtocolName]
+    if (!back || back === this.format) return undefined
+    if (!this.refusals.has(protocol)) this.refusals.set(protocol, this.tryToSay(back))
+    return this.refusals.get(protocol)
+  }
+
+  private tryToSay(back: TextFormat): Fault | undefined {
+    try {
+      back.writeRequest(this.dialogue(), this.uid, this.traits)
+      return undefined
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
+  }
+
+  open(target: Target, options: OpenOptions): Exchange {
+    const back = FORMATS[target.protocol as TextProtocolName]
+    if (!back)
+      throw new Fault('internal', {
+        internal: { why: 'a text model has a route that does not speak text', protocol: target.protocol },
+      })
+    return back === this.format ? this.pass(target, options) : this.convert(back, target, options)
+  }
+
+  /** The same format at both doors. */
+  private pass(target: Target, options: OpenOptions): Exchange {
+    const { format, json, checked, uid, traits } = this
+    const body = format.pass(json, checked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
+    return this.exchange(format, target, options, {
+      body,
+      answer: (bytes) => format.passAnswer(bytes, uid, traits, checked),
+      relay: () => new PassRelay(format.observe(uid, checked, traits)),
+    })
+  }
+
+  private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
+    const { format, checked, uid, traits } = this
+    const { outputTokensCap: cap } = options
+    const dialogue = this.dialogue()
+    const tokensMax = cap === undefined ? dialogue.tokensMax : Math.min(cap, dialogue.tokensMax ?? cap)
+    const asked = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
+    const facts: AnswerFacts = {
+      uid,
+      requestId: options.requestId,
+      createdSeconds: options.createdSeconds,
+      nowSeconds: options.nowSeconds ?? (() => options.createdSeconds),
+      inputTokens: this.size.likely,
+      includeUsage: checked.includeUsage,
+      request: this.json.value,
+    }
+    return this.exchange(back, target, options, {
+      body: JSON.stringify(back.writeRequest(asked, target.model, traits)),
+      answer(bytes): Answer {
+        const { value } = readWhole(bytes, 'utf8')
+        const reply = back.readReply(value, traits)
+        const outputChars = reply.parts.reduce(
+          (sum, part) => sum + (part.kind === 'call' ? part.input : part.text).length,
+          0,
+        )
+        return {
+          body: JSON.stringify(format.writeReply(reply, facts)),
+          contentType: 'application/json',
+          usage: toUsage(reply.tokens),
+          outputChars,
+        }
+      },
+      relay: () => new ConvertRelay(back.reader(traits), format.writer(facts)),
+    })
+  }
+
+  private dialogue(): Dialogue {
+    if (this.checked.n > 1) throw cannotConvert('n', 'more than one choice')
+    this.words ??= this.format.readDialogue(this.json.value)
+    return this.words
+  }
+
+  private exchange(
+    back: TextFormat,
+    target: Target,
+    options: OpenOptions,
+    way: { body: string; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
+  ): Exchange {
+    const { stream } = this.checked
+    return {
+      call: {
+        method: 'POST',
+        url: back.address(target, stream),
+        headers: {
+          ...back.headers?.(options),
+          'content-type': 'application/json',
+          accept: stream ? 'text/event-stream' : 'application/json',
+        },
+        body: way.body,
+      },
+      answer: way.answer,
+      ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
+      said: readErrorBody,
+    }
+  }
+}
+
+function openStream(headers: Readonly<Record<string, string>>, relay: () => PassRelay | ConvertRelay) {
+  if (/^application\/json/i.test(headers['content-type'] ?? ''))
+    throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a request for a stream' } })
+  return relay()
+}

@@ -1,0 +1,109 @@
+// Token counts: as vendors report them, and as the formats write them.
+import { readCount, type Usage } from '../../meter/usage.ts'
+import { isObject, type Json } from '../check.ts'
+
+/** What a vendor reported, in the words of the chat format: the prompt includes what was read from or written to a cache. */
+export interface TokenCounts {
+  readonly prompt: number
+  readonly cached: number
+  readonly cacheWrite: number
+  /** Includes reasoning. */
+  readonly output: number
+  readonly reasoning: number | undefined
+}
+
+/**
+ * Counts whose parts cannot exceed their whole. Undefined when one of the two main counts is missing or nonsense: an
+ * estimate is then nearer to the truth than half a report.
+ */
+function counts(reported: Record<keyof TokenCounts, unknown>): TokenCounts | undefined {
+  const prompt = readCount(reported.prompt)
+  const output = readCount(reported.output)
+  if (prompt === undefined || output === undefined) return undefined
+  const cached = Math.min(readCount(reported.cached) ?? 0, prompt)
+  const reasoning = readCount(reported.reasoning)
+  return {
+    prompt,
+    cached,
+    cacheWrite: Math.min(readCount(reported.cacheWrite) ?? 0, prompt - cached),
+    output,
+    reasoning: reasoning === undefined ? undefined : Math.min(reasoning, output),
+  }
+}
+
+export function readChatUsage(usage: unknown): TokenCounts | undefined {
+  if (!isObject(usage)) return undefined
+  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  return counts({
+    prompt: usage.prompt_tokens,
+    cached: input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    cacheWrite: input.cache_write_tokens,
+    output: usage.completion_tokens,
+    reasoning: output.reasoning_tokens,
+  })
+}
+
+export function writeChatUsage(tokens: TokenCounts): Json {
+  return {
+    prompt_tokens: tokens.prompt,
+    completion_tokens: tokens.output,
+    total_tokens: tokens.prompt + tokens.output,
+    prompt_tokens_details: { cached_tokens: tokens.cached, cache_write_tokens: tokens.cacheWrite },
+    completion_tokens_details: { reasoning_tokens: tokens.reasoning ?? 0 },
+  }
+}
+
+export function readResponsesUsage(usage: unknown): TokenCounts | undefined {
+  if (!isObject(usage)) return undefined
+  const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
+  const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  return counts({
+    prompt: usage.input_tokens,
+    cached: input.cached_tokens,
+    cacheWrite: input.cache_write_tokens,
+    output: usage.output_tokens,
+    reasoning: output.reasoning_tokens,
+  })
+}
+
+export function writeResponsesUsage(tokens: TokenCounts): Json {
+  return {
+    input_tokens: tokens.prompt,
+    input_tokens_details: { cached_tokens: tokens.cached, cache_write_tokens: tokens.cacheWrite },
+    output_tokens: tokens.output,
+    output_tokens_details: { reasoning_tokens: tokens.reasoning ?? 0 },
+    total_tokens: tokens.prompt + tokens.output,
+  }
+}
+
+export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
+  if (!isObject(usage)) return undefined
+  const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const cached = readCount(usage.cache_read_input_tokens) ?? 0
+  const cacheWrite = readCount(usage.cache_creation_input_tokens) ?? 0
+  const fresh = readCount(usage.input_tokens)
+  const prompt = fresh === undefined ? undefined : fresh + cached + cacheWrite
+  return counts({ prompt, cached, cacheWrite, output: usage.output_tokens, reasoning: details.thinking_tokens })
+}
+
+/** In this format the input excludes what was read from or written to a cache. */
+export function writeMessagesUsage(tokens: TokenCounts): Json {
+  return {
+    input_tokens: tokens.prompt - tokens.cached - tokens.cacheWrite,
+    cache_creation_input_tokens: tokens.cacheWrite,
+    cache_read_input_tokens: tokens.cached,
+    output_tokens: tokens.output,
+    ...(tokens.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: tokens.reasoning } }),
+  }
+}
+
+export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
+  if (!tokens) return undefined
+  return {
+    input: tokens.prompt - tokens.cached - tokens.cacheWrite,
+    ...(tokens.cached > 0 ? { cachedInput: tokens.cached } : {}),
+    ...(tokens.cacheWrite > 0 ? { cacheWrite: tokens.cacheWrite } : {}),
+    output: tokens.output,
+  }
+}

@@ -1,0 +1,110 @@
+// What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
+// refused unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
+// that the vendor keeps are refused where the catalogue says so.
+
+import type { TextTraits } from '../../catalog/traits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { isObject, type Json, objects, shown, text } from '../check.ts'
+
+/** Typed tools carry a date in some formats: `web_search_20260318`. */
+const HOSTED = [
+  'web_search',
+  'file_search',
+  'code_interpreter',
+  'code_execution',
+  'image_generation',
+  'advisor',
+] as const
+const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
+
+/**
+ * Clients offer web search in every request, whether or not it is wanted: while the choice of tools is the model's, the
+ * request is answered without it, and the caller is told. A request that demands it is refused by the check below.
+ */
+export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
+  const { tools, tool_choice: choice } = json.value
+  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true
+  const found = objects(tools).filter(isSearch)
+  if (found.length === 0 || traits.hostedTools.includes('web_search')) return { json }
+  const kept = (tools as unknown[]).filter((tool) => !isObject(tool) || !isSearch(tool))
+  const mode = isObject(choice) ? choice.type : choice
+  const named = isObject(choice) ? [choice, ...objects(choice.tools)] : []
+  const demanded =
+    named.some((one) => isSearch(one) || found.some(({ name }) => name !== undefined && name === one.name)) ||
+    ((mode === 'required' || mode === 'any') && kept.length === 0)
+  if (demanded) return { json }
+  const edits =
+    kept.length > 0 ? { replace: { tools: JSON.stringify(kept) } } : { remove: ['tools', 'tool_choice'] as const }
+  return { json: readJson(Buffer.from(splice(json, edits))), leftOut: 'web_search' }
+}
+
+/** SDKs know the code, and send the conversation whole. */
+export function threadUnsupported(why: string): Fault {
+  return new Fault('request_invalid', {
+    message: `"thread": ${why}; send the whole conversation, without "thread".`,
+    param: 'thread',
+    errorDetails: { error_code: 'thread_unsupported_request' },
+  })
+}
+
+/** Values that cost no more than the standard; a vendor's newest may cost anything. */
+const STANDARD: Readonly<Record<string, readonly unknown[]>> = {
+  service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
+  speed: ['standard'],
+  inference_geo: ['global'],
+}
+/** Other models that a vendor may turn to: neither the price nor the key's restriction would hold for them. */
+const OTHER_MODELS = ['fallbacks', 'models'] as const
+
+/** What vendors price higher than the catalogue does. */
+function checkExtras(body: Json): void {
+  for (const [name, standard] of Object.entries(STANDARD)) {
+    const value = body[name] ?? undefined
+    if (value !== undefined && !standard.includes(value))
+      throw invalid(
+        `"${name}": ${shown(value)} may cost more at the provider and has no price here; leave it out, or send one of ${standard.join(', ')}.`,
+        name,
+      )
+  }
+  for (const name of OTHER_MODELS) {
+    const value = body[name] ?? undefined
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
+      throw invalid(
+        `"${name}": only "model" is asked and priced here; leave it out, and try another model yourself.`,
+        name,
+      )
+  }
+}
+
+export function checkVendorSide(body: Json, traits: TextTraits): void {
+  checkExtras(body)
+  objects(body.tools).forEach((tool, i) => {
+    const hosted = HOSTED.find((name) => typeof tool.type === 'string' && tool.type.startsWith(name))
+    if (hosted && !traits.hostedTools.includes(hosted))
+      throw invalid(
+        `"tools[${i}].type": the tool "${hosted}" runs at the provider and has no price here; use function tools.`,
+        `tools[${i}].type`,
+      )
+  })
+  if (isObject(body.web_search_options) && !traits.hostedTools.includes('web_search'))
+    throw invalid(
+      '"web_search_options": web search runs at the provider and has no price here; leave it out.',
+      'web_search_options',
+    )
+  if (traits.vendorState) return
+  if (isObject(body.thread)) throw threadUnsupported('nothing is kept at the provider')
+  for (const name of KEPT)
+    if (body[name] !== undefined && body[name] !== null)
+      throw invalid(
+        `"${name}" refers to what a provider keeps, which is not shared between accounts here; send the whole conversation as "input".`,
+        name,
+      )
+  objects(body.input).forEach((item, i) => {
+    if (item.type === 'item_reference')
+      throw invalid(
+        `"input[${i}]" refers to an item that a provider keeps; send the item itself, with "store": false.`,
+        `input[${i}]`,
+      )
+  })
+}
