@@ -111,3 +111,29 @@ test('every address that a page calls exists', () => {
       if (!paths.some((known) => known.test(path))) wrong.push(`${page}: ${path}`)
   assert.deepEqual(wrong, [])
 })
+
+test('every mend of what others broke names tests that exist', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'reliability.md'), 'utf8')
+  const rows = page.slice(page.indexOf('## What broke when others tried it')).match(/^\| \d+ \|.*$/gm) ?? []
+  assert.deepEqual(
+    rows.map((row) => Number(/\d+/.exec(row)?.[0])),
+    rows.map((_, index) => index + 1),
+  )
+  for (const row of rows) {
+    const [, seen = '', shown = ''] = row.split(' | ')
+    assert.ok(seen.length > 20, row.slice(0, 40))
+    let text = ''
+    let named = 0
+    for (const [, file, name] of shown.matchAll(/`([^`]+\.test\.ts)`|"([^"]+)"/g)) {
+      if (file) text = readFileSync(join(ROOT, file), 'utf8')
+      // Names are put together from cases: four words in a row that stand in the file will do.
+      else if (name) {
+        const words = name.split(' ')
+        const found = words.some((_, at) => at + 4 <= words.length && text.includes(words.slice(at, at + 4).join(' ')))
+        assert.ok(found, `${row.slice(0, 6)} ${name}`)
+        named += 1
+      }
+    }
+    assert.ok(named > 0, row.slice(0, 40))
+  }
+})
