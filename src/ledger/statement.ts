@@ -6,7 +6,14 @@ import { idAtTime } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
 import { type Limits, showLimits } from './limits.ts'
-import type { AccountView, LedgerView, Movement, UsageDetail, UsageView } from './views.ts'
+import {
+  type AccountView,
+  type LedgerView,
+  type Movement,
+  type UsageDetail,
+  type UsageView,
+  usageView,
+} from './views.ts'
 
 export interface UsageFilter extends Paging {
   readonly account: string
@@ -53,7 +60,7 @@ export function createStatements(database: Queryable): Statements {
     async usage(filter) {
       const { account, product, key, outcome, limit } = filter
       const values = [account, ...range(filter), product ?? null, key ?? null, outcome ?? null, limit + 1]
-      return pageOf(await database.query<UsageRow>(USAGE, values as string[]), limit, usageView)
+      return pageOf(await database.query<UsageRow>(USAGE, values as string[]), limit, toView)
     },
     async usageOf(requestId) {
       if (!requestId.startsWith('req_')) return undefined
@@ -118,34 +125,26 @@ function accountView(row: AccountRow): AccountView {
   return { ...accountFacts(row), createdAt: row.created_at.toISOString() }
 }
 
-/** Where each field of the view comes from; what is not listed is made of others. */
-const USAGE_COLUMNS: Readonly<Record<Exclude<keyof UsageView, 'id' | 'units'>, string>> = {
-  at: 'u.at',
-  product: 'u.product',
-  endpoint: 'u.endpoint',
-  keyId: 'u.key_id',
-  keyName: 'k.name',
-  outcome: 'u.outcome',
-  status: 'u.status',
-  charged: 'u.charged',
-  held: 'u.held',
-  loss: 'u.loss',
-  estimated: 'u.estimated',
-  stream: 'u.stream',
-  durationMs: 'u.duration_ms',
-  firstByteMs: 'u.first_byte_ms',
-  route: 'u.route',
-  job: 'j.id',
+type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
+
+/** Each field of the view comes from the column of its name, except these; `units` are made of the lines. */
+const ELSEWHERE: Partial<Record<UsageField, string>> = { keyName: 'k.name', job: 'j.id' }
+const USAGE_COLUMNS = Object.keys(usageView.shape)
+  .filter((field) => field !== 'id' && field !== 'units')
+  .map((field) => [field, ELSEWHERE[field as UsageField] ?? `u.${toColumn(field)}`] as const)
+
+function toColumn(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-type UsageRow = Readonly<Record<keyof typeof USAGE_COLUMNS, unknown>> & {
+type UsageRow = Readonly<Record<UsageField, unknown>> & {
   readonly id: string
   readonly account_id: string
   readonly lines: readonly ChargeLine[]
   readonly catalog_version: number
 }
 
-function usageView({ id, account_id: _, lines, catalog_version: __, ...row }: UsageRow): UsageView {
+function toView({ id, account_id: _, lines, catalog_version: __, ...row }: UsageRow): UsageView {
   const units: Partial<Record<Unit, number>> = {}
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
   // The tests read every answer by its view, so a column of another type than its field is found.
@@ -170,7 +169,7 @@ function usageDetail(row: UsageRow): UsageDetail {
       amount: formatExact(BigInt(quantity) * rate),
     }
   })
-  return { ...usageView(row), lines, catalogVersion: row.catalog_version }
+  return { ...toView(row), lines, catalogVersion: row.catalog_version }
 }
 
 /** A line before the rounding: whole millionths of a micro-credit. */
@@ -223,7 +222,7 @@ const ACCOUNTS = statement(
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,
 )
-const SELECTED = Object.entries(USAGE_COLUMNS).map(([name, column]) => `${column} as "${name}"`)
+const SELECTED = USAGE_COLUMNS.map(([name, column]) => `${column} as "${name}"`)
 const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, ${SELECTED.join(', ')}
    from usage u left join api_key k on k.id = u.key_id left join job j on j.hold_id = u.id`
 const USAGE = statement(
