@@ -1,0 +1,20 @@
+// What a data vendor says about a request that it refused.
+import type { VendorSaid } from '../vendor-words.ts'
+
+/** Undefined when there is nothing to say, or when it is a page for people. */
+export function dataWords(
+  body: Buffer,
+  pick: (value: Readonly<Record<string, unknown>>) => unknown,
+): VendorSaid | undefined {
+  const text = body.subarray(0, 65_536).toString('utf8')
+  let said: unknown
+  try {
+    const value: unknown = JSON.parse(text)
+    said = typeof value === 'object' && value !== null ? pick(value as Record<string, unknown>) : value
+  } catch {
+    said = text
+  }
+  if (typeof said !== 'string' || said.includes('<')) return undefined
+  const message = said.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ' ').trim()
+  return message === '' ? undefined : { message, words: [] }
+}

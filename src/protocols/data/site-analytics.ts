@@ -1,0 +1,94 @@
+// Website statistics: one GET with the normalised query, and the vendor's JSON relayed byte for byte, whatever its shape.
+import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
+import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
+import { Fault } from '../../kernel/fault.ts'
+import type { Usage } from '../../meter/usage.ts'
+import { dataWords } from './data-words.ts'
+import type { Ask, Exchange, Target } from '../protocol.ts'
+
+export interface DataAsk extends Ask {
+  /** What is asked, in full: the key of a cached answer is made of it. */
+  readonly query: NormalisedQuery
+}
+
+/** `perRow`: the price has a rate for rows, so they are counted, and the answer cannot pass unread. */
+export function readAnalyticsAsk(
+  spec: DataEndpointSpec,
+  rawQuery: string,
+  nowMs: number,
+  { perRow = false }: { perRow?: boolean } = {},
+): DataAsk {
+  const query = readQuery(spec, rawQuery, nowMs)
+  return {
+    product: spec.product,
+    stream: false,
+    price: {},
+    worst: perRow ? { call: 1, row: rowsMax(spec, query) } : { call: 1 },
+    query,
+    sent: JSON.stringify(query),
+    open: (target) => openAnalytics(spec, query, target, perRow),
+  }
+}
+
+const PAGE_SIZES = ['pageSize', 'PageSize', 'rowsPerPage', 'limit']
+
+function rowsMax(spec: DataEndpointSpec, query: NormalisedQuery): number {
+  const size = query.find(([name]) => PAGE_SIZES.includes(name))
+  return size ? Number(size[1]) : spec.rowsMax
+}
+
+function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: Target, perRow: boolean): Exchange {
+  const called: Usage = { call: 1 }
+  return {
+    call: {
+      method: 'GET',
+      url: target.baseUrl + vendorAddress(spec, query),
+      headers: DATA_HEADERS,
+    },
+    answer(body, headers) {
+      const contentType = jsonType(headers)
+      if (body.length === 0) throw new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } })
+      return { body, contentType, usage: perRow ? { call: 1, row: countRows(body) } : called }
+    },
+    ...(perRow ? {} : { pass: (headers) => ({ contentType: jsonType(headers), usage: called }) }),
+    said: (body) => dataWords(body, saidIn),
+  }
+}
+
+/** What both data vendors are sent. Compression is declined, because the bytes are passed on as they are. */
+export const DATA_HEADERS = { accept: 'application/json', 'accept-encoding': 'identity' } as const
+
+const USUAL_TYPE = /^(?:application|text)\/json(?:; ?charset=(?:utf-?(?:8|16)|us-ascii|iso-8859-1|windows-1252|gbk))?$/i
+
+/** The content type of a JSON answer; anything else is a page of some proxy, and no answer. */
+export function jsonType(headers: Readonly<Record<string, string>>): string {
+  const contentType = headers['content-type'] ?? ''
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (!/^(application|text)\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType) || encoding !== 'identity')
+    throw new Fault('upstream_garbled', { internal: { why: 'the answer is encoded, or not JSON by its type' } })
+  // Whatever else a vendor puts there is for nobody.
+  return USUAL_TYPE.test(contentType) ? contentType : 'application/json'
+}
+
+/** Rows stand in an array: the answer itself, `Records`, `Data`, or `Data.Records`. Anything else counts as one. */
+function countRows(body: Buffer): number {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch (cause) {
+    throw new Fault('upstream_garbled', { cause })
+  }
+  const data = member(value, 'Data')
+  for (const rows of [value, member(value, 'Records'), member(value, 'records'), data, member(data, 'Records')])
+    if (Array.isArray(rows)) return rows.length
+  return 1
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}
+
+function saidIn(value: Readonly<Record<string, unknown>>): unknown {
+  const { error } = value
+  return value.Message ?? value.message ?? value.detail ?? member(error, 'message') ?? error ?? value.title
+}
