@@ -144,7 +144,8 @@ await each(count(sending.runs), sending.atOnce, async (index) => {
   let wrong: string | undefined
   try {
     const answer = await send(request!)
-    byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
+    const status = answer === NO_ANSWER ? 'left' : answer.status
+    byStatus[status] = (byStatus[status] ?? 0) + 1
     slowestMs = Math.max(slowestMs, answer.ms)
     const { endpoint } = request!
     if (endpoint !== undefined && answer.status === 200) taken[endpoint] = (taken[endpoint] ?? 0) + 1
