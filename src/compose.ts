@@ -129,11 +129,11 @@ export async function createGateway(options: GatewayOptions) {
   mountAssets(app, { store: files, signer, world })
   mountApi(app, {
     keys: apiKeys,
-    paid: paidHandler({ catalog, path, read, budget, strictErrors }),
+    paid: paidHandler({ catalog, path, read, budget, strictErrors, log }),
     free: {
       ...accountHandlers({ catalog, database, read, budget }),
-      ...jobHandlers({ world, engine: jobs, strictErrors }),
-      ...storedHandlers({ catalog, path, strictErrors }),
+      ...jobHandlers({ world, engine: jobs, strictErrors, log }),
+      ...storedHandlers({ catalog, path, strictErrors, log }),
     },
     strictErrors,
     admit(bytes, response) {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { memoryLog } from './operator-server.ts'
 
 let g: TestGateway
 let collector: Awaited<ReturnType<typeof startReceiver>>
@@ -151,4 +152,19 @@ test('a vendor that wants its key in a header or a parameter of its own is a mat
   assert.equal(seen[0]!.headers['api-key'], 'a-vendor-key')
   assert.match(seen[1]!.url!, /[?&]subscription=a-vendor-key$/)
   for (const { headers } of seen) assert.equal(headers.authorization, undefined)
+})
+
+test('an error of our own is a plain 500 for the caller, and has its cause in the log', async (t) => {
+  const { log, logged } = memoryLog()
+  const own = await startGateway({ log })
+  t.after(() => own.close())
+  const { key } = await own.account()
+  own.gateway.ledger.reserve = () => Promise.reject(new TypeError('a planted mistake'))
+  const answer = await own.call('/v1/chat-completions', key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hello' }],
+  })
+  assert.equal(answer.status, 500)
+  assert.doesNotMatch(await answer.text(), /planted|TypeError|\.ts/)
+  assert.match(logged(), /a planted mistake/)
 })

@@ -129,7 +129,7 @@ export async function startOperatorServer(
   }
 }
 
-function memoryLog(): { log: Log; logged: () => string } {
+export function memoryLog(): { log: Log; logged: () => string } {
   const lines: string[] = []
   const stream = { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream
   return { log: createLog({ level: 'trace', stream }), logged: () => lines.join('') }

@@ -5,6 +5,7 @@ import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
 import { viewJob, viewListedJob } from '../jobs/job-view.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Caller } from './caller.ts'
 import { type HandlersOf, onPath } from './routes.ts'
@@ -14,6 +15,7 @@ interface JobDeps {
   readonly world: World
   readonly engine: JobEngine
   readonly strictErrors: boolean
+  readonly log: Log
 }
 
 const LIST_DEFAULT = 20

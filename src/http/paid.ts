@@ -5,6 +5,7 @@ import { findKeeper } from '../admission/kept-answers.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import type { Log } from '../kernel/log.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -21,6 +22,7 @@ interface PaidDeps {
   readonly read: ReadDeps
   readonly budget: ByteBudget
   readonly strictErrors: boolean
+  readonly log: Log
 }
 
 /** The caller's headers that a format or a trace may need. */

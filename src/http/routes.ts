@@ -7,11 +7,12 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import { GONE } from '../pipeline/call.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
-import { bodyBytes, holdBack } from './server.ts'
+import { bodyBytes, holdBack, logFault } from './server.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
 
@@ -122,7 +123,7 @@ function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promi
 export function onPath(
   request: FastifyRequest,
   reply: FastifyReply,
-  options: { strictErrors: boolean },
+  options: { strictErrors: boolean; log: Log },
   run: (out: Caller) => Promise<void>,
 ): void {
   reply.hijack()
@@ -131,7 +132,9 @@ export function onPath(
   // What `run` throws before its first promise is answered like the rest: the framework no longer can.
   const running = async () => run(out)
   running().catch((error: unknown) => {
-    if (error === GONE || out.signal.aborted) return
+    if (error === GONE) return
+    logFault(asFault(error), request.id, options.log)
+    if (out.signal.aborted) return
     // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
     if (out.started) return out.destroy()
     const fault = asFault(error)

@@ -98,8 +98,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
     const surface = surfaceOf(request.url, request.routeOptions?.config?.surface)
     const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
-    if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
-      log.error({ requestId: request.id, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
+    logFault(fault, request.id, log)
     const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
     if (reply.raw.headersSent) return
     reply
@@ -146,6 +145,12 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     )
   })
   return app
+}
+
+/** What is our own doing is told to the operator, with its cause; the caller reads only the table's text. */
+export function logFault(fault: Fault, requestId: string, log: Log): void {
+  if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
+    log.error({ requestId, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
 }
 
 /** What a large body will take in memory; 0 for those that are not worth counting. One of unknown length may be the largest. */

@@ -5,6 +5,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { serve } from '../pipeline/serve.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
@@ -16,6 +17,7 @@ interface StoredDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly strictErrors: boolean
+  readonly log: Log
 }
 
 export function storedHandlers(
