@@ -128,10 +128,12 @@ function accountView(row: AccountRow): AccountView {
 type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
 
 /** Each field of the view comes from the column of its name, except these; `units` are made of the lines. */
-const ELSEWHERE: Partial<Record<UsageField, string>> = { keyName: 'k.name', job: 'j.id' }
+const ELSEWHERE: Readonly<Record<string, string>> = { keyName: 'k.name', job: 'j.id' } satisfies Partial<
+  Record<UsageField, string>
+>
 const USAGE_COLUMNS = Object.keys(usageView.shape)
   .filter((field) => field !== 'id' && field !== 'units')
-  .map((field) => [field, ELSEWHERE[field as UsageField] ?? `u.${toColumn(field)}`] as const)
+  .map((field) => [field, ELSEWHERE[field] ?? `u.${toColumn(field)}`] as const)
 
 function toColumn(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
