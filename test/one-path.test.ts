@@ -134,7 +134,7 @@ test('a vendor that wants its key in a header or a parameter of its own is a mat
   const vendor = createServer((request, response) => {
     seen.push({ url: request.url, headers: request.headers })
     response.setHeader('content-type', 'application/json')
-    response.end('{"Data":[]}')
+    response.end(JSON.stringify({ Data: [], next: `http://vendor.example${request.url}` }))
   })
   await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   const { port } = vendor.address() as AddressInfo
@@ -146,7 +146,9 @@ test('a vendor that wants its key in a header or a parameter of its own is a mat
     })
     t.after(() => own.close())
     const { key } = await own.account()
-    assert.equal((await own.call(`/v1/${RANKS}?keys=${way}.example`, key)).status, 200)
+    const answer = await own.call(`/v1/${RANKS}?keys=${way}.example`, key)
+    assert.equal(answer.status, 200)
+    assert.doesNotMatch(await answer.text(), /a-vendor-key/, 'a vendor repeats the address that it was asked at')
   }
   t.after(() => vendor.close())
   assert.equal(seen[0]!.headers['api-key'], 'a-vendor-key')

@@ -567,7 +567,7 @@ begin
     ), used as (
       insert into usage (id, account_id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
       select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), s_estimated[i], s_stream[i], s_route[i], s_duration_ms[i], s_first_byte_ms[i]
+        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0)
       from generate_series(1, s_count) i where done_as[i] <> 'already'
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
@@ -632,11 +632,12 @@ begin
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      if limits_exist then
-        refusal := null; tightest := null; scope_names := null;
+      refusal := null; tightest := null; scope_names := null;
+      -- Whoever cannot pay is told that, and not to come back when the minute is over.
+      if limits_exist and room >= r_floor[i] then
         for l in select * from limited where scope in ('system', 'account:' || accounts[a], 'key:' || r_key[i]) order by scope for update loop
           l := limited_now(l, now_second, today);
-          refusal := limited_refusal(l, least(r_floor[i], room), r_tokens[i], limited_room(l));
+          refusal := limited_refusal(l, r_floor[i], r_tokens[i], limited_room(l));
           exit when refusal is not null;
           room := least(room, limited_room(l));
           scope_names := scope_names || l.scope;

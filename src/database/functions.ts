@@ -48,13 +48,16 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
 interface Fact {
   readonly name: string
   readonly type: string
+  /** As an expression; null where the column has none. */
+  readonly preset: string | null
 }
 
 async function readFacts(tx: Queryable): Promise<Fact[]> {
   return tx.query<Fact>(
     {
-      text: `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
-        where attrelid = 'usage'::regclass and attnum > 0 and not attisdropped and attname <> all($1) order by attnum`,
+      text: `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, pg_get_expr(d.adbin, d.adrelid) as preset
+        from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        where a.attrelid = 'usage'::regclass and a.attnum > 0 and not a.attisdropped and a.attname <> all($1) order by a.attnum`,
     },
     [MONEY_COLUMNS],
   )
@@ -68,7 +71,9 @@ async function readFacts(tx: Queryable): Promise<Fact[]> {
 function withFacts(text: string, facts: readonly Fact[]): string {
   const isDocument = ({ type }: Fact) => type === 'jsonb'
   const parameter = (fact: Fact) => `s_${fact.name} ${fact.type}${isDocument(fact) ? '' : '[]'} default null`
-  const value = (fact: Fact) => (isDocument(fact) ? `s_${fact.name} -> (i - 1)` : `s_${fact.name}[i]`)
+  const given = (fact: Fact) => (isDocument(fact) ? `s_${fact.name} -> (i - 1)` : `s_${fact.name}[i]`)
+  // What is written as null gets no default from the table.
+  const value = (fact: Fact) => (fact.preset === null ? given(fact) : `coalesce(${given(fact)}, ${fact.preset})`)
   return text
     .replace('{{facts as parameters}}', facts.map(parameter).join(', '))
     .replace('{{facts as columns}}', facts.map(({ name }) => name).join(', '))

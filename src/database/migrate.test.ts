@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
+import { newId, realWorld } from '../kernel/world.ts'
 import { FLUSH_PARAMETERS } from '../ledger/flush.ts'
+import { createLedger } from '../ledger/ledger.ts'
 import { type Database, openDatabase } from './database.ts'
 import { applyFunctions } from './functions.ts'
 import { migrate } from './migrate.ts'
@@ -63,4 +65,29 @@ test('an older version that starts again leaves the functions of a newer one alo
   assert.equal(await rank(), 7)
   await database.transaction((tx) => applyFunctions(tx, '0.10.0'))
   assert.equal(await rank(), 0)
+})
+
+test('a process of the version before goes on when an upgrade adds a column, with or without a default', async (t) => {
+  const database = await open(t)
+  const ledger = createLedger({ database, world: realWorld, processId: 'p1' })
+  await database.query({ text: `insert into account (id, name, posted) values ('acc', 'acc', 1000)` })
+  await database.query({
+    text: `alter table usage add column zone text not null default 'here', add column region text`,
+  })
+  await database.transaction((tx) => applyFunctions(tx, '9.0.0'))
+  const shared = { id: newId(realWorld), account: 'acc', key: 'k', product: 'p', catalogVersion: 1 }
+  await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
+  const facts = {
+    endpoint: 'chat',
+    status: 200,
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 1,
+  }
+  const paid = { kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
+  await ledger.resolve({ ...shared, ...facts, ...paid })
+  const rows = await database.query({ text: 'select charged, zone, region from usage' })
+  assert.deepEqual(rows, [{ charged: 7n, zone: 'here', region: null }])
 })

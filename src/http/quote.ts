@@ -20,6 +20,8 @@ interface Question {
   readonly principal: Principal
 }
 
+/** The budget bounds the wait itself. */
+const NEVER = new AbortController().signal
 const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 export async function readQuoted(
@@ -60,7 +62,7 @@ function elsewhere(error: Fault, spec: PaidSpec): Fault {
 
 /** The memory is given back at once: nothing is fetched or kept for an ask that is never opened. */
 async function withPictures(body: Buffer, budget: ByteBudget): Promise<RequestBody> {
-  const lease = await budget.acquire(body.length, AbortSignal.timeout(10_000))
+  const lease = await budget.acquire(body.length, NEVER)
   try {
     const pictures = await readImageBody(inPieces(body), { contentLength: body.length })
     return { json: pictures.json, pictures: { ...pictures, lease } }

@@ -133,7 +133,8 @@ export function onPath(
   const running = async () => run(out)
   running().catch((error: unknown) => {
     if (error === GONE) return
-    logFault(asFault(error), request.id, options.log)
+    // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
+    if (!out.signal.aborted || request.raw.complete) logFault(asFault(error), request.id, options.log)
     if (out.signal.aborted) return
     // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
     if (out.started) return out.destroy()

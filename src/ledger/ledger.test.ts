@@ -186,6 +186,16 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
   assert.equal((await ledger.reserve(reservation(at('k'), acc, 1n))).outcome, 'limited')
 })
 
+test('whoever cannot pay is told so, whatever the limits say', async () => {
+  const acc = await account(15n)
+  await database.query({ text: `insert into limited (scope, limits) values ($1, '{"requestsPerMinute": 1}')` }, [
+    `account:${acc}`,
+  ])
+  assert.equal((await ledger.reserve(reservation(`${acc}-a`, acc, 10n))).outcome, 'held')
+  assert.equal((await ledger.reserve(reservation(`${acc}-b`, acc, 10n))).outcome, 'short')
+  assert.equal((await ledger.reserve(reservation(`${acc}-c`, acc, 5n))).outcome, 'limited')
+})
+
 test('the same idempotency key makes one hold; its answer is kept, and a failed call frees it', async () => {
   const acc = await account(1_000n)
   const idempotency = { key: 'same', requestHash: 'x' }

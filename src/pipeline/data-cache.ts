@@ -25,8 +25,8 @@ export interface Flight {
 }
 
 export interface DataCache {
-  /** A fresh answer, or the flight of the first who asks. Waits for the flight of another; undefined when that had no answer. */
-  enter(rule: CacheRule): Promise<KeptAnswer | Flight | undefined>
+  /** A fresh answer, or the flight of the first who asks. Waits for the flight of another; undefined for a caller who has gone. */
+  enter(rule: CacheRule, signal: AbortSignal): Promise<KeptAnswer | Flight | undefined>
 }
 
 export function isKept(found: KeptAnswer | Flight): found is KeptAnswer {
@@ -85,14 +85,16 @@ export function createDataCache(world: World): DataCache {
   }
 
   return {
-    async enter(rule) {
-      const fresh = find(rule.key)
-      if (fresh) return fresh
-      const flight = flights.get(rule.key)
-      if (!flight) return takeOff(rule)
-      await flight
-      // The first one may have failed for a reason of its own caller's.
-      return find(rule.key)
+    async enter(rule, signal) {
+      // The first one may have failed for a reason of its own caller's: then the next one is the first.
+      for (;;) {
+        const fresh = find(rule.key)
+        if (fresh) return fresh
+        const flight = flights.get(rule.key)
+        if (!flight) return takeOff(rule)
+        await flight
+        if (signal.aborted) return undefined
+      }
     },
   }
 }

@@ -30,9 +30,13 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 /** From a vendor, or from what was kept of an answer to the same question. */
 async function answer(arrived: Arrived & { ask: Ask }, seen: Seen, deps: PathDeps): Promise<Settled> {
   const { cache } = arrived
-  const found = cache && (await deps.cache.enter(cache))
+  const found = cache && (await deps.cache.enter(cache, arrived.out.signal))
   const kept = found && isKept(found) ? found : undefined
   const flight = found && !isKept(found) ? found : undefined
+  if (arrived.out.signal.aborted) {
+    flight?.land()
+    throw GONE
+  }
   const product = kept && cache?.pricing ? { ...arrived.product, pricing: cache.pricing } : arrived.product
   try {
     const held = await hold({ ...arrived, product }, seen, deps)

@@ -241,11 +241,12 @@ begin
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      if limits_exist then
-        refusal := null; tightest := null; scope_names := null;
+      refusal := null; tightest := null; scope_names := null;
+      -- Whoever cannot pay is told that, and not to come back when the minute is over.
+      if limits_exist and room >= r_floor[i] then
         for l in select * from limited where scope in ('system', 'account:' || accounts[a], 'key:' || r_key[i]) order by scope for update loop
           l := limited_now(l, now_second, today);
-          refusal := limited_refusal(l, least(r_floor[i], room), r_tokens[i], limited_room(l));
+          refusal := limited_refusal(l, r_floor[i], r_tokens[i], limited_room(l));
           exit when refusal is not null;
           room := least(room, limited_room(l));
           scope_names := scope_names || l.scope;

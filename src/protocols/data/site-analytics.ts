@@ -2,6 +2,7 @@
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { redact } from '../../kernel/redact.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
 import type { Ask, Exchange, Target } from '../protocol.ts'
@@ -39,18 +40,21 @@ function rowsMax(spec: DataEndpointSpec, query: NormalisedQuery): number {
 
 function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: Target, perRow: boolean): Exchange {
   const called: Usage = { call: 1 }
+  // A credential that stands in the address may come back in it, as in the link to the next page.
+  const inAddress = typeof target.auth === 'object' && 'query' in target.auth ? target.secret : undefined
   return {
     call: {
       method: 'GET',
       url: target.baseUrl + vendorAddress(spec, query),
       headers: DATA_HEADERS,
     },
-    answer(body, headers) {
+    answer(bytes, headers) {
       const contentType = jsonType(headers)
-      if (body.length === 0) throw new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } })
+      if (bytes.length === 0) throw new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } })
+      const body = inAddress === undefined ? bytes : Buffer.from(redact(bytes.toString('utf8'), [inAddress]))
       return { body, contentType, usage: perRow ? { call: 1, row: countRows(body) } : called }
     },
-    ...(perRow ? {} : { pass: (headers) => ({ contentType: jsonType(headers), usage: called }) }),
+    ...(perRow || inAddress !== undefined ? {} : { pass: (headers) => ({ contentType: jsonType(headers), usage: called }) }),
     said: (body) => dataWords(body, saidIn),
   }
 }
