@@ -14,7 +14,7 @@ export interface Application {
   readonly ask: AskFacts
   readonly catalog: Catalog
   readonly product: Product
-  readonly idempotency?: { readonly key: string; readonly requestHash: string }
+  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
 }
 
 export interface Admitted {

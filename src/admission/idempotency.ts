@@ -29,7 +29,7 @@ const FORGET = statement(
 
 interface Replayable {
   readonly principal: { readonly accountId: string }
-  readonly idempotency?: { readonly key: string }
+  readonly idempotency?: { readonly key: string } | undefined
   readonly out: { send(status: number, headers: Record<string, string>, body: Buffer): void }
 }
 

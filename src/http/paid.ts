@@ -63,29 +63,33 @@ async function handle(
   const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body }, readDeps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
-  const arrived = arrive(request, out, { ...asked, endpoint: spec.id, catalog, digest: body.digest }, path)
+  const arrived = arrive(request, { endpoint: spec.id, out, catalog, digest: body.digest }, asked, path)
   const { ask, product } = asked
   if (!ask.continues) return serve(arrived, path)
   const keeper = await findKeeper(ask, product, principal.accountId, path.database)
   return serve({ ...arrived, keeper }, path)
 }
 
-/** A request, as far as the path has to know of it. */
+/** A request, as far as the path has to know of it. Written out, because copying objects for every call costs. */
 export function arrive(
   request: FastifyRequest,
-  out: Caller,
-  { digest, ...asked }: Read & Pick<Arrived, 'endpoint' | 'catalog'> & Pick<Taken, 'digest'>,
+  { endpoint, out, catalog, digest }: Pick<Arrived, 'endpoint' | 'out' | 'catalog'> & Pick<Taken, 'digest'>,
+  { ask, product, cache }: Read,
   { world }: PathDeps,
 ): Arrived {
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
   return {
-    ...asked,
     requestId: request.id,
     principal: request.principal!,
+    ask,
+    product,
+    catalog,
+    endpoint,
     startedMs: world.elapsedMs(),
     out,
     callerHeaders: forwarded(request),
-    ...(key === undefined ? {} : { idempotency: { key, requestHash: hashRequest(asked.endpoint, digest!) } }),
+    cache,
+    idempotency: key === undefined ? undefined : { key, requestHash: hashRequest(endpoint, digest!) },
   }
 }
 

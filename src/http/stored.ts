@@ -39,7 +39,7 @@ export function storedHandlers(
         const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
         if (!isThere || (models && !models.has(kept.product))) throw unknown()
         const ask = storedAsk({ method, id, below, query }, kept.product)
-        const arrived = arrive(request, out, { ask, product: model, endpoint: spec.id, catalog: now }, path)
+        const arrived = arrive(request, { endpoint: spec.id, out, catalog: now }, { ask, product: model }, path)
         try {
           await serve({ ...arrived, keeper: kept.vendor }, path)
         } catch (error) {

@@ -40,7 +40,7 @@ export interface Arrived extends Application {
   /** The one vendor that may answer, because it keeps what the request is about. */
   readonly keeper?: string | undefined
   /** Its answer may be kept and given to others. */
-  readonly cache?: CacheRule
+  readonly cache?: CacheRule | undefined
 }
 
 /** A call that holds its credits. */

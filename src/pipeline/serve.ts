@@ -19,8 +19,9 @@ const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    const { ask } = arrived
-    seen.end(isJob(ask) ? await accept({ ...arrived, ask }, seen, deps) : await answer({ ...arrived, ask }, seen, deps))
+    // What does not become a job is answered by a vendor.
+    const ending = isJob(arrived) ? accept(arrived, seen, deps) : answer(arrived as ExchangeCall, seen, deps)
+    seen.end(await ending)
   } catch (error) {
     seen.end({ status: statusOf(error), outcome: 'refused', charged: 0n })
     throw error
@@ -28,7 +29,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 }
 
 /** From a vendor, or from what was kept of an answer to the same question. */
-async function answer(arrived: Arrived & { ask: Ask }, seen: Seen, deps: PathDeps): Promise<Settled> {
+async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps): Promise<Settled> {
   const { cache } = arrived
   const found = cache && (await deps.cache.enter(cache, arrived.out.signal))
   const kept = found && isKept(found) ? found : undefined
@@ -37,9 +38,10 @@ async function answer(arrived: Arrived & { ask: Ask }, seen: Seen, deps: PathDep
     flight?.land()
     throw GONE
   }
-  const product = kept && cache?.pricing ? { ...arrived.product, pricing: cache.pricing } : arrived.product
+  const priced =
+    kept && cache?.pricing ? { ...arrived, product: { ...arrived.product, pricing: cache.pricing } } : arrived
   try {
-    const held = await hold({ ...arrived, product }, seen, deps)
+    const held = await hold(priced, seen, deps)
     if (!held) return REPLAYED
     try {
       if (kept) return await relayKept(held, kept, deps)
@@ -55,7 +57,7 @@ async function answer(arrived: Arrived & { ask: Ask }, seen: Seen, deps: PathDep
 }
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
-async function accept(arrived: Arrived & { ask: JobAsk }, seen: Seen, deps: PathDeps): Promise<Settled> {
+async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
   const job = await deps.jobs.open(arrived.ask.order, arrived.requestId, arrived.out.signal)
   const held = await hold(arrived, seen, deps, job.row).catch(async (error: unknown) => {
     await job.drop(error)
@@ -88,7 +90,7 @@ async function hold<A extends Arrived>(
   return { ...arrived, admitted }
 }
 
-async function call(held: Held & { ask: Ask }, seen: Seen, deps: PathDeps): Promise<Answered> {
+async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Promise<Answered> {
   const { ask, product, catalog, admitted, out } = held
   await ask.gather?.(out.signal)
   if (out.signal.aborted) throw GONE
@@ -126,8 +128,11 @@ async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Se
   }
 }
 
-function isJob(ask: Ask | JobAsk): ask is JobAsk {
-  return 'order' in ask
+type ExchangeCall = Arrived & { readonly ask: Ask }
+type JobCall = Arrived & { readonly ask: JobAsk }
+
+function isJob(arrived: Arrived): arrived is JobCall {
+  return 'order' in arrived.ask
 }
 
 function statusOf(error: unknown): number {
