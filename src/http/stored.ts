@@ -7,6 +7,7 @@ import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { PathDeps } from '../pipeline/call.ts'
+import { mayUse } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
 import { arrive } from './paid.ts'
@@ -32,12 +33,13 @@ export function storedHandlers(
       const query = queryOf(request, spec)
       onPath(request, reply, deps, async (out) => {
         const { id } = request.params as { id: string }
-        const { accountId, models } = request.principal!
+        const principal = request.principal!
+        const { accountId } = principal
         const now = catalog.current
         const kept = await findKeptAnswer(database, accountId, id)
         const model = kept && findProduct(now, kept.product)
         const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
-        if (!isThere || (models && !models.has(kept.product))) throw unknown()
+        if (!isThere || !mayUse(principal, kept.product)) throw unknown()
         const ask = storedAsk({ method, id, below, query }, kept.product)
         const arrived = arrive(request, { endpoint: spec.id, out, catalog: now }, { ask, product: model }, path)
         try {

@@ -150,7 +150,8 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incom
   return model
 }
 
-function mayUse({ models }: Principal, name: string): boolean {
+/** The one place that knows a key's restriction. */
+export function mayUse({ models }: Pick<Principal, 'models'>, name: string): boolean {
   return models === null || models.has(name)
 }
 
