@@ -21,11 +21,11 @@ type Quantities = Partial<Record<PriceUnit, number>>
 
 /** The first tier that holds for this call, as the gateway picks it. */
 export function tierFor(
-  pricing: Pricing,
+  pricing: Pricing | null | undefined,
   attributes: Record<string, string>,
-  inputTokens: number,
+  inputTokens = 0,
 ): PriceTier | undefined {
-  return pricing.tiers.find(
+  return pricing?.tiers.find(
     (tier) =>
       (tier.upTo === undefined || inputTokens <= tier.upTo) &&
       Object.entries(tier.when ?? {}).every(([name, value]) => attributes[name] === value),

@@ -105,8 +105,9 @@ interface Tail<T> {
 export function useList<T>(
   key: string | undefined,
   read: (cursor: string | undefined, signal?: AbortSignal) => Promise<{ items: T[]; next: string | null }>,
+  options: { everyMs?: number | undefined } = {},
 ): List<T> {
-  const head = useQuery(key, (signal) => read(undefined, signal))
+  const head = useQuery(key, (signal) => read(undefined, signal), options)
   const [tail, setTail] = useState<Tail<T>>()
   const following = tail && tail.head === head.data ? tail : undefined
   const next = following ? following.next : (head.data?.next ?? null)

@@ -1,12 +1,13 @@
 import { api } from '../api.ts'
 import { clearCache, useQuery } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
+import { useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault, Loaded } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { PASSWORD_MAX, PASSWORD_MIN, SignedOutPage, useSubmit, useToken } from './signed-out.tsx'
+import { NewPassword, SignedOutPage, useToken } from './signed-out.tsx'
 
 /** Where both kinds of links lead: to join an account, and to choose a new password. */
 export function Invite() {
@@ -35,20 +36,9 @@ export function Invite() {
               )}
               <form onSubmit={onSubmit}>
                 <TextField label="Email" value={data.email} type="email" autoComplete="username" readOnly />
-                <TextField
-                  label="Password"
-                  name="password"
-                  type="password"
-                  autoComplete="new-password"
-                  minLength={PASSWORD_MIN}
-                  maxLength={PASSWORD_MAX}
-                  hint={
-                    renewing
-                      ? `At least ${PASSWORD_MIN} characters.`
-                      : `Choose one of at least ${PASSWORD_MIN} characters. If this email already has a login here, enter its password.`
-                  }
-                  required
+                <NewPassword
                   autoFocus
+                  hint={renewing ? '' : 'If this email already has a login here, enter its password.'}
                 />
                 {error ? <Fault error={error} /> : null}
                 <Button type="submit" look="primary" busy={busy}>

@@ -2,6 +2,7 @@
 import { useEffect, useEffectEvent, useState } from 'react'
 import { api } from '../api.ts'
 import { formatDuration } from '../format.ts'
+import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Badge, Note, type Tone } from '../ui/page.tsx'
@@ -34,6 +35,11 @@ export function JobBadge({ status }: { status: JobStatus }) {
   return <Badge tone={TONES[status]}>{JOB_STATUS_LABELS[status]}</Badge>
 }
 
+export function promptOf(job: Job): string {
+  const prompt = job.inputParams.prompt
+  return typeof prompt === 'string' && prompt ? prompt : `Job ${job.id}`
+}
+
 const REFRESH_MS = 3000
 
 /** Polls while a job is running and the page is visible. */
@@ -48,14 +54,20 @@ export function useJobRefresh(running: boolean, reload: () => void): void {
   }, [running])
 }
 
-export function JobDuration({ job }: { job: Job }) {
-  const running = !isFinished(job.status)
+/** The time, every second while something runs. */
+export function useSeconds(running: boolean): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
     if (!running) return
     const timer = window.setInterval(() => setNow(Date.now()), 1000)
     return () => window.clearInterval(timer)
   }, [running])
+  return now
+}
+
+export function JobDuration({ job }: { job: Job }) {
+  const running = !isFinished(job.status)
+  const now = useSeconds(running)
   const end = job.completedAt ? Date.parse(job.completedAt) : running ? now : undefined
   return <>{end === undefined ? '–' : formatDuration((end - Date.parse(job.createdAt)) / 1000)}</>
 }
@@ -145,21 +157,15 @@ function VideoPlayer({ url }: { url: string }) {
 }
 
 export function CancelJob({ account, job, onDone }: { account: string; job: Job; onDone: () => void }) {
-  const [busy, setBusy] = useState(false)
-  if (isFinished(job.status)) return null
   const cancel = async () => {
-    setBusy(true)
-    try {
-      await api.cancelJob(account, job.id)
-      toast('The job is cancelled.')
-      onDone()
-    } catch (error) {
-      toastError(error)
-    }
-    setBusy(false)
+    await api.cancelJob(account, job.id)
+    toast('The job is cancelled.')
+    onDone()
   }
+  const { busy, go } = useAction(() => cancel().catch(toastError))
+  if (isFinished(job.status)) return null
   return (
-    <Button icon="stop" busy={busy} onClick={cancel}>
+    <Button icon="stop" busy={busy} onClick={() => go()}>
       Cancel
     </Button>
   )

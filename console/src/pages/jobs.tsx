@@ -3,13 +3,11 @@ import { useList } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { SelectField } from '../ui/field.tsx'
-import { Ago, Amount, Card, Page } from '../ui/page.tsx'
-import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
-import { Table } from '../ui/table.tsx'
-import type { Job, JobStatus } from '../wire.ts'
-import { isFinished, JOB_STATUS_LABELS, JobBadge, JobDuration, useJobRefresh } from './job-progress.tsx'
-
-const STATUSES = Object.keys(JOB_STATUS_LABELS) as JobStatus[]
+import { Ago, Amount, Page } from '../ui/page.tsx'
+import { Empty } from '../ui/state.tsx'
+import { TableCard } from '../ui/table.tsx'
+import type { Job } from '../wire.ts'
+import { isFinished, JOB_STATUS_LABELS, JobBadge, JobDuration, promptOf, useJobRefresh } from './job-progress.tsx'
 
 export function JobsPage({ account }: { account: string }) {
   const { query } = useLocation()
@@ -25,69 +23,55 @@ export function JobsPage({ account }: { account: string }) {
       title="Jobs"
       lead="Videos are made in the background. Their credits are held until a job ends, and given back when it fails."
       actions={
-        <SelectField label="Status" quiet value={status} onText={(text) => setQuery({ status: text })}>
-          <option value="">All statuses</option>
-          {STATUSES.map((name) => (
-            <option key={name} value={name}>
-              {JOB_STATUS_LABELS[name]}
-            </option>
-          ))}
-        </SelectField>
+        <SelectField
+          label="Status"
+          quiet
+          value={status}
+          onText={(text) => setQuery({ status: text })}
+          options={[['', 'All statuses'], ...Object.entries(JOB_STATUS_LABELS)]}
+        />
       }
     >
-      <Card flush>
-        <Loaded query={list}>
-          {(jobs) =>
-            jobs.length === 0 ? (
-              <Empty
-                icon="jobs"
-                title={status ? 'No jobs with this status' : 'No jobs yet'}
-                action={
-                  <LinkButton to={`${base}/playground/video`} icon="video">
-                    Make a video
-                  </LinkButton>
-                }
-              />
-            ) : (
-              <Table
-                label="Jobs"
-                rows={jobs}
-                rowKey={(job) => job.id}
-                to={to}
-                columns={[
-                  {
-                    head: 'Job',
-                    main: true,
-                    cell: (job) => (
-                      <>
-                        <Link to={to(job)} className="cell-link clamp">
-                          {promptOf(job)}
-                        </Link>
-                        <code className="cell-sub">{job.id}</code>
-                      </>
-                    ),
-                  },
-                  { head: 'Model', cell: (job) => job.product, tight: true },
-                  { head: 'Status', cell: (job) => <JobBadge status={job.status} />, tight: true },
-                  { head: 'Duration', cell: (job) => <JobDuration job={job} />, right: true },
-                  { head: 'Created', cell: (job) => <Ago at={job.createdAt} />, tight: true },
-                  {
-                    head: 'Credits',
-                    right: true,
-                    cell: (job) => (job.charged === null ? '–' : <Amount value={job.charged} />),
-                  },
-                ]}
-              />
-            )
-          }
-        </Loaded>
-        <LoadMore list={list} />
-      </Card>
+      <TableCard
+        label="Jobs"
+        list={list}
+        rowKey={(job) => job.id}
+        to={to}
+        empty={
+          <Empty
+            icon="jobs"
+            title={status ? 'No jobs with this status' : 'No jobs yet'}
+            action={
+              <LinkButton to={`${base}/playground/video`} icon="video">
+                Make a video
+              </LinkButton>
+            }
+          />
+        }
+        columns={[
+          {
+            head: 'Job',
+            main: true,
+            cell: (job) => (
+              <>
+                <Link to={to(job)} className="cell-link clamp">
+                  {promptOf(job)}
+                </Link>
+                <code className="cell-sub">{job.id}</code>
+              </>
+            ),
+          },
+          { head: 'Model', cell: (job) => job.product, tight: true },
+          { head: 'Status', cell: (job) => <JobBadge status={job.status} />, tight: true },
+          { head: 'Duration', cell: (job) => <JobDuration job={job} />, right: true },
+          { head: 'Created', cell: (job) => <Ago at={job.createdAt} />, tight: true },
+          {
+            head: 'Credits',
+            right: true,
+            cell: (job) => (job.charged === null ? '–' : <Amount value={job.charged} />),
+          },
+        ]}
+      />
     </Page>
   )
-}
-
-function promptOf(job: Job): string {
-  const prompt = job.inputParams.prompt
-  return typeof prompt === 'string' && prompt ? prompt : `Job ${job.id}`
 }

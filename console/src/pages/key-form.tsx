@@ -1,10 +1,9 @@
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog, DialogBody, DialogFoot } from '../ui/dialog.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
-import { Fault, Loaded } from '../ui/state.tsx'
+import { Loaded } from '../ui/state.tsx'
 import type { Key, KeyInput, NewKey, PublicCatalog } from '../wire.ts'
 import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
@@ -32,11 +31,8 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
   const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
   const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? {}))
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
+  const run = async () => {
     const ipRanges = ranges.split(/[\s,]+/).filter(Boolean)
     const input: KeyInput = {
       name: name.trim(),
@@ -45,76 +41,53 @@ export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
       ipRanges: ipRanges.length ? ipRanges : null,
       limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
-    setBusy(true)
-    setError(undefined)
-    try {
-      if (edit) {
-        await api.changeKey(edit.id, input)
-        onSaved?.()
-      } else onMade?.(await api.createKey(account, onlyGiven(input)))
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
+    if (edit) await api.changeKey(edit.id, input)
+    if (edit) onSaved?.()
+    else onMade?.(await api.createKey(account, onlyGiven(input)))
   }
 
   const open = Boolean(models || ranges || Object.keys(limits).length)
   return (
-    <Dialog title={edit ? 'Edit key' : 'Create a key'} wide onClose={onClose}>
-      <form onSubmit={submit}>
-        <DialogBody>
-          <div className="grid-2">
-            <TextField
-              label="Name"
-              value={name}
-              onText={setName}
-              maxLength={100}
-              placeholder="Where it is used, e.g. website"
-              required
-            />
-            <div className="stack-tight">
-              <SelectField label="Expires" value={expires} onText={setExpires}>
-                {EXPIRIES.map(([value, label]) => (
-                  <option key={value} value={value}>
-                    {label}
-                  </option>
-                ))}
-              </SelectField>
-              {expires === 'date' ? (
-                <TextField label="Last day" quiet type="date" value={date} onText={setDate} required />
-              ) : null}
-            </div>
-          </div>
-          <details className="fold" open={open}>
-            <summary>Restrictions and limits</summary>
-            <div className="stack">
-              <ModelChoice chosen={models} onChoose={setModels} />
-              <LimitFields texts={limits} onTexts={setLimits} />
-              <TextArea
-                label="Allowed IP ranges"
-                hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
-                value={ranges}
-                onText={setRanges}
-                mono
-                rows={2}
-              />
-            </div>
-          </details>
-          {error ? <Fault error={error} /> : null}
-        </DialogBody>
-        <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            look="primary"
-            busy={busy}
-            disabled={!name.trim() || models?.length === 0 || !limitsAreValid(limits)}
-          >
-            {edit ? 'Save' : 'Create key'}
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={edit ? 'Edit key' : 'Create a key'}
+      wide
+      action={edit ? 'Save' : 'Create key'}
+      disabled={!name.trim() || models?.length === 0 || !limitsAreValid(limits)}
+      run={run}
+      onClose={onClose}
+    >
+      <div className="grid-2">
+        <TextField
+          label="Name"
+          value={name}
+          onText={setName}
+          maxLength={100}
+          placeholder="Where it is used, e.g. website"
+          required
+        />
+        <div className="stack-tight">
+          <SelectField label="Expires" value={expires} onText={setExpires} options={EXPIRIES} />
+          {expires === 'date' ? (
+            <TextField label="Last day" quiet type="date" value={date} onText={setDate} required />
+          ) : null}
+        </div>
+      </div>
+      <details className="fold" open={open}>
+        <summary>Restrictions and limits</summary>
+        <div className="stack">
+          <ModelChoice chosen={models} onChoose={setModels} />
+          <LimitFields texts={limits} onTexts={setLimits} />
+          <TextArea
+            label="Allowed IP ranges"
+            hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
+            value={ranges}
+            onText={setRanges}
+            mono
+            rows={2}
+          />
+        </div>
+      </details>
+    </FormDialog>
   )
 }
 

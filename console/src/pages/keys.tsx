@@ -1,14 +1,14 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
-import { refresh, useList } from '../query.ts'
+import { type List, refresh, useList } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Ago, Badge, Card, Page, useNow } from '../ui/page.tsx'
-import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
-import { Table } from '../ui/table.tsx'
+import { Ago, Badge, Badges, Page, useNow } from '../ui/page.tsx'
+import { Empty } from '../ui/state.tsx'
+import { TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
 import { KeyForm } from './key-form.tsx'
@@ -56,30 +56,7 @@ export function KeysPanel({
   }
   return (
     <>
-      <Card flush>
-        <Loaded query={keys}>
-          {(rows) =>
-            rows.length === 0 ? (
-              <Empty
-                icon="key"
-                title="No keys yet"
-                action={
-                  <Button look="primary" icon="plus" onClick={() => onCreating(true)}>
-                    Create the first key
-                  </Button>
-                }
-              >
-                <p>
-                  Programs send a key with every request. One key per program makes it easy to revoke just that one.
-                </p>
-              </Empty>
-            ) : (
-              <KeyTable rows={rows} onAsk={setAsk} />
-            )
-          }
-        </Loaded>
-        <LoadMore list={keys} />
-      </Card>
+      <KeyTable list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
       {creating ? <KeyForm account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
       {ask?.about === 'edit' ? (
@@ -116,15 +93,28 @@ export function KeysPanel({
   )
 }
 
-function KeyTable({ rows, onAsk }: { rows: readonly Key[]; onAsk: (ask: Ask) => void }) {
+function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask) => void; onCreate: () => void }) {
   const now = useNow()
   const over = (key: Key) => key.revokedAt !== null || (key.expiresAt !== null && Date.parse(key.expiresAt) < now)
   return (
-    <Table
+    <TableCard
       label="Keys"
-      rows={rows}
+      list={list}
       rowKey={(key) => key.id}
       dim={over}
+      empty={
+        <Empty
+          icon="key"
+          title="No keys yet"
+          action={
+            <Button look="primary" icon="plus" onClick={onCreate}>
+              Create the first key
+            </Button>
+          }
+        >
+          <p>Programs send a key with every request. One key per program makes it easy to revoke just that one.</p>
+        </Empty>
+      }
       columns={[
         {
           head: 'Name',
@@ -182,15 +172,9 @@ function Restrictions({ row }: { row: Key }) {
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
     ...describeLimits(row.limits),
-  ].filter(Boolean)
+  ].flatMap((part) => part || [])
   if (parts.length === 0) return <span className="muted">None</span>
-  return (
-    <span className="badges" title={row.models?.join(', ')}>
-      {parts.map((part) => (
-        <Badge key={part}>{part}</Badge>
-      ))}
-    </span>
-  )
+  return <Badges names={parts} title={row.models?.join(', ')} />
 }
 
 const OVERLAPS = [
@@ -213,13 +197,7 @@ function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void;
         A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>. The old one goes on
         working until it ends, so that programs can be moved over.
       </p>
-      <SelectField label="The old key expires" value={overlap} onText={setOverlap}>
-        {OVERLAPS.map(([seconds, label]) => (
-          <option key={seconds} value={seconds}>
-            {label}
-          </option>
-        ))}
-      </SelectField>
+      <SelectField label="The old key expires" value={overlap} onText={setOverlap} options={OVERLAPS} />
     </Confirm>
   )
 }

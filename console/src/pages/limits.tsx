@@ -1,7 +1,13 @@
 // Limits on requests, tokens and spend, for keys, accounts and the whole system alike.
+import { type ReactNode, useState } from 'react'
 import { formatCredits, parseCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
+import { useSubmit } from '../ui/action.ts'
+import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Card } from '../ui/page.tsx'
+import { Fault } from '../ui/state.tsx'
+import { toast } from '../ui/toast.tsx'
 import type { LimitName, Limits, LimitsInput } from '../wire.ts'
 
 const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
@@ -70,5 +76,40 @@ export function LimitFields({ texts, onTexts }: { texts: LimitTexts; onTexts: (t
         />
       ))}
     </div>
+  )
+}
+
+export function LimitsCard({
+  title,
+  lead,
+  limits,
+  save,
+  children,
+}: {
+  title: string
+  lead: string
+  limits: Limits
+  save: (limits: LimitsInput) => Promise<void>
+  /** Fields that are saved with the limits. */
+  children?: ReactNode
+}) {
+  const [texts, setTexts] = useState(limitsAsTexts(limits))
+  const { busy, error, onSubmit } = useSubmit(async () => {
+    await save(textsAsLimits(texts, limits))
+    toast('Saved.')
+  })
+  return (
+    <Card title={title} lead={lead}>
+      <form className="stack" onSubmit={onSubmit}>
+        {children}
+        <LimitFields texts={texts} onTexts={setTexts} />
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(texts)}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
   )
 }

@@ -2,11 +2,12 @@ import { api } from '../api.ts'
 import { safeNext } from '../path.ts'
 import { clearCache, useQuery } from '../query.ts'
 import { navigate, useLocation } from '../router.tsx'
+import { useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
-import { SignedOutPage, useSubmit } from './signed-out.tsx'
+import { SignedOutPage } from './signed-out.tsx'
 
 export function Login() {
   const { query } = useLocation()

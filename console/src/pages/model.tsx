@@ -8,7 +8,7 @@ import { useQuery } from '../query.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Segments } from '../ui/field.tsx'
-import { Badge, Card, Facts, Page } from '../ui/page.tsx'
+import { Badge, Badges, Card, Facts, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -92,18 +92,7 @@ function ModelBody({ model }: { model: PublicModel }) {
             model.family ? ['Family', model.family] : false,
             limits.contextTokens ? ['Context', `${formatWhole(limits.contextTokens)} tokens`] : false,
             limits.outputTokensMax ? ['Max output', `${formatWhole(limits.outputTokensMax)} tokens`] : false,
-            [
-              'Capabilities',
-              model.capabilities?.length ? (
-                <span className="badges">
-                  {model.capabilities.map((name) => (
-                    <Badge key={name}>{name}</Badge>
-                  ))}
-                </span>
-              ) : (
-                '–'
-              ),
-            ],
+            ['Capabilities', model.capabilities?.length ? <Badges key="c" names={model.capabilities} /> : '–'],
           ]}
         />
       </Card>

@@ -4,9 +4,8 @@ import { formatCompact } from '../format.ts'
 import { priceWords } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
-import { Segments } from '../ui/field.tsx'
-import { Icon } from '../ui/icon.tsx'
-import { Badge, Card, Page } from '../ui/page.tsx'
+import { SearchField, Segments } from '../ui/field.tsx'
+import { Badge, Badges, Card, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { ModelType, Pricing, PublicCatalog } from '../wire.ts'
@@ -36,17 +35,7 @@ export function ModelsPage({ account }: { account: string }) {
   return (
     <Page title="Models" lead="Everything that this gateway offers right now, with current prices in credits.">
       <div className="row-spread">
-        <div className="search">
-          <Icon name="search" size={16} />
-          <input
-            className="input"
-            type="search"
-            aria-label="Search models"
-            placeholder="Search by name or id"
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </div>
+        <SearchField label="Search models" text={text} onText={setText} />
         <Segments
           label="Type"
           value={type}
@@ -107,13 +96,7 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
         {
           head: 'Capabilities',
           wideOnly: true,
-          cell: (offer) => (
-            <span className="badges">
-              {offer.marks.slice(0, 4).map((mark) => (
-                <Badge key={mark}>{mark}</Badge>
-              ))}
-            </span>
-          ),
+          cell: (offer) => <Badges names={offer.marks.slice(0, 4)} />,
         },
       ]}
     />

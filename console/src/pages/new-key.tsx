@@ -1,9 +1,8 @@
 // The only moment a key's value is on screen. It lives in this dialog's properties and nowhere else: closing the dialog,
 // or leaving the page, takes it out of the document.
 import { useEffect } from 'react'
-import { Button } from '../ui/button.tsx'
 import { Code, CopyButton } from '../ui/code.tsx'
-import { Dialog, DialogBody, DialogFoot } from '../ui/dialog.tsx'
+import { Notice } from '../ui/dialog.tsx'
 import { Note } from '../ui/page.tsx'
 import type { NewKey } from '../wire.ts'
 
@@ -15,30 +14,23 @@ export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => v
 
   const curl = `curl ${window.location.origin}/v1/models \\\n  -H "Authorization: Bearer ${made.key}"`
   return (
-    <Dialog title="Your new key" wide onClose={onClose}>
-      <DialogBody>
-        <Note tone="warn">
-          Copy the key now and keep it somewhere safe. It cannot be shown again; a lost key is replaced by a new one.
-        </Note>
-        <div className="stack-tight">
-          <h3>{made.name}</h3>
-          <div className="secret">
-            <code data-testid="key-value" data-first tabIndex={0}>
-              {made.key}
-            </code>
-            <CopyButton text={made.key} label="Copy key" small={false} />
-          </div>
+    <Notice title="Your new key" wide done="I have copied it" onClose={onClose}>
+      <Note tone="warn">
+        Copy the key now and keep it somewhere safe. It cannot be shown again; a lost key is replaced by a new one.
+      </Note>
+      <div className="stack-tight">
+        <h3>{made.name}</h3>
+        <div className="secret">
+          <code data-testid="key-value" data-first tabIndex={0}>
+            {made.key}
+          </code>
+          <CopyButton text={made.key} label="Copy key" small={false} />
         </div>
-        <div className="stack-tight">
-          <h3>Try it</h3>
-          <Code label="A first request with this key" text={curl} wrap />
-        </div>
-      </DialogBody>
-      <DialogFoot>
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </DialogFoot>
-    </Dialog>
+      </div>
+      <div className="stack-tight">
+        <h3>Try it</h3>
+        <Code label="A first request with this key" text={curl} wrap />
+      </div>
+    </Notice>
   )
 }

@@ -1,15 +1,16 @@
 import { api } from '../api.ts'
-import { refresh, useQuery } from '../query.ts'
+import { refresh, useList } from '../query.ts'
 import { signOut, useSession } from '../session.tsx'
 import { setTheme, type Theme, useTheme } from '../theme.ts'
+import { useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Segments, TextField } from '../ui/field.tsx'
 import { Ago, Badge, Card, Page } from '../ui/page.tsx'
-import { Fault, Loaded } from '../ui/state.tsx'
-import { Table } from '../ui/table.tsx'
+import { Fault } from '../ui/state.tsx'
+import { TableCard } from '../ui/table.tsx'
 import { toast, toastError } from '../ui/toast.tsx'
 import type { SessionRow } from '../wire.ts'
-import { PASSWORD_MAX, PASSWORD_MIN, useSubmit } from './signed-out.tsx'
+import { NewPassword } from './signed-out.tsx'
 
 export function ProfilePage() {
   const { user } = useSession()
@@ -45,7 +46,7 @@ export function ProfilePage() {
 }
 
 function Sessions() {
-  const sessions = useQuery('sessions', api.sessions)
+  const sessions = useList('sessions', (_, signal) => api.sessions(signal))
   const end = async (row: SessionRow) => {
     try {
       await api.endSession(row.id)
@@ -56,44 +57,36 @@ function Sessions() {
     }
   }
   return (
-    <Card
-      flush
+    <TableCard
       title="Sessions"
       lead="Where you are signed in. End what you do not recognise, then change your password."
-    >
-      <Loaded query={sessions}>
-        {({ items }) => (
-          <Table
-            label="Sessions"
-            rows={items}
-            rowKey={(row) => row.id}
-            columns={[
-              {
-                head: 'Browser',
-                main: true,
-                cell: (row) => (
-                  <>
-                    {browserName(row.userAgent)} {row.current ? <Badge tone="good">this one</Badge> : null}
-                  </>
-                ),
-              },
-              { head: 'Address', cell: (row) => <code>{row.ip}</code> },
-              { head: 'Signed in', cell: (row) => <Ago at={row.createdAt} /> },
-              { head: 'Last seen', cell: (row) => <Ago at={row.lastSeenAt} /> },
-              {
-                head: 'Actions',
-                cell: (row) =>
-                  row.current ? null : (
-                    <Button small onClick={() => void end(row)}>
-                      End
-                    </Button>
-                  ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Card>
+      label="Sessions"
+      list={sessions}
+      rowKey={(row) => row.id}
+      columns={[
+        {
+          head: 'Browser',
+          main: true,
+          cell: (row) => (
+            <>
+              {browserName(row.userAgent)} {row.current ? <Badge tone="good">this one</Badge> : null}
+            </>
+          ),
+        },
+        { head: 'Address', cell: (row) => <code>{row.ip}</code> },
+        { head: 'Signed in', cell: (row) => <Ago at={row.createdAt} /> },
+        { head: 'Last seen', cell: (row) => <Ago at={row.lastSeenAt} /> },
+        {
+          head: 'Actions',
+          cell: (row) =>
+            row.current ? null : (
+              <Button small onClick={() => void end(row)}>
+                End
+              </Button>
+            ),
+        },
+      ]}
+    />
   )
 }
 
@@ -109,16 +102,7 @@ function Password() {
       <form onSubmit={onSubmit} className="stack">
         <div className="grid-3">
           <TextField label="Current password" name="current" type="password" autoComplete="current-password" required />
-          <TextField
-            label="New password"
-            name="next"
-            type="password"
-            autoComplete="new-password"
-            minLength={PASSWORD_MIN}
-            maxLength={PASSWORD_MAX}
-            hint={`At least ${PASSWORD_MIN} characters.`}
-            required
-          />
+          <NewPassword label="New password" name="next" />
           <TextField label="New password again" name="again" type="password" autoComplete="new-password" required />
         </div>
         {error ? <Fault error={error} /> : null}

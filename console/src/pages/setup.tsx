@@ -1,12 +1,13 @@
 import { api } from '../api.ts'
 import { clearCache } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
+import { useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import { PASSWORD_MAX, PASSWORD_MIN, SignedOutPage, useSubmit, useToken } from './signed-out.tsx'
+import { NewPassword, SignedOutPage, useToken } from './signed-out.tsx'
 
 export function Setup() {
   const token = useToken()
@@ -28,16 +29,7 @@ export function Setup() {
       {token ? (
         <form onSubmit={onSubmit}>
           <TextField label="Email" name="email" type="email" autoComplete="username" required autoFocus />
-          <TextField
-            label="Password"
-            name="password"
-            type="password"
-            autoComplete="new-password"
-            minLength={PASSWORD_MIN}
-            maxLength={PASSWORD_MAX}
-            hint={`At least ${PASSWORD_MIN} characters. A few words in a row are easy to keep in mind.`}
-            required
-          />
+          <NewPassword hint="A few words in a row are easy to keep in mind." />
           <TextField label="Password again" name="again" type="password" autoComplete="new-password" required />
           {error ? <Fault error={error} /> : null}
           <Button type="submit" look="primary" busy={busy}>

@@ -1,5 +1,6 @@
 // The frame of the pages for whoever is not signed in: sign in, set up, accept an invitation.
-import { type FormEvent, type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react'
+import { TextField } from '../ui/field.tsx'
 import { Logo } from '../ui/icon.tsx'
 
 export function SignedOutPage({
@@ -35,30 +36,24 @@ export function SignedOutPage({
   )
 }
 
-/** One submission at a time, with its error. */
-export function useSubmit(run: (form: FormData) => Promise<void>): {
-  busy: boolean
-  error: Error | undefined
-  onSubmit: (event: FormEvent<HTMLFormElement>) => void
-} {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    setBusy(true)
-    setError(undefined)
-    run(new FormData(form))
-      // What was typed into password fields does not stay in the document once it has been used.
-      .then(() => form.reset())
-      .catch((problem: Error) => setError(problem))
-      .finally(() => setBusy(false))
-  }
-  return { busy, error, onSubmit }
-}
+const PASSWORD_MIN = 12
+const PASSWORD_MAX = 128
 
-export const PASSWORD_MIN = 12
-export const PASSWORD_MAX = 128
+export function NewPassword(props: { label?: string; name?: string; hint?: string; autoFocus?: boolean }) {
+  return (
+    <TextField
+      label="Password"
+      name="password"
+      {...props}
+      type="password"
+      autoComplete="new-password"
+      minLength={PASSWORD_MIN}
+      maxLength={PASSWORD_MAX}
+      hint={`At least ${PASSWORD_MIN} characters. ${props.hint ?? ''}`}
+      required
+    />
+  )
+}
 
 /**
  * The token stands behind the `#`, which browsers do not send to servers; it leaves the address when it is used up.

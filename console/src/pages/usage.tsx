@@ -1,4 +1,3 @@
-import { useState } from 'react'
 import { api, type UsageFilter } from '../api.ts'
 import { formatCompact, formatMs } from '../format.ts'
 import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
@@ -6,11 +5,11 @@ import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
-import { Amount, Badge, Card, Name, Page, When } from '../ui/page.tsx'
-import { Empty, Loaded, LoadMore } from '../ui/state.tsx'
-import { Table } from '../ui/table.tsx'
+import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
+import { Empty } from '../ui/state.tsx'
+import { TableCard } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
-import { saveCsv } from './csv.ts'
+import { CsvButton } from './csv.tsx'
 
 export function UsagePage({ account }: { account: string }) {
   return (
@@ -23,6 +22,8 @@ export function UsagePage({ account }: { account: string }) {
   )
 }
 
+const ALL = ['', 'All'] as const
+const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
 const FILTERS = ['from', 'to', 'product', 'key', 'outcome'] as const
 
 export function UsagePanel({ account }: { account: string }) {
@@ -37,47 +38,55 @@ export function UsagePanel({ account }: { account: string }) {
   const list = useList(`usage/${account}/${JSON.stringify(filter)}`, (cursor, signal) =>
     api.usage(account, { ...filter, cursor, limit: 50 }, signal),
   )
-  const [saving, setSaving] = useState(false)
+  const to = (row: UsageRow) => `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
   return (
     <>
       <div className="filters">
         <UsageFilters account={account} chosen={chosen} />
-        <Button
-          icon="download"
-          busy={saving}
-          onClick={async () => {
-            setSaving(true)
-            await saveCsv(() => api.csv(account, 'usage', filter), `usage-${account}.csv`)
-            setSaving(false)
-          }}
-        >
-          CSV
-        </Button>
+        <CsvButton fetchIt={() => api.csv(account, 'usage', filter)} name={`usage-${account}.csv`} />
       </div>
-      <Card flush>
-        <Loaded query={list}>
-          {(rows) =>
-            rows.length === 0 ? (
-              <Empty
-                icon="usage"
-                title={filtered ? 'No calls match' : 'No calls yet'}
-                action={
-                  filtered ? (
-                    <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
-                      Clear the filters
-                    </Button>
-                  ) : null
-                }
-              >
-                <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
-              </Empty>
-            ) : (
-              <UsageTable account={account} rows={rows} />
-            )
-          }
-        </Loaded>
-        <LoadMore list={list} />
-      </Card>
+      <TableCard
+        label="Calls"
+        list={list}
+        rowKey={(row) => row.id}
+        to={to}
+        empty={
+          <Empty
+            icon="usage"
+            title={filtered ? 'No calls match' : 'No calls yet'}
+            action={
+              filtered ? (
+                <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
+                  Clear the filters
+                </Button>
+              ) : null
+            }
+          >
+            <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
+          </Empty>
+        }
+        columns={[
+          {
+            head: 'Product',
+            main: true,
+            cell: (row) => (
+              <Link to={to(row)} className="cell-link">
+                <Name text={row.product} />
+              </Link>
+            ),
+          },
+          { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
+          { head: 'Key', cell: (row) => row.keyName ?? <span className="muted nowrap">console</span> },
+          { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
+          {
+            head: 'Consumed',
+            cell: (row) => <span className="muted">{describeUnits(row.units)}</span>,
+            wideOnly: true,
+          },
+          { head: 'Duration', cell: (row) => formatMs(row.durationMs), right: true, wideOnly: true },
+          { head: 'Credits', cell: (row) => <Amount value={row.charged} />, right: true },
+        ]}
+      />
     </>
   )
 }
@@ -109,66 +118,34 @@ function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilte
         min={chosen.from}
         onText={(text) => setQuery({ to: text })}
       />
-      <SelectField label="Product" value={chosen.product ?? ''} onText={(text) => setQuery({ product: text })}>
-        <option value="">All</option>
-        {products.map((product) => (
-          <option key={product}>{product}</option>
-        ))}
-      </SelectField>
-      <SelectField label="Key" value={chosen.key ?? ''} onText={(text) => setQuery({ key: text })}>
-        <option value="">All</option>
-        {keys.data?.items.map((key) => (
-          <option key={key.id} value={key.id}>
-            {key.name}
-          </option>
-        ))}
-      </SelectField>
-      <SelectField label="Outcome" value={chosen.outcome ?? ''} onText={(text) => setQuery({ outcome: text })}>
-        <option value="">All</option>
-        <option value="settled">Charged</option>
-        <option value="released">Not charged</option>
-        <option value="expired">Expired</option>
-      </SelectField>
+      <SelectField
+        label="Product"
+        value={chosen.product ?? ''}
+        onText={(text) => setQuery({ product: text })}
+        options={[ALL, ...products]}
+      />
+      <SelectField
+        label="Key"
+        value={chosen.key ?? ''}
+        onText={(text) => setQuery({ key: text })}
+        options={[ALL, ...(keys.data?.items.map(({ id, name }) => [id, name] as const) ?? [])]}
+      />
+      <SelectField
+        label="Outcome"
+        value={chosen.outcome ?? ''}
+        onText={(text) => setQuery({ outcome: text })}
+        options={[ALL, ...Object.entries(OUTCOMES)]}
+      />
     </>
-  )
-}
-
-export function UsageTable({ account, rows }: { account: string; rows: readonly UsageRow[] }) {
-  const to = (row: UsageRow) => `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
-  return (
-    <Table
-      label="Calls"
-      rows={rows}
-      rowKey={(row) => row.id}
-      to={to}
-      columns={[
-        {
-          head: 'Product',
-          main: true,
-          cell: (row) => (
-            <Link to={to(row)} className="cell-link">
-              <Name text={row.product} />
-            </Link>
-          ),
-        },
-        { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-        { head: 'Key', cell: (row) => row.keyName ?? <span className="muted nowrap">console</span> },
-        { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
-        { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
-        { head: 'Duration', cell: (row) => formatMs(row.durationMs), right: true, wideOnly: true },
-        { head: 'Credits', cell: (row) => <Amount value={row.charged} />, right: true },
-      ]}
-    />
   )
 }
 
 export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated'> }) {
   const failed = row.status >= 400
   const tone = row.outcome === 'expired' ? 'warn' : failed ? 'bad' : row.outcome === 'settled' ? 'good' : 'calm'
-  const words = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
   return (
     <Badge tone={tone}>
-      {words[row.outcome]}
+      {OUTCOMES[row.outcome]}
       {failed ? ` · ${row.status}` : ''}
       {row.estimated ? ' · estimated' : ''}
     </Badge>

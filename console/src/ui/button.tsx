@@ -2,7 +2,7 @@ import type { ComponentProps, ReactNode } from 'react'
 import { Link } from '../router.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
-type Look = 'primary' | 'plain' | 'ghost' | 'danger'
+export type Look = 'primary' | 'plain' | 'ghost' | 'danger'
 
 interface Dress {
   look?: Look | undefined

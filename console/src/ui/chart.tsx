@@ -1,6 +1,6 @@
 // Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values are
 // shown beside the legend and announced.
-import { type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
+import { type CSSProperties, type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
 import { niceTicks, pickLabels } from './scale.ts'
 
 interface Series {
@@ -9,6 +9,9 @@ interface Series {
   /** One of the palette's colours: 1 to 6, or `bad`. */
   color: 1 | 2 | 3 | 4 | 5 | 6 | 'bad'
 }
+
+/** The stylesheet draws with this; React's types know no properties of our own. */
+const inColor = ({ color }: Series) => ({ '--series': `var(--series-${color})` }) as CSSProperties
 
 interface ChartProps {
   title: string
@@ -84,7 +87,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
           const value = read(one)
           return (
             <span key={one.name} className="chart-key">
-              <span className={`chart-dot series-${one.color}`} aria-hidden="true" />
+              <span className="chart-dot series" style={inColor(one)} aria-hidden="true" />
               {one.name}
               {cursor !== undefined ? (
                 <b>{value === null || value === undefined ? '–' : format(value)}</b>
@@ -141,7 +144,8 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
                   return (
                     <rect
                       key={`${label}-${one.name}`}
-                      className={`series-${one.color}`}
+                      className="series"
+                      style={inColor(one)}
                       x={x(index) - slot / 2 + gap / 2}
                       width={Math.max(1, slot - gap)}
                       y={y(below)}
@@ -152,7 +156,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
                 })
               })
             : series.map((one) => (
-                <g key={one.name} className={`series-${one.color}`}>
+                <g key={one.name} className="series" style={inColor(one)}>
                   <path className="chart-line" d={linePath(one.values, x, y)} />
                   {one.values.map((value, index) =>
                     value !== null && (index === cursor || isLone(one.values, index)) ? (

@@ -1,6 +1,7 @@
 // The browser's own modal dialog: it traps the focus, makes the rest inert, closes on Escape and gives the focus back.
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
-import { Button, IconButton } from './button.tsx'
+import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { useSubmit } from './action.ts'
+import { Button, IconButton, type Look } from './button.tsx'
 import { Fault } from './state.tsx'
 
 const FIRST_FIELD = '.dialog-body :is(input:not([type=checkbox]), select, textarea, [data-first])'
@@ -63,54 +64,80 @@ export function DialogBody({ children }: { children: ReactNode }) {
   return <div className="dialog-body">{children}</div>
 }
 
-export function DialogFoot({ children }: { children: ReactNode }) {
+function DialogFoot({ children }: { children: ReactNode }) {
   return <footer className="dialog-foot">{children}</footer>
 }
 
-/** Asks before something that cannot be undone; stays open and says why when the server refuses. */
-export function Confirm({
+/** Says something that has to be seen, and offers nothing but to close it. */
+export function Notice({
   title,
   children,
-  action,
-  danger,
-  run,
+  done = 'Done',
+  wide = false,
   onClose,
-  stay,
 }: {
   title: string
   children: ReactNode
-  action: string
-  danger?: boolean
-  run: () => Promise<unknown>
+  done?: string
+  wide?: boolean
   onClose: () => void
-  /** The caller replaces this dialog itself, so it does not close. */
-  stay?: boolean
 }) {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const go = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      await run()
-      if (!stay) onClose()
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
-  }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <DialogBody>
-        <div className="prose">{children}</div>
-        {error ? <Fault error={error} /> : null}
-      </DialogBody>
+    <Dialog title={title} wide={wide} onClose={onClose}>
+      <DialogBody>{children}</DialogBody>
       <DialogFoot>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button look={danger ? 'danger' : 'primary'} busy={busy} onClick={go}>
-          {action}
+        <Button look="primary" onClick={onClose}>
+          {done}
         </Button>
       </DialogFoot>
     </Dialog>
+  )
+}
+
+interface FormDialogProps {
+  title: string
+  children: ReactNode
+  action: string
+  look?: Look
+  cancel?: string
+  wide?: boolean
+  disabled?: boolean
+  run: (form: FormData) => Promise<unknown>
+  onClose: () => void
+  /** The caller replaces this dialog itself, so it does not close. */
+  stay?: boolean
+}
+
+/** A form that stays open and says why when the server refuses. */
+export function FormDialog(props: FormDialogProps) {
+  const { title, children, action, look = 'primary', cancel = 'Cancel', wide = false, disabled, onClose } = props
+  const { busy, error, onSubmit } = useSubmit(async (form) => {
+    await props.run(form)
+    if (!props.stay) onClose()
+  })
+  return (
+    <Dialog title={title} wide={wide} onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <DialogBody>
+          {children}
+          {error ? <Fault error={error} /> : null}
+        </DialogBody>
+        <DialogFoot>
+          <Button onClick={onClose}>{cancel}</Button>
+          <Button type="submit" look={look} busy={busy} disabled={disabled}>
+            {action}
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ children, danger, ...rest }: Omit<FormDialogProps, 'look'> & { danger?: boolean }) {
+  return (
+    <FormDialog {...rest} look={danger ? 'danger' : 'primary'}>
+      <div className="prose">{children}</div>
+    </FormDialog>
   )
 }

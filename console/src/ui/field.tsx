@@ -14,24 +14,36 @@ interface Wiring {
   id: string
   'aria-describedby': string | undefined
   'aria-invalid': true | undefined
+  onChange: (event: { target: { value: string } }) => void
 }
 
-function Field({
-  label,
-  hint,
-  fault,
-  quiet,
-  required,
-  children,
-}: Around & { required?: boolean | undefined; children: (wiring: Wiring) => ReactNode }) {
+type Plain<Tag extends 'input' | 'select' | 'textarea'> = Omit<ComponentProps<Tag>, 'id' | 'className' | 'onChange'>
+type Text<Tag extends 'input' | 'select' | 'textarea'> = Around & { onText?: (text: string) => void } & Plain<Tag>
+
+/** `control` gets what is left of the field's properties, tied to its label, hint and fault. */
+function Field<Props extends Around & { onText?: (text: string) => void; required?: boolean | undefined }>({
+  props,
+  control,
+}: {
+  props: Props
+  control: (wired: Omit<Props, keyof Around | 'onText'> & Wiring) => ReactNode
+}) {
+  const { label, hint, fault, quiet, onText, ...rest } = props
   const id = useId()
   const described = [hint ? `${id}h` : '', fault ? `${id}f` : ''].filter(Boolean).join(' ')
+  const named = rest.required ? 'field-label field-required' : 'field-label'
   return (
     <div className="field">
-      <label htmlFor={id} className={quiet ? 'sr-only' : required ? 'field-label field-required' : 'field-label'}>
+      <label htmlFor={id} className={quiet ? 'sr-only' : named}>
         {label}
       </label>
-      {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': fault ? true : undefined })}
+      {control({
+        ...rest,
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': fault ? true : undefined,
+        onChange: (event) => onText?.(event.target.value),
+      })}
       {hint ? (
         <p className="field-hint" id={`${id}h`}>
           {hint}
@@ -46,75 +58,76 @@ function Field({
   )
 }
 
-type Plain<Tag extends 'input' | 'select' | 'textarea'> = Omit<ComponentProps<Tag>, 'id' | 'className' | 'onChange'>
+const inputClass = (mono: boolean | undefined) => (mono ? 'input mono' : 'input')
 
-export function TextField({
-  label,
-  hint,
-  fault,
-  quiet,
-  onText,
-  mono,
-  ...rest
-}: Around & { onText?: (text: string) => void; mono?: boolean } & Plain<'input'>) {
+export function TextField({ mono, ...props }: Text<'input'> & { mono?: boolean }) {
   return (
-    <Field {...around(label, hint, fault, quiet)} required={rest.required}>
-      {(wiring) => (
-        <input
-          className={mono ? 'input mono' : 'input'}
-          autoComplete="off"
-          {...rest}
-          {...wiring}
-          onChange={(event) => onText?.(event.target.value)}
-        />
-      )}
-    </Field>
+    <Field props={props} control={(wired) => <input className={inputClass(mono)} autoComplete="off" {...wired} />} />
   )
 }
 
-export function TextArea({
-  label,
-  hint,
-  fault,
-  quiet,
-  onText,
-  mono,
-  ...rest
-}: Around & { onText?: (text: string) => void; mono?: boolean } & Plain<'textarea'>) {
-  return (
-    <Field {...around(label, hint, fault, quiet)} required={rest.required}>
-      {(wiring) => (
-        <textarea
-          className={mono ? 'input mono' : 'input'}
-          {...rest}
-          {...wiring}
-          onChange={(event) => onText?.(event.target.value)}
-        />
-      )}
-    </Field>
-  )
+export function TextArea({ mono, ...props }: Text<'textarea'> & { mono?: boolean }) {
+  return <Field props={props} control={(wired) => <textarea className={inputClass(mono)} {...wired} />} />
 }
 
-export function SelectField({
-  label,
-  hint,
-  fault,
-  quiet,
-  onText,
-  children,
-  ...rest
-}: Around & { onText?: (text: string) => void; children: ReactNode } & Plain<'select'>) {
+/** An option's value, or its value and what is shown. */
+type Option = string | readonly [value: string, label: string]
+
+export function SelectField({ options = [], children, ...props }: Text<'select'> & { options?: readonly Option[] }) {
   return (
-    <Field {...around(label, hint, fault, quiet)} required={rest.required}>
-      {(wiring) => (
+    <Field
+      props={props}
+      control={(wired) => (
         <span className="select">
-          <select className="input" {...rest} {...wiring} onChange={(event) => onText?.(event.target.value)}>
+          <select className="input" {...wired}>
             {children}
+            {options.map((option) => {
+              const [value, label] = typeof option === 'string' ? [option, option] : option
+              return (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              )
+            })}
           </select>
           <Icon name="down" size={14} />
         </span>
       )}
-    </Field>
+    />
+  )
+}
+
+/** Options under the names of their groups, in the order in which they come; a single group needs no name. */
+export function GroupedOptions({ choices }: { choices: readonly { value: string; label: string; group: string }[] }) {
+  const groups = Map.groupBy(choices, ({ group }) => group)
+  return [...groups].map(([group, members]) => {
+    const options = members.map(({ value, label }) => (
+      <option key={value} value={value}>
+        {label}
+      </option>
+    ))
+    if (groups.size < 2) return options
+    return (
+      <optgroup key={group} label={group.charAt(0).toUpperCase() + group.slice(1)}>
+        {options}
+      </optgroup>
+    )
+  })
+}
+
+export function SearchField({ label, text, onText }: { label: string; text: string; onText: (text: string) => void }) {
+  return (
+    <div className="search">
+      <Icon name="search" size={16} />
+      <input
+        className="input"
+        type="search"
+        aria-label={label}
+        placeholder="Search by name or id"
+        value={text}
+        onChange={(event) => onText(event.target.value)}
+      />
+    </div>
   )
 }
 
@@ -190,9 +203,4 @@ export function Segments<Value extends string>({
       ))}
     </fieldset>
   )
-}
-
-/** Spreading undefined properties is not the same as leaving them out, for the type checker's strictest setting. */
-function around(label: ReactNode, hint: ReactNode, fault: string | undefined, quiet: boolean | undefined): Around {
-  return { label, hint, fault, ...(quiet === undefined ? {} : { quiet }) }
 }

@@ -1,5 +1,6 @@
 // A button with a short list of actions. The list is a popover, so that it lies above everything and closes by itself.
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { stepTo } from './arrow-keys.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 export interface MenuItem {
@@ -38,14 +39,7 @@ export function Menu({ label, items, children }: { label: string; items: readonl
 
   const onKeyDown = (event: KeyboardEvent) => {
     const all = entries()
-    const index = all.indexOf(document.activeElement as HTMLElement)
-    const steps: Record<string, number> = {
-      ArrowDown: (index + 1) % all.length,
-      ArrowUp: (index - 1 + all.length) % all.length,
-      Home: 0,
-      End: all.length - 1,
-    }
-    const next = steps[event.key]
+    const next = stepTo(event.key, 'y', all.indexOf(document.activeElement as HTMLElement), all.length)
     if (event.key === 'Tab') list.current?.hidePopover()
     if (next === undefined) return
     event.preventDefault()

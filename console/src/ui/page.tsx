@@ -47,7 +47,7 @@ export function Card({
   children,
   flush,
 }: {
-  title?: string
+  title?: string | undefined
   lead?: ReactNode
   actions?: ReactNode
   children: ReactNode
@@ -83,6 +83,17 @@ export function Stat({ label, value, note }: { label: string; value: ReactNode; 
   )
 }
 
+/** The credits of an account. */
+export function Balance({ of }: { of: { balance: string; held: string; available: string } }) {
+  return (
+    <Stats>
+      <Stat label="Balance" value={<Amount value={of.balance} decimals={2} />} note="credits" />
+      <Stat label="Held" value={<Amount value={of.held} decimals={2} />} note="for calls in flight" />
+      <Stat label="Available" value={<Amount value={of.available} decimals={2} />} note="to spend now" />
+    </Stats>
+  )
+}
+
 export function Stats({ children }: { children: ReactNode }) {
   return <dl className="stats">{children}</dl>
 }
@@ -91,6 +102,16 @@ export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm'
 
 export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {
   return <span className={`badge badge-${tone}`}>{children}</span>
+}
+
+export function Badges({ names, title }: { names: readonly string[]; title?: string | undefined }) {
+  return (
+    <span className="badges" title={title}>
+      {names.map((name) => (
+        <Badge key={name}>{name}</Badge>
+      ))}
+    </span>
+  )
 }
 
 export function Facts({ items }: { items: readonly (readonly [string, ReactNode] | false)[] }) {

@@ -1,9 +1,16 @@
 // The states that every reading page has: loading, failed, empty, and more to come.
 import { Component, type ReactNode } from 'react'
-import { ApiError } from '../api.ts'
 import type { List, Query } from '../query.ts'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
+
+/** An error, or as much of one as a draft keeps. */
+interface Problem {
+  message: string
+  status?: number | undefined
+  code?: number | undefined
+  requestId?: string | undefined
+}
 
 export function Skeleton({ lines = 3, tall }: { lines?: number; tall?: boolean }) {
   return (
@@ -39,22 +46,21 @@ export function Empty({
 }
 
 /** What went wrong in the server's own words, with the id that its operator can search for. */
-export function Fault({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
-  const known = error instanceof ApiError ? error : undefined
+export function Fault({ error, retry }: { error: Problem; retry?: (() => void) | undefined }) {
+  const { message, status, code, requestId } = error
+  const detail = [status ? `HTTP ${status}` : '', code === undefined ? '' : `code ${code}`].filter(Boolean).join(', ')
   return (
     <div className="fault" role="alert">
       <Icon name="warning" />
       <div className="fault-text">
-        <p>{error.message}</p>
-        {known && (known.code !== undefined || known.requestId) ? (
+        <p>{message}</p>
+        {code !== undefined || requestId ? (
           <p className="fault-detail">
-            {[known.status ? `HTTP ${known.status}` : '', known.code === undefined ? '' : `code ${known.code}`]
-              .filter(Boolean)
-              .join(', ')}
-            {known.requestId ? (
+            {detail}
+            {requestId ? (
               <>
                 {' '}
-                · request <code>{known.requestId}</code>
+                · request <code>{requestId}</code>
               </>
             ) : null}
           </p>

@@ -1,7 +1,10 @@
 // A table on wide screens; on narrow ones each row becomes a card that names its own columns. The roles are written out
 // because browsers drop a table's meaning when its display changes.
 import type { ReactNode } from 'react'
+import type { List } from '../query.ts'
 import { navigate } from '../router.tsx'
+import { Card } from './page.tsx'
+import { Loaded, LoadMore } from './state.tsx'
 
 interface Column<Row> {
   head: string
@@ -16,14 +19,7 @@ interface Column<Row> {
   tight?: boolean
 }
 
-export function Table<Row>({
-  label,
-  rows,
-  columns,
-  rowKey,
-  to,
-  dim,
-}: {
+interface TableProps<Row> {
   label: string
   rows: readonly Row[]
   columns: readonly (Column<Row> | false)[]
@@ -31,7 +27,30 @@ export function Table<Row>({
   /** Where a click on the row leads; the row's main cell should hold a real link to the same place. */
   to?: (row: Row) => string | undefined
   dim?: (row: Row) => boolean
-}) {
+}
+
+/** A card with a list of the server's: loading, empty, its rows, and the button for more of them. */
+export function TableCard<Row>({
+  list,
+  empty,
+  title,
+  lead,
+  ...table
+}: {
+  list: List<Row>
+  empty?: ReactNode
+  title?: string
+  lead?: string
+} & Omit<TableProps<Row>, 'rows'>) {
+  return (
+    <Card flush title={title} lead={lead}>
+      <Loaded query={list}>{(rows) => (rows.length === 0 && empty ? empty : <Table {...table} rows={rows} />)}</Loaded>
+      <LoadMore list={list} />
+    </Card>
+  )
+}
+
+export function Table<Row>({ label, rows, columns, rowKey, to, dim }: TableProps<Row>) {
   const shown = columns.filter((column) => column !== false)
   return (
     <div className="table-frame">

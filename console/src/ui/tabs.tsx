@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link } from '../router.tsx'
+import { stepTo } from './arrow-keys.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 /** Tabs that are links: each has its own address. */
@@ -47,14 +48,7 @@ export function Tabs({
   if (!current) return null
 
   const onKeyDown = (event: KeyboardEvent) => {
-    const index = tabs.indexOf(current)
-    const steps: Record<string, number> = {
-      ArrowRight: (index + 1) % tabs.length,
-      ArrowLeft: (index - 1 + tabs.length) % tabs.length,
-      Home: 0,
-      End: tabs.length - 1,
-    }
-    const next = steps[event.key]
+    const next = stepTo(event.key, 'x', tabs.indexOf(current), tabs.length)
     if (next === undefined) return
     event.preventDefault()
     setChosen(tabs[next]?.name)

@@ -1,17 +1,17 @@
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Button, LinkButton } from '../../ui/button.tsx'
-import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Amount, Card, Page, Stat, Stats } from '../../ui/page.tsx'
-import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import { Balance, Page } from '../../ui/page.tsx'
+import { Loaded, Skeleton } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { Account, LimitsInput } from '../../wire.ts'
+import type { Account } from '../../wire.ts'
 import { KeysPanel } from '../keys.tsx'
-import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+import { LimitsCard } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
 import { LedgerPanel } from '../statement.tsx'
 import { UsagePanel } from '../usage.tsx'
@@ -48,11 +48,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
       <Loaded query={account} skeleton={<Skeleton lines={2} tall />}>
         {(data) => (
           <>
-            <Stats>
-              <Stat label="Balance" value={<Amount value={data.balance} decimals={2} />} note="credits" />
-              <Stat label="Held" value={<Amount value={data.held} decimals={2} />} note="for calls in flight" />
-              <Stat label="Available" value={<Amount value={data.available} decimals={2} />} note="to spend now" />
-            </Stats>
+            <Balance of={data} />
             <RouteTabs
               label="Account"
               current={tab}
@@ -80,39 +76,20 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
 
 function Settings({ account }: { account: Account }) {
   const [name, setName] = useState(account.name)
-  const [limits, setLimits] = useState(limitsAsTexts(account.limits))
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    try {
-      const change: { name?: string; limits?: LimitsInput } = { limits: textsAsLimits(limits, account.limits) }
-      if (name.trim() !== account.name) change.name = name.trim()
-      await api.changeAccount(account.id, change)
-      toast('Saved.')
-      refresh(`account/${account.id}`, 'accounts/')
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setBusy(false)
-  }
   return (
-    <Card title="Name and limits" lead="For all keys of the account together. Empty: no limit.">
-      <form className="stack" onSubmit={submit}>
-        <div className="half">
-          <TextField label="Name" value={name} onText={setName} maxLength={100} required />
-        </div>
-        <LimitFields texts={limits} onTexts={setLimits} />
-        {error ? <Fault error={error} /> : null}
-        <div>
-          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(limits)}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Card>
+    <LimitsCard
+      title="Name and limits"
+      lead="For all keys of the account together. Empty: no limit."
+      limits={account.limits}
+      save={async (limits) => {
+        await api.changeAccount(account.id, name.trim() === account.name ? { limits } : { limits, name: name.trim() })
+        refresh(`account/${account.id}`, 'accounts/')
+      }}
+    >
+      <div className="half">
+        <TextField label="Name" value={name} onText={setName} maxLength={100} required />
+      </div>
+    </LimitsCard>
   )
 }
 
@@ -126,65 +103,50 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
   const [note, setNote] = useState('')
   /** The idempotency key: sending the same form again adds the credits once, and a changed form gets a new key. */
   const [key, setKey] = useState(randomKey)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
   const change = (set: (text: string) => void) => (text: string) => {
     set(text)
     setKey(randomKey())
   }
   const size = parseCredits(amount)
   const taking = size !== undefined && size < 0n
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    try {
-      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
-      toast(`The balance is now ${formatCredits(after.balance)} credits.`)
-      refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
-      onClose()
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
+  const run = async () => {
+    const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
+    toast(`The balance is now ${formatCredits(after.balance)} credits.`)
+    refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
   }
   return (
-    <Dialog title={`Credits of ${account.name}`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <DialogBody>
-          <TextField
-            label="Amount"
-            value={amount}
-            onText={change(setAmount)}
-            inputMode="decimal"
-            placeholder="100"
-            hint="A negative amount takes credits back, up to what is available."
-            fault={amount.trim() && size === undefined ? 'An amount such as 100, 2.5 or -10.' : undefined}
-            required
-          />
-          <TextField
-            label="Note"
-            value={note}
-            onText={change(setNote)}
-            maxLength={200}
-            placeholder="Invoice 2026-014"
-            required
-          />
-          {size ? (
-            <p className="muted">
-              Balance afterwards: <b>{formatCredits((parseCredits(account.balance) ?? 0n) + size)}</b> credits
-              {taking ? ', if that much is available' : ''}.
-            </p>
-          ) : null}
-          {error ? <Fault error={error} /> : null}
-        </DialogBody>
-        <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={taking ? 'danger' : 'primary'} busy={busy} disabled={!size || !note.trim()}>
-            {taking ? 'Take back' : 'Add credits'}
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Credits of ${account.name}`}
+      action={taking ? 'Take back' : 'Add credits'}
+      look={taking ? 'danger' : 'primary'}
+      disabled={!size || !note.trim()}
+      run={run}
+      onClose={onClose}
+    >
+      <TextField
+        label="Amount"
+        value={amount}
+        onText={change(setAmount)}
+        inputMode="decimal"
+        placeholder="100"
+        hint="A negative amount takes credits back, up to what is available."
+        fault={amount.trim() && size === undefined ? 'An amount such as 100, 2.5 or -10.' : undefined}
+        required
+      />
+      <TextField
+        label="Note"
+        value={note}
+        onText={change(setNote)}
+        maxLength={200}
+        placeholder="Invoice 2026-014"
+        required
+      />
+      {size ? (
+        <p className="muted">
+          Balance afterwards: <b>{formatCredits((parseCredits(account.balance) ?? 0n) + size)}</b> credits
+          {taking ? ', if that much is available' : ''}.
+        </p>
+      ) : null}
+    </FormDialog>
   )
 }

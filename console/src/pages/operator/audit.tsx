@@ -1,45 +1,35 @@
 import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
-import { Card, Page, When } from '../../ui/page.tsx'
-import { Empty, Loaded, LoadMore } from '../../ui/state.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Page, When } from '../../ui/page.tsx'
+import { Empty } from '../../ui/state.tsx'
+import { TableCard } from '../../ui/table.tsx'
 
 export function AuditPage() {
   const list = useList('audit', (cursor, signal) => api.audit({ cursor, limit: 50 }, signal))
   return (
     <Page title="Audit" lead="Who changed what, when, and from where. Rows are only ever added.">
-      <Card flush>
-        <Loaded query={list}>
-          {(rows) =>
-            rows.length === 0 ? (
-              <Empty icon="audit" title="Nothing has been changed yet" />
-            ) : (
-              <Table
-                label="Audit"
-                rows={rows}
-                rowKey={(row) => row.id}
-                columns={[
-                  {
-                    head: 'Action',
-                    main: true,
-                    cell: (row) => (
-                      <>
-                        <b>{row.action}</b>
-                        {row.object ? <code className="cell-sub">{row.object}</code> : null}
-                      </>
-                    ),
-                  },
-                  { head: 'Who', cell: (row) => row.actor, tight: true },
-                  { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-                  { head: 'From', cell: (row) => <code>{row.ip ?? '–'}</code>, tight: true },
-                  { head: 'Detail', cell: (row) => <Detail value={row.detail} />, wideOnly: true },
-                ]}
-              />
-            )
-          }
-        </Loaded>
-        <LoadMore list={list} />
-      </Card>
+      <TableCard
+        label="Audit"
+        list={list}
+        rowKey={(row) => row.id}
+        empty={<Empty icon="audit" title="Nothing has been changed yet" />}
+        columns={[
+          {
+            head: 'Action',
+            main: true,
+            cell: (row) => (
+              <>
+                <b>{row.action}</b>
+                {row.object ? <code className="cell-sub">{row.object}</code> : null}
+              </>
+            ),
+          },
+          { head: 'Who', cell: (row) => row.actor, tight: true },
+          { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
+          { head: 'From', cell: (row) => <code>{row.ip ?? '–'}</code>, tight: true },
+          { head: 'Detail', cell: (row) => <Detail value={row.detail} />, wideOnly: true },
+        ]}
+      />
     </Page>
   )
 }

@@ -2,8 +2,9 @@ import { useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { plural } from '../../format.ts'
+import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Card, Note } from '../../ui/page.tsx'
@@ -20,8 +21,6 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
   const [draft, setDraft] = useDraft<{ from: number; text: string } | null>('catalogue', null)
   const [check, setCheck] = useState<CatalogCheck>()
   const [reviewing, setReviewing] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
   const area = useRef<JsonAreaHandle>(null)
   const text = draft?.text ?? original
   const changed = text !== original
@@ -34,19 +33,12 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
 
   const parsed = parse(text)
 
-  const review = async () => {
+  const review = useAction(async () => {
     if (!parsed.ok) return
-    setBusy(true)
-    setError(undefined)
-    try {
-      const result = await api.checkCatalog(parsed.document)
-      setCheck(result)
-      if (result.problems.length === 0) setReviewing(true)
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setBusy(false)
-  }
+    const result = await api.checkCatalog(parsed.document)
+    setCheck(result)
+    if (result.problems.length === 0) setReviewing(true)
+  })
 
   return (
     <>
@@ -72,21 +64,25 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
             <Button small disabled={!changed} onClick={() => onText(original)}>
               Discard draft
             </Button>
-            <Button small look="primary" disabled={!changed || !parsed.ok} busy={busy} onClick={review}>
+            <Button
+              small
+              look="primary"
+              disabled={!changed || !parsed.ok}
+              busy={review.busy}
+              onClick={() => review.go()}
+            >
               Check and preview
             </Button>
           </div>
         </div>
-        {check?.problems.length ? (
-          <Problems problems={check.problems} onShow={(path) => area.current?.show(path)} />
-        ) : null}
+        <Problems problems={check?.problems ?? []} onShow={(path) => area.current?.show(path)} />
         <JsonArea ref={area} label="Catalogue document" text={text} onText={onText} />
         {parsed.ok ? null : (
           <p className="field-fault" role="status">
             <Icon name="warning" size={14} /> {parsed.fault}
           </p>
         )}
-        {error ? <Fault error={error} /> : null}
+        {review.error ? <Fault error={review.error} /> : null}
       </Card>
       {reviewing && check && parsed.ok ? (
         <Review
@@ -118,6 +114,7 @@ function parse(text: string): Parsed {
 }
 
 function Problems({ problems, onShow }: { problems: readonly string[]; onShow: (path: string) => void }) {
+  if (problems.length === 0) return null
   return (
     <div className="fault" role="alert">
       <Icon name="warning" />
@@ -153,61 +150,46 @@ function Review({
   onClose: () => void
 }) {
   const [note, setNote] = useState('')
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
   const hunks = hunksOf(diffLines(before.split('\n'), after.split('\n')))
-  const applyNow = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      await apply(note.trim())
-      onClose()
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
-  }
   return (
-    <Dialog title="What will change" wide onClose={onClose}>
-      <DialogBody>
-        {changes.length ? (
-          <ul className="change-list">
-            {changes.map((change) => (
-              <li key={change}>{change}</li>
-            ))}
-          </ul>
-        ) : null}
-        <div className="diff" tabIndex={0} role="region" aria-label="Changed lines">
-          {hunks.map((hunk) => (
-            <div key={hunk.line} className="diff-hunk">
-              <p className="diff-at">line {hunk.line}</p>
-              {hunk.lines.map((line, index) => (
-                <pre key={index} className={`diff-${line.kind}`}>
-                  <span aria-hidden="true">{line.kind === 'new' ? '+' : line.kind === 'gone' ? '−' : ' '}</span>
-                  {line.kind === 'same' ? null : (
-                    <span className="sr-only">{line.kind === 'new' ? 'added ' : 'removed '}</span>
-                  )}
-                  {line.text}
-                </pre>
-              ))}
-            </div>
+    <FormDialog
+      title="What will change"
+      wide
+      action="Apply"
+      cancel="Back to editing"
+      run={() => apply(note.trim())}
+      onClose={onClose}
+    >
+      {changes.length ? (
+        <ul className="change-list">
+          {changes.map((change) => (
+            <li key={change}>{change}</li>
           ))}
-        </div>
-        <TextField
-          label="Note"
-          value={note}
-          onText={setNote}
-          maxLength={200}
-          placeholder="Why, for whoever looks later"
-        />
-        {error ? <Fault error={error} /> : null}
-      </DialogBody>
-      <DialogFoot>
-        <Button onClick={onClose}>Back to editing</Button>
-        <Button look="primary" busy={busy} onClick={applyNow}>
-          Apply
-        </Button>
-      </DialogFoot>
-    </Dialog>
+        </ul>
+      ) : null}
+      <div className="diff" tabIndex={0} role="region" aria-label="Changed lines">
+        {hunks.map((hunk) => (
+          <div key={hunk.line} className="diff-hunk">
+            <p className="diff-at">line {hunk.line}</p>
+            {hunk.lines.map((line, index) => (
+              <pre key={index} className={`diff-${line.kind}`}>
+                <span aria-hidden="true">{line.kind === 'new' ? '+' : line.kind === 'gone' ? '−' : ' '}</span>
+                {line.kind === 'same' ? null : (
+                  <span className="sr-only">{line.kind === 'new' ? 'added ' : 'removed '}</span>
+                )}
+                {line.text}
+              </pre>
+            ))}
+          </div>
+        ))}
+      </div>
+      <TextField
+        label="Note"
+        value={note}
+        onText={setNote}
+        maxLength={200}
+        placeholder="Why, for whoever looks later"
+      />
+    </FormDialog>
   )
 }

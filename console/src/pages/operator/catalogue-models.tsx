@@ -1,14 +1,13 @@
-import { type FormEvent, useDeferredValue, useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../../pricing.ts'
 import { refresh } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
-import { Switch, TextField } from '../../ui/field.tsx'
-import { Icon } from '../../ui/icon.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { SearchField, Switch, TextField } from '../../ui/field.tsx'
 import { Badge, Card, Note } from '../../ui/page.tsx'
-import { Empty, Fault } from '../../ui/state.tsx'
+import { Empty } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
@@ -55,17 +54,7 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
   }
   return (
     <>
-      <div className="search">
-        <Icon name="search" size={16} />
-        <input
-          className="input"
-          type="search"
-          aria-label="Search models"
-          placeholder="Search by name or id"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </div>
+      <SearchField label="Search models" text={text} onText={setText} />
       <Card flush>
         {rows.length === 0 ? (
           <Empty icon="search" title="Nothing found" />
@@ -130,61 +119,46 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
       Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
     ),
   )
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
   const units = unitsOf(row.model)
   const fault = (text: string | undefined) =>
     text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
   const valid = texts.every((tier) => units.every((unit) => !fault(tier[unit])))
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    try {
-      await api.changeModel(row.uid, { pricing: withPrices(row.model.pricing, texts, units) })
-      toast(`New prices for ${row.model.name} hold from now on.`)
-      catalogChanged()
-      onClose()
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
+  const run = async () => {
+    await api.changeModel(row.uid, { pricing: withPrices(row.model.pricing, texts, units) })
+    toast(`New prices for ${row.model.name} hold from now on.`)
+    catalogChanged()
   }
   return (
-    <Dialog title={`Price of ${row.model.name}`} wide onClose={onClose}>
-      <form onSubmit={submit}>
-        <DialogBody>
-          <Note>In credits. Calls in flight keep the old price. Tiers and routes are edited in the JSON document.</Note>
-          {tiers.map((tier, index) => (
-            <fieldset key={describeTier(tier)} className="stack">
-              {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
-              <div className="grid-2">
-                {units.map((unit) => (
-                  <TextField
-                    key={unit}
-                    label={UNIT_NAMES[unit].price}
-                    inputMode="decimal"
-                    value={texts[index]?.[unit] ?? ''}
-                    placeholder="–"
-                    fault={fault(texts[index]?.[unit])}
-                    onText={(text) =>
-                      setTexts((old) => old.map((entry, at) => (at === index ? { ...entry, [unit]: text } : entry)))
-                    }
-                  />
-                ))}
-              </div>
-            </fieldset>
-          ))}
-          {error ? <Fault error={error} /> : null}
-        </DialogBody>
-        <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy} disabled={!valid}>
-            Set the price
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Price of ${row.model.name}`}
+      wide
+      action="Set the price"
+      disabled={!valid}
+      run={run}
+      onClose={onClose}
+    >
+      <Note>In credits. Calls in flight keep the old price. Tiers and routes are edited in the JSON document.</Note>
+      {tiers.map((tier, index) => (
+        <fieldset key={describeTier(tier)} className="stack">
+          {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
+          <div className="grid-2">
+            {units.map((unit) => (
+              <TextField
+                key={unit}
+                label={UNIT_NAMES[unit].price}
+                inputMode="decimal"
+                value={texts[index]?.[unit] ?? ''}
+                placeholder="–"
+                fault={fault(texts[index]?.[unit])}
+                onText={(text) =>
+                  setTexts((old) => old.map((entry, at) => (at === index ? { ...entry, [unit]: text } : entry)))
+                }
+              />
+            ))}
+          </div>
+        </fieldset>
+      ))}
+    </FormDialog>
   )
 }
 

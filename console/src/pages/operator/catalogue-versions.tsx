@@ -3,9 +3,9 @@ import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
-import { Badge, Card, When } from '../../ui/page.tsx'
-import { Empty, Loaded, LoadMore } from '../../ui/state.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Badge, When } from '../../ui/page.tsx'
+import { Empty } from '../../ui/state.tsx'
+import { TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { CatalogVersion } from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
@@ -14,44 +14,36 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
   const list = useList('catalog/versions', (cursor, signal) => api.catalogVersions({ cursor }, signal))
   const [back, setBack] = useState<CatalogVersion>()
   return (
-    <Card flush>
-      <Loaded query={list}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty icon="history" title="No versions yet" />
-          ) : (
-            <Table
-              label="Versions"
-              rows={rows}
-              rowKey={(row) => String(row.version)}
-              columns={[
-                {
-                  head: 'Version',
-                  main: true,
-                  cell: (row) => (
-                    <>
-                      <b>Version {row.version}</b> {row.version === current ? <Badge tone="good">current</Badge> : null}
-                    </>
-                  ),
-                },
-                { head: 'Applied', cell: (row) => <When at={row.appliedAt} />, tight: true },
-                { head: 'By', cell: (row) => row.actor },
-                { head: 'Note', cell: (row) => row.note || <span className="muted">–</span> },
-                {
-                  head: 'Actions',
-                  cell: (row) =>
-                    row.version === current ? null : (
-                      <Button small icon="history" onClick={() => setBack(row)}>
-                        Roll back
-                      </Button>
-                    ),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      <LoadMore list={list} />
+    <>
+      <TableCard
+        label="Versions"
+        list={list}
+        rowKey={(row) => String(row.version)}
+        empty={<Empty icon="history" title="No versions yet" />}
+        columns={[
+          {
+            head: 'Version',
+            main: true,
+            cell: (row) => (
+              <>
+                <b>Version {row.version}</b> {row.version === current ? <Badge tone="good">current</Badge> : null}
+              </>
+            ),
+          },
+          { head: 'Applied', cell: (row) => <When at={row.appliedAt} />, tight: true },
+          { head: 'By', cell: (row) => row.actor },
+          { head: 'Note', cell: (row) => row.note || <span className="muted">–</span> },
+          {
+            head: 'Actions',
+            cell: (row) =>
+              row.version === current ? null : (
+                <Button small icon="history" onClick={() => setBack(row)}>
+                  Roll back
+                </Button>
+              ),
+          },
+        ]}
+      />
       {back ? (
         <Confirm
           title={`Roll back to version ${back.version}?`}
@@ -69,6 +61,6 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
           </p>
         </Confirm>
       ) : null}
-    </Card>
+    </>
   )
 }

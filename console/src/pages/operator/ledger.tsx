@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatMs, formatWhole, plural } from '../../format.ts'
+import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Card, Page, Stat, Stats } from '../../ui/page.tsx'
@@ -9,32 +10,23 @@ import type { LedgerCheck } from '../../wire.ts'
 
 export function LedgerPage() {
   const [result, setResult] = useState<{ check: LedgerCheck; tookMs: number }>()
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const run = async () => {
-    setBusy(true)
-    setError(undefined)
+  const { busy, error, go } = useAction(async () => {
     const started = performance.now()
-    try {
-      const check = await api.verifyLedger()
-      setResult({ check, tookMs: performance.now() - started })
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setBusy(false)
-  }
+    const check = await api.verifyLedger()
+    setResult({ check, tookMs: performance.now() - started })
+  })
   const problems = result?.check.problems ?? []
   return (
     <Page
       title="Ledger check"
       lead="Replays every transaction: balances equal the sum of their entries, holds resolve once, and each charge follows from its usage and its price."
       actions={
-        <Button look="primary" icon="ledger" busy={busy} onClick={run}>
+        <Button look="primary" icon="ledger" busy={busy} onClick={() => go()}>
           {result ? 'Check again' : 'Check now'}
         </Button>
       }
     >
-      {error ? <Fault error={error} retry={run} /> : null}
+      {error ? <Fault error={error} retry={() => go()} /> : null}
       <div role="status">
         {busy && !result ? (
           <Card>

@@ -1,20 +1,20 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatClock, formatMs } from '../../format.ts'
-import { useQuery } from '../../query.ts'
+import { useList } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Amount, Badge, Card, Page, ShortId, type Tone } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/state.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Amount, Badge, Page, ShortId, type Tone } from '../../ui/page.tsx'
+import { Empty } from '../../ui/state.tsx'
+import { TableCard } from '../../ui/table.tsx'
 import type { LiveCall } from '../../wire.ts'
 
 const EVERY_MS = 2000
 
 export function LivePage() {
   const [paused, setPaused] = useState(false)
-  const calls = useQuery('live', api.liveCalls, { everyMs: paused ? undefined : EVERY_MS })
-  const running = calls.data?.items.filter((call) => call.running).length ?? 0
+  const calls = useList('live', (_, signal) => api.liveCalls(signal), { everyMs: paused ? undefined : EVERY_MS })
+  const running = calls.data?.filter((call) => call.running).length ?? 0
   return (
     <Page
       title="Live requests"
@@ -29,53 +29,42 @@ export function LivePage() {
         </>
       }
     >
-      <Card flush>
-        <Loaded query={calls}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty icon="live" title="No calls since the start">
-                <p>Calls appear here as they arrive.</p>
-              </Empty>
-            ) : (
-              <Table
-                label="Live requests"
-                rows={items}
-                rowKey={(call) => call.id}
-                columns={[
-                  {
-                    head: 'Call',
-                    main: true,
-                    cell: (call) => (
-                      <>
-                        <b>{call.product}</b>
-                        <span className="cell-sub">
-                          <CallLink call={call} />
-                        </span>
-                      </>
-                    ),
-                  },
-                  { head: 'Time', cell: (call) => <time dateTime={call.at}>{formatClock(call.at)}</time>, tight: true },
-                  {
-                    head: 'Account',
-                    cell: (call) => (
-                      <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
-                        <ShortId id={call.account} />
-                      </Link>
-                    ),
-                  },
-                  { head: 'State', cell: (call) => <LiveBadge call={call} />, tight: true },
-                  { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
-                  {
-                    head: 'Credits',
-                    right: true,
-                    cell: (call) => <Amount value={call.charged} />,
-                  },
-                ]}
-              />
-            )
-          }
-        </Loaded>
-      </Card>
+      <TableCard
+        label="Live requests"
+        list={calls}
+        rowKey={(call) => call.id}
+        empty={
+          <Empty icon="live" title="No calls since the start">
+            <p>Calls appear here as they arrive.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            head: 'Call',
+            main: true,
+            cell: (call) => (
+              <>
+                <b>{call.product}</b>
+                <span className="cell-sub">
+                  <CallLink call={call} />
+                </span>
+              </>
+            ),
+          },
+          { head: 'Time', cell: (call) => <time dateTime={call.at}>{formatClock(call.at)}</time>, tight: true },
+          {
+            head: 'Account',
+            cell: (call) => (
+              <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
+                <ShortId id={call.account} />
+              </Link>
+            ),
+          },
+          { head: 'State', cell: (call) => <LiveBadge call={call} />, tight: true },
+          { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
+          { head: 'Credits', right: true, cell: (call) => <Amount value={call.charged} /> },
+        ]}
+      />
     </Page>
   )
 }

@@ -1,14 +1,11 @@
-import { type FormEvent, useState } from 'react'
 import { api } from '../../api.ts'
 import { formatBytes, formatDuration, formatWhole } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
-import { Button } from '../../ui/button.tsx'
 import { Ago, Badge, Card, Facts, Page, Stat, Stats, When } from '../../ui/page.tsx'
-import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
+import { Loaded, Skeleton } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { toast } from '../../ui/toast.tsx'
-import type { Limits, System } from '../../wire.ts'
-import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+import type { System } from '../../wire.ts'
+import { LimitsCard } from '../limits.tsx'
 
 export function SystemPage() {
   const system = useQuery('system', api.system, { everyMs: 10_000 })
@@ -18,7 +15,20 @@ export function SystemPage() {
       <Loaded query={system} skeleton={<Skeleton lines={2} tall />}>
         {(data) => <SystemBody system={data} />}
       </Loaded>
-      <Loaded query={limits}>{(data) => <SystemLimits key={JSON.stringify(data)} limits={data} />}</Loaded>
+      <Loaded query={limits}>
+        {(data) => (
+          <LimitsCard
+            key={JSON.stringify(data)}
+            title="System-wide limits"
+            lead="For all accounts together. Empty: no limit."
+            limits={data}
+            save={async (input) => {
+              await api.changeSystemLimits(input)
+              refresh('limits')
+            }}
+          />
+        )}
+      </Loaded>
     </Page>
   )
 }
@@ -70,37 +80,5 @@ function SystemBody({ system }: { system: System }) {
         />
       </Card>
     </>
-  )
-}
-
-function SystemLimits({ limits }: { limits: Limits }) {
-  const [texts, setTexts] = useState(limitsAsTexts(limits))
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    try {
-      await api.changeSystemLimits(textsAsLimits(texts, limits))
-      toast('Saved.')
-      refresh('limits')
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setBusy(false)
-  }
-  return (
-    <Card title="System-wide limits" lead="For all accounts together. Empty: no limit.">
-      <form className="stack" onSubmit={submit}>
-        <LimitFields texts={texts} onTexts={setTexts} />
-        {error ? <Fault error={error} /> : null}
-        <div>
-          <Button type="submit" busy={busy} disabled={!limitsAreValid(texts)}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Card>
   )
 }

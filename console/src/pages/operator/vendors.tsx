@@ -1,9 +1,10 @@
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
+import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm, Dialog, DialogBody, DialogFoot } from '../../ui/dialog.tsx'
+import { Confirm, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Menu, type MenuItem } from '../../ui/menu.tsx'
 import { Ago, Badge, Card, Facts, Page, type Tone } from '../../ui/page.tsx'
@@ -42,23 +43,14 @@ const BREAKERS: Record<Vendor['breaker'], { label: string; tone: Tone }> = {
 }
 
 function VendorCard({ vendor }: { vendor: Vendor }) {
-  const [testing, setTesting] = useState(false)
   const [test, setTest] = useState<VendorTest>()
-  const [error, setError] = useState<Error>()
   const [asking, setAsking] = useState<'store' | 'remove'>()
   const breaker = BREAKERS[vendor.breaker] ?? { label: vendor.breaker, tone: 'calm' }
   const { credential } = vendor
-  const run = async () => {
-    setTesting(true)
-    setError(undefined)
+  const { busy, error, go } = useAction(async () => {
     setTest(undefined)
-    try {
-      setTest(await api.testVendor(vendor.name))
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setTesting(false)
-  }
+    setTest(await api.testVendor(vendor.name))
+  })
   const items: MenuItem[] = []
   if (credential.name)
     items.push({
@@ -74,7 +66,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       lead={<code>{vendor.baseUrl}</code>}
       actions={
         <>
-          <Button small icon="live" busy={testing} onClick={run}>
+          <Button small icon="live" busy={busy} onClick={() => go()}>
             Test
           </Button>
           {items.length ? <Menu label={`Actions for ${vendor.name}`} items={items} /> : null}
@@ -152,44 +144,25 @@ function RemoveCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => 
 }
 
 function StoreCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => void }) {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const value = String(new FormData(event.currentTarget).get('value') ?? '').trim()
-    setBusy(true)
-    setError(undefined)
-    try {
-      await api.storeCredential(vendor.name, value)
-      toast('The credential is stored.')
-      refresh('vendors')
-      onClose()
-    } catch (problem) {
-      setError(problem as Error)
-      setBusy(false)
-    }
-  }
   return (
-    <Dialog title={`Credential for ${vendor.name}`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <DialogBody>
-          <TextField
-            label={<code>{vendor.credential.name}</code>}
-            name="value"
-            type="password"
-            autoComplete="off"
-            hint="Stored encrypted, never shown again. It takes the place of the environment variable."
-            required
-          />
-          {error ? <Fault error={error} /> : null}
-        </DialogBody>
-        <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy}>
-            Store
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Credential for ${vendor.name}`}
+      action="Store"
+      run={async (form) => {
+        await api.storeCredential(vendor.name, String(form.get('value') ?? '').trim())
+        toast('The credential is stored.')
+        refresh('vendors')
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        label={<code>{vendor.credential.name}</code>}
+        name="value"
+        type="password"
+        autoComplete="off"
+        hint="Stored encrypted, never shown again. It takes the place of the environment variable."
+        required
+      />
+    </FormDialog>
   )
 }

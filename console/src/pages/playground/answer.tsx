@@ -93,11 +93,7 @@ function TableChart({ table, name, numbers }: { table: TableShape; name: string;
     <div className="stack">
       {numbers.length > 1 ? (
         <div className="half">
-          <SelectField label="Show" value={chosen} onText={setChosen}>
-            {numbers.map((column) => (
-              <option key={column}>{column}</option>
-            ))}
-          </SelectField>
+          <SelectField label="Show" value={chosen} onText={setChosen} options={numbers} />
         </div>
       ) : (
         <h3>{chosen}</h3>

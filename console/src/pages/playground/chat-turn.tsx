@@ -4,6 +4,7 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/code.tsx'
 import { TextArea } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
+import { Fault } from '../../ui/state.tsx'
 import type { ToolCall, Turn } from './chat-stream.ts'
 import { ReceiptLine } from './cost.tsx'
 
@@ -52,7 +53,7 @@ export function ChatTurn({
         <ToolCallView key={call.id || call.name} call={call} />
       ))}
       {running ? <span className="caret" aria-hidden="true" /> : null}
-      {turn.problem ? <ProblemView problem={turn.problem} /> : null}
+      {turn.problem ? <Fault error={turn.problem} /> : null}
       {turn.finish === 'length' ? <p className="muted small">Cut at the output limit.</p> : null}
       {turn.state === 'stopped' ? <p className="muted small">Interrupted. You pay for what was delivered.</p> : null}
       {running ? null : (
@@ -70,26 +71,6 @@ export function ChatTurn({
       )}
       {last && idle && calls.length > 0 ? <ToolResults calls={calls} onTools={onTools} /> : null}
     </article>
-  )
-}
-
-function ProblemView({ problem }: { problem: NonNullable<Turn['problem']> }) {
-  return (
-    <div className="fault">
-      <Icon name="warning" />
-      <div className="fault-text">
-        <p>{problem.message}</p>
-        <p className="fault-detail">
-          {[
-            problem.status ? `HTTP ${problem.status}` : '',
-            problem.code === undefined ? '' : `code ${problem.code}`,
-            problem.requestId ?? '',
-          ]
-            .filter(Boolean)
-            .join(' · ')}
-        </p>
-      </div>
-    </div>
   )
 }
 

@@ -1,36 +1,24 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { estimateTokens, priceOf, priceSummary, tierFor } from '../../pricing.ts'
-import { useQuery } from '../../query.ts'
 import { useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogBody } from '../../ui/dialog.tsx'
 import { SelectField, TextArea, TextField } from '../../ui/field.tsx'
-import { Empty, Loaded } from '../../ui/state.tsx'
+import { Empty } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
+import { type BenchProps, modelTab } from './bench.tsx'
 import { type ChatSettings, chatBody, DEFAULT_SETTINGS, readTools, type Turn } from './chat-stream.ts'
 import { ChatTurn } from './chat-turn.tsx'
 import { CostHint } from './cost.tsx'
 import { ModelOptions } from './model-options.tsx'
 import { useChat } from './use-chat.ts'
 
-export function Chat({ account }: { account: string }) {
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  return (
-    <Loaded query={catalog}>
-      {({ models }) => {
-        const chatModels = models.filter((model) => model.type === 'text' && model.doors.includes('openai-chat'))
-        return chatModels.length ? (
-          <ChatRoom account={account} models={chatModels} />
-        ) : (
-          <Empty icon="models" title="No chat model is enabled" />
-        )
-      }}
-    </Loaded>
-  )
-}
+const speaksChat = (model: PublicModel) => model.type === 'text' && model.doors.includes('openai-chat')
+export const Chat = modelTab('chat', 'models', speaksChat, ChatRoom)
+
+const EFFORTS = [['', 'Default'], 'minimal', 'low', 'medium', 'high'] as const
 
 const IDEAS = [
   'Explain what a gateway does, in two sentences.',
@@ -38,7 +26,7 @@ const IDEAS = [
   'List three ways to test a rate limiter.',
 ]
 
-function ChatRoom({ account, models }: { account: string; models: readonly PublicModel[] }) {
+function ChatRoom({ account, models }: BenchProps) {
   const { query } = useLocation()
   const [settings, setSettings] = useDraft<ChatSettings>(`chat/${account}/settings`, DEFAULT_SETTINGS)
   const [text, setText] = useDraft(`chat/${account}/text`, '')
@@ -206,7 +194,7 @@ function ChatCost({
 }) {
   const input = estimateTokens(settings.system + settings.tools + turns.map((turn) => turn.text).join('') + text) + 8
   const output = Number(settings.maxTokens) || model.limits.outputTokensReserve || 4096
-  const tier = model.pricing ? tierFor(model.pricing, {}, input) : undefined
+  const tier = tierFor(model.pricing, {}, input)
   return <CostHint least={priceOf(tier, { input })} most={priceOf(tier, { input, output })} />
 }
 
@@ -315,12 +303,7 @@ function Parameters({
           value={settings.maxTokens}
           onText={set('maxTokens')}
         />
-        <SelectField label="Reasoning effort" value={settings.effort} onText={set('effort')}>
-          <option value="">Default</option>
-          {['minimal', 'low', 'medium', 'high'].map((effort) => (
-            <option key={effort}>{effort}</option>
-          ))}
-        </SelectField>
+        <SelectField label="Reasoning effort" value={settings.effort} onText={set('effort')} options={EFFORTS} />
       </div>
     </div>
   )

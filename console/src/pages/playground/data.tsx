@@ -1,19 +1,19 @@
 // Social data and site analytics: every endpoint is a form made from its own description.
-import { useState } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { priceOf, priceSummary } from '../../pricing.ts'
-import { refresh, useQuery } from '../../query.ts'
+import { useQuery } from '../../query.ts'
 import { setQuery, useLocation } from '../../router.tsx'
+import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { SelectField } from '../../ui/field.tsx'
+import { GroupedOptions, SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import type { PublicEndpoint } from '../../wire.ts'
-import { SnippetTabs } from '../model.tsx'
 import { endpointUrl } from '../snippet.ts'
 import { Answer } from './answer.tsx'
-import { CostHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
+import { AsCode, play } from './bench.tsx'
+import { CostHint, type Receipt, ReceiptLine } from './cost.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
 
 export function SocialPlay({ account }: { account: string }) {
@@ -77,41 +77,28 @@ function DataBench({
 }) {
   const [values, setValues] = useDraft<Record<string, string>>(`data/${account}/${endpoint.id}/values`, {})
   const [got, setGot] = useDraft<Got | undefined>(`data/${account}/${endpoint.id}/answer`, undefined)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
   // A site or a name that was typed for one endpoint is offered to the next one.
   const [common, setCommon] = useDraft<Record<string, string>>(`data/${account}/${area}/common`, {})
   const full = { ...prefilled(endpoint, common), ...values }
 
-  const run = async (more: Record<string, string> = {}) => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      const asked = { ...full, ...more }
-      const url = endpointUrl(endpoint, asked)
-      setCommon((old) => ({ ...old, ...shared(endpoint, asked) }))
-      const response = await api.play(account, endpoint.method, url)
-      const body: unknown = await response.json()
-      const requestId = response.headers.get('x-request-id')
-      const receipt = requestId ? await receiptOf(requestId) : undefined
-      setGot({ body, url, ...(receipt ? { receipt } : {}) })
-      refresh(`overview/${account}`, `usage/${account}`, `account/${account}`)
-    } catch (problem) {
-      setError(problem as Error)
-    }
-    setBusy(false)
-  }
+  const { busy, error, go } = useAction(async (_signal, more: Record<string, string>) => {
+    const asked = { ...full, ...more }
+    const url = endpointUrl(endpoint, asked)
+    setCommon((old) => ({ ...old, ...shared(endpoint, asked) }))
+    const { answer: body, ...receipt } = await play<unknown>(account, endpoint.method, url)
+    setGot({ body, url, ...receipt })
+  })
 
   return (
     <div className="bench">
       <div className="stack">
-        {error ? <Fault error={error} retry={() => void run()} /> : null}
+        {error ? <Fault error={error} retry={() => go({})} /> : null}
         {busy ? (
           <Card>
             <Skeleton lines={6} />
           </Card>
         ) : got ? (
-          <GotCard account={account} got={got} onNext={(token) => void run({ pagination_token: token })} />
+          <GotCard account={account} got={got} onNext={(token) => go({ pagination_token: token })} />
         ) : (
           <Empty icon={area === 'social' ? 'at' : 'chart'} title={endpoint.title}>
             <p>{endpoint.description}</p>
@@ -139,12 +126,9 @@ function DataBench({
             )
           }
           onValue={(name, value) => setValues((old) => ({ ...old, [name]: value }))}
-          onRun={() => void run()}
+          onRun={() => go({})}
         />
-        <details className="fold">
-          <summary>As code</summary>
-          <SnippetTabs subject={{ kind: 'data', endpoint, values: full }} />
-        </details>
+        <AsCode subject={{ kind: 'data', endpoint, values: full }} />
       </div>
     </div>
   )
@@ -169,23 +153,8 @@ function GotCard({ account, got, onNext }: { account: string; got: Got; onNext: 
 }
 
 function EndpointOptions({ endpoints }: { endpoints: readonly PublicEndpoint[] }) {
-  const groups = new Map<string, PublicEndpoint[]>()
-  for (const endpoint of endpoints) {
-    const group = endpoint.id.split('/')[1] ?? ''
-    groups.set(group, [...(groups.get(group) ?? []), endpoint])
-  }
-  const options = (list: readonly PublicEndpoint[]) =>
-    list.map((one) => (
-      <option key={one.id} value={one.id}>
-        {one.title}
-      </option>
-    ))
-  if (groups.size < 2) return options(endpoints)
-  return [...groups].map(([group, list]) => (
-    <optgroup key={group} label={group.charAt(0).toUpperCase() + group.slice(1)}>
-      {options(list)}
-    </optgroup>
-  ))
+  const choices = endpoints.map(({ id, title }) => ({ value: id, label: title, group: id.split('/')[1] ?? '' }))
+  return <GroupedOptions choices={choices} />
 }
 
 /** Without these an answer holds little more than an id. */

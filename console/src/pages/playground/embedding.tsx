@@ -1,19 +1,13 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { estimateTokens, priceOf, tierFor } from '../../pricing.ts'
-import { refresh, useQuery } from '../../query.ts'
-import { useLocation } from '../../router.tsx'
-import { Button } from '../../ui/button.tsx'
+import { useAction } from '../../ui/action.ts'
 import { BarList } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
-import { SelectField, TextArea, TextField } from '../../ui/field.tsx'
+import { TextArea, TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
-import { Empty, Fault, Loaded } from '../../ui/state.tsx'
-import type { PublicModel } from '../../wire.ts'
-import { SnippetTabs } from '../model.tsx'
-import { CostHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
-import { ModelOptions } from './model-options.tsx'
+import { Empty, Fault } from '../../ui/state.tsx'
+import { BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
+import { type Receipt, ReceiptLine } from './cost.tsx'
 
 interface Wish {
   model: string
@@ -31,64 +25,26 @@ const FIRST: Wish = { model: '', text: '', dimensions: '' }
 /** More than anybody reads, and less than the endpoint takes. */
 const TEXTS_MAX = 50
 
-export function EmbeddingPlay({ account }: { account: string }) {
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  return (
-    <Loaded query={catalog}>
-      {({ models }) => {
-        const offered = models.filter((model) => model.type === 'embedding')
-        return offered.length ? (
-          <EmbeddingBench account={account} models={offered} />
-        ) : (
-          <Empty icon="models" title="No embedding model is enabled" />
-        )
-      }}
-    </Loaded>
-  )
-}
+export const EmbeddingPlay = modelTab('embedding', 'models', (model) => model.type === 'embedding', EmbeddingBench)
 
-function EmbeddingBench({ account, models }: { account: string; models: readonly PublicModel[] }) {
-  const { query } = useLocation()
-  const [wish, setWish] = useDraft<Wish>(`embedding/${account}/wish`, FIRST)
+function EmbeddingBench({ account, models }: BenchProps) {
+  const { wish, model, set } = useWish(`embedding/${account}`, FIRST, models)
   const [result, setResult] = useDraft<Result | undefined>(`embedding/${account}/result`, undefined)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const aborter = useRef<AbortController>(undefined)
-  const model = models.find((one) => one.uid === (wish.model || query.get('model'))) ?? models[0]
-  const set = (name: keyof Wish) => (text: string) => setWish((old) => ({ ...old, [name]: text }))
-
-  useEffect(() => () => aborter.current?.abort(), [])
-
   const lines = wish.text.split('\n').map((line) => line.trim())
   const texts = [...new Set(lines)].filter((line) => line !== '').slice(0, TEXTS_MAX)
   const body = { input: texts, ...(wish.dimensions ? { dimensions: Number(wish.dimensions) } : {}) }
-
-  const run = async (event: FormEvent) => {
-    event.preventDefault()
-    const control = new AbortController()
-    aborter.current = control
-    setBusy(true)
-    setError(undefined)
-    try {
-      const response = await api.play(account, 'POST', '/v1/embeddings', {
-        body: { model: model?.uid, ...body },
-        signal: control.signal,
-      })
-      // A 200 has the shape of the endpoint's schema.
-      const { data } = (await response.json()) as { data: { embedding: number[] }[] }
-      const requestId = response.headers.get('x-request-id')
-      const receipt = requestId ? await receiptOf(requestId) : undefined
-      setResult({ texts, vectors: data.map(({ embedding }) => embedding), ...(receipt ? { receipt } : {}) })
-      refresh(`overview/${account}`, `usage/${account}`, `account/${account}`)
-    } catch (problem) {
-      // `play` throws nothing but errors.
-      if (!control.signal.aborted) setError(problem as Error)
-    }
-    setBusy(false)
-  }
-
+  const { busy, error, go } = useAction(async (signal) => {
+    const request = { body: { model: model?.uid, ...body }, signal }
+    const { answer, ...receipt } = await play<{ data: { embedding: number[] }[] }>(
+      account,
+      'POST',
+      '/v1/embeddings',
+      request,
+    )
+    setResult({ texts, vectors: answer.data.map(({ embedding }) => embedding), ...receipt })
+  })
   const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0)
-  const tier = model?.pricing ? tierFor(model.pricing, {}, tokens) : undefined
+  const tier = tierFor(model?.pricing, {}, tokens)
   return (
     <div className="bench">
       <div className="stack">
@@ -104,10 +60,19 @@ function EmbeddingBench({ account, models }: { account: string; models: readonly
           </Empty>
         )}
       </div>
-      <form className="bench-side" onSubmit={run} aria-label="Embedding">
-        <SelectField label="Model" value={model?.uid ?? ''} onText={set('model')}>
-          <ModelOptions models={models} />
-        </SelectField>
+      <BenchForm
+        label="Embedding"
+        action="Embed"
+        icon="models"
+        models={models}
+        model={model}
+        onModel={set('model')}
+        busy={busy}
+        ready={texts.length > 0}
+        most={priceOf(tier, { input: tokens })}
+        subject={{ kind: 'embedding', model: model?.uid ?? '', body }}
+        onRun={go}
+      >
         <TextArea
           label="Texts"
           hint={`One a line, up to ${TEXTS_MAX}.`}
@@ -125,15 +90,7 @@ function EmbeddingBench({ account, models }: { account: string; models: readonly
           value={wish.dimensions}
           onText={set('dimensions')}
         />
-        <CostHint most={priceOf(tier, { input: tokens })} />
-        <Button type="submit" look="primary" icon="models" busy={busy} disabled={texts.length === 0}>
-          Embed
-        </Button>
-        <details className="fold">
-          <summary>As code</summary>
-          <SnippetTabs subject={{ kind: 'embedding', model: model?.uid ?? '', body }} />
-        </details>
-      </form>
+      </BenchForm>
     </div>
   )
 }

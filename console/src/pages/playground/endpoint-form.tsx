@@ -69,12 +69,9 @@ function ParamField({ param, value, onValue }: FieldProps<Param>) {
   if (param.kind === 'list') return <ListField param={param} value={value} onValue={onValue} />
   if ('allowed' in param)
     return (
-      <SelectField {...common}>
+      <SelectField {...common} options={param.allowed}>
         {required ? null : <option value="">{param.default ? `default: ${param.default}` : 'not given'}</option>}
         {required && value === '' ? <option value="">choose</option> : null}
-        {param.allowed.map((one) => (
-          <option key={one}>{one}</option>
-        ))}
       </SelectField>
     )
   const number = param.kind === 'integer'

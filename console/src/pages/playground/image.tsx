@@ -1,19 +1,15 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { api } from '../../api.ts'
+import { useState } from 'react'
 import { useDraft } from '../../draft.ts'
 import { formatDuration } from '../../format.ts'
 import { priceOf, tierFor } from '../../pricing.ts'
-import { refresh, useQuery } from '../../query.ts'
-import { useLocation } from '../../router.tsx'
-import { Button } from '../../ui/button.tsx'
+import { useAction } from '../../ui/action.ts'
 import { SelectField, TextArea } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
-import { Empty, Fault, Loaded } from '../../ui/state.tsx'
-import type { PublicModel } from '../../wire.ts'
+import { Empty, Fault } from '../../ui/state.tsx'
 import { assetSource } from '../asset.ts'
-import { SnippetTabs } from '../model.tsx'
-import { CostHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
-import { ModelOptions } from './model-options.tsx'
+import { useSeconds } from '../job-progress.tsx'
+import { BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
+import { type Receipt, ReceiptLine } from './cost.tsx'
 import { type Reference, References } from './references.tsx'
 
 const SIZES = {
@@ -21,6 +17,10 @@ const SIZES = {
   'Ratio, with the resolution below': ['1:1', '4:3', '16:9', '9:16'],
   Pixels: ['1024x1024', '1536x1024', '1024x1536', '2048x2048', '2048x1152', '3840x2160', '2160x3840'],
 }
+
+const QUALITIES = ['auto', 'low', 'medium', 'high']
+const RESOLUTIONS = ['1k', '2k', '4k']
+const FORMATS = ['png', 'jpeg', 'webp']
 
 interface Wish {
   model: string
@@ -40,35 +40,12 @@ interface Result {
 
 const FIRST: Wish = { model: '', prompt: '', size: 'auto', quality: 'auto', resolution: '1k', format: 'png' }
 
-export function ImagePlay({ account }: { account: string }) {
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  return (
-    <Loaded query={catalog}>
-      {({ models }) => {
-        const offered = models.filter((model) => model.type === 'image')
-        return offered.length ? (
-          <ImageBench account={account} models={offered} />
-        ) : (
-          <Empty icon="image" title="No image model is enabled" />
-        )
-      }}
-    </Loaded>
-  )
-}
+export const ImagePlay = modelTab('image', 'image', (model) => model.type === 'image', ImageBench)
 
-function ImageBench({ account, models }: { account: string; models: readonly PublicModel[] }) {
-  const { query } = useLocation()
-  const [wish, setWish] = useDraft<Wish>(`image/${account}/wish`, FIRST)
+function ImageBench({ account, models }: BenchProps) {
+  const { wish, model, set } = useWish(`image/${account}`, FIRST, models)
   const [references, setReferences] = useDraft<Reference[]>(`image/${account}/references`, [])
   const [results, setResults] = useDraft<Result[]>(`image/${account}/results`, [])
-  const [since, setSince] = useState<number>()
-  const [error, setError] = useState<Error>()
-  const aborter = useRef<AbortController>(undefined)
-  const model = models.find((one) => one.uid === (wish.model || query.get('model'))) ?? models[0]
-  const set = (name: keyof Wish) => (text: string) => setWish((old) => ({ ...old, [name]: text }))
-
-  useEffect(() => () => aborter.current?.abort(), [])
-
   const body = {
     prompt: wish.prompt.trim(),
     size: wish.size,
@@ -77,40 +54,26 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
     output_format: wish.format,
     ...(references.length ? { image_urls: references.map((reference) => reference.source) } : {}),
   }
-
-  const run = async (event: FormEvent) => {
-    event.preventDefault()
-    const control = new AbortController()
-    aborter.current = control
-    setSince(Date.now())
-    setError(undefined)
-    try {
-      const response = await api.play(account, 'POST', '/alpha/v1/images/generations', {
-        body: { model: model?.uid, ...body },
-        signal: control.signal,
-      })
-      const answer = (await response.json()) as { data?: { url?: string }[] }
-      const requestId = response.headers.get('x-request-id')
-      const receipt = requestId ? await receiptOf(requestId) : undefined
-      const made = (answer.data ?? []).flatMap(({ url }) =>
-        url ? [{ id: crypto.randomUUID(), prompt: body.prompt, url, ...(receipt ? { receipt } : {}) }] : [],
-      )
-      setResults((old) => [...made, ...old].slice(0, 24))
-      refresh(`overview/${account}`, `usage/${account}`, `account/${account}`)
-    } catch (problem) {
-      if (!control.signal.aborted) setError(problem as Error)
-    }
-    setSince(undefined)
-  }
-
+  const { busy, error, go } = useAction(async (signal) => {
+    const { answer, ...receipt } = await play<{ data?: { url?: string }[] }>(
+      account,
+      'POST',
+      '/alpha/v1/images/generations',
+      { body: { model: model?.uid, ...body }, signal },
+    )
+    const made = (answer.data ?? []).flatMap(({ url }) =>
+      url ? [{ id: crypto.randomUUID(), prompt: body.prompt, url, ...receipt }] : [],
+    )
+    setResults((old) => [...made, ...old].slice(0, 24))
+  })
   const attributes = { resolution: resolutionOf(wish), quality: wish.quality }
-  const tier = model?.pricing ? tierFor(model.pricing, attributes, 0) : undefined
+  const tier = tierFor(model?.pricing, attributes)
   return (
     <div className="bench">
       <div className="stack">
         {error ? <Fault error={error} /> : null}
-        {since === undefined ? null : <Making since={since} />}
-        {results.length === 0 && since === undefined ? (
+        {busy ? <Making /> : null}
+        {results.length === 0 && !busy ? (
           <Empty icon="image" title="No images yet">
             <p>Describe what you want to see: subject, scene, style, light, colours.</p>
           </Empty>
@@ -118,10 +81,19 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
           <Gallery account={account} results={results} />
         )}
       </div>
-      <form className="bench-side" onSubmit={run} aria-label="Image">
-        <SelectField label="Model" value={model?.uid ?? ''} onText={set('model')}>
-          <ModelOptions models={models} />
-        </SelectField>
+      <BenchForm
+        label="Image"
+        action="Generate image"
+        icon="image"
+        models={models}
+        model={model}
+        onModel={set('model')}
+        busy={busy}
+        ready={body.prompt !== ''}
+        most={priceOf(tier, { image: 1 })}
+        subject={{ kind: 'image', model: model?.uid ?? '', body: shortened(body) }}
+        onRun={go}
+      >
         <TextArea
           label="Prompt"
           value={wish.prompt}
@@ -138,15 +110,7 @@ function ImageBench({ account, models }: { account: string; models: readonly Pub
           onChosen={setReferences}
         />
         <Look wish={wish} set={set} />
-        <CostHint most={priceOf(tier, { image: 1 })} />
-        <Button type="submit" look="primary" icon="image" busy={since !== undefined} disabled={!wish.prompt.trim()}>
-          Generate image
-        </Button>
-        <details className="fold">
-          <summary>As code</summary>
-          <SnippetTabs subject={{ kind: 'image', model: model?.uid ?? '', body: shortened(body) }} />
-        </details>
-      </form>
+      </BenchForm>
     </div>
   )
 }
@@ -176,15 +140,10 @@ function Look({ wish, set }: { wish: Wish; set: (name: keyof Wish) => (text: str
         ))}
       </SelectField>
       <div className="pair">
-        <Choice
-          label="Quality"
-          value={wish.quality}
-          options={['auto', 'low', 'medium', 'high']}
-          onText={set('quality')}
-        />
-        <Choice label="Resolution" value={wish.resolution} options={['1k', '2k', '4k']} onText={set('resolution')} />
+        <SelectField label="Quality" value={wish.quality} onText={set('quality')} options={QUALITIES} />
+        <SelectField label="Resolution" value={wish.resolution} onText={set('resolution')} options={RESOLUTIONS} />
       </div>
-      <Choice label="Format" value={wish.format} options={['png', 'jpeg', 'webp']} onText={set('format')} />
+      <SelectField label="Format" value={wish.format} onText={set('format')} options={FORMATS} />
     </>
   )
 }
@@ -197,26 +156,6 @@ function resolutionOf(wish: Wish): string {
   return longest <= 1536 ? '1k' : longest <= 2688 ? '2k' : '4k'
 }
 
-export function Choice({
-  label,
-  value,
-  options,
-  onText,
-}: {
-  label: string
-  value: string
-  options: readonly string[]
-  onText: (text: string) => void
-}) {
-  return (
-    <SelectField label={label} value={value} onText={onText}>
-      {options.map((option) => (
-        <option key={option}>{option}</option>
-      ))}
-    </SelectField>
-  )
-}
-
 /** A data URI of megabytes says nothing in an example. */
 function shortened(body: Record<string, unknown>): Record<string, unknown> {
   const cut = (value: unknown) =>
@@ -226,12 +165,9 @@ function shortened(body: Record<string, unknown>): Record<string, unknown> {
   )
 }
 
-function Making({ since }: { since: number }) {
-  const [now, setNow] = useState(since)
-  useEffect(() => {
-    const timer = window.setInterval(() => setNow(Date.now()), 1000)
-    return () => window.clearInterval(timer)
-  }, [])
+function Making() {
+  const [since] = useState(() => Date.now())
+  const now = useSeconds(true)
   return (
     <div className="making">
       <span className="spinner" aria-hidden="true" />
