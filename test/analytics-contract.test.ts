@@ -253,6 +253,7 @@ test('a 28th endpoint is one entry of the table', async () => {
     title: 'Weather over a website',
     description: 'Whether it rains there.',
     returns: 'Rows in `Data`.',
+    answer: {},
     window: { unit: 'months', count: 2 },
     params: {
       keys: site,

@@ -1,11 +1,12 @@
 // What an entry of the analytics table says, and how it becomes an endpoint.
-import type { DataEndpointSpec, Mode, Pair, Window } from './endpoint.ts'
+import type { DataEndpointSpec, JsonSchema, Mode, Pair, Window } from './endpoint.ts'
 import type { Field } from './field.ts'
 
 export interface AnalyticsEntry {
   readonly title: string
   readonly description: string
   readonly returns: string
+  readonly answer: JsonSchema
   readonly params: Readonly<Record<string, Field>>
   readonly window?: Window
   readonly pairs?: readonly Pair[]

@@ -1,6 +1,8 @@
 // The 27 site-analytics endpoints. An entry is the whole endpoint: nothing else in the code knows one by name.
 
+import { byDomain, bySource, fields, figures, points, rows } from './analytics-answers.ts'
 import { type AnalyticsEntry, analyticsEndpoint } from './analytics-entry.ts'
+import { COMPARISON, historyOf, monthly, ONE_MONTH, ROLLING, rankTable, THREE_MONTHS } from './analytics-families.ts'
 import {
   asc,
   choice,
@@ -10,15 +12,12 @@ import {
   flag,
   from,
   granularity,
-  HISTORY_MONTHS,
   ignoreFilters,
   integer,
   isDaily,
   iso,
   isWindow,
-  latest,
   onlyFalse,
-  onlyWorldwide,
   orderBy,
   page,
   pageSize,
@@ -33,138 +32,19 @@ import {
   webSource,
   without,
 } from './analytics-params.ts'
-import type { DataEndpointSpec, Pair, Window } from './endpoint.ts'
+import { SEARCH } from './analytics-search.ts'
+import type { DataEndpointSpec } from './endpoint.ts'
+import { list, loose, mapOf } from './schema.ts'
 
-const ROLLING: Window = { unit: 'days', count: 28 }
-const ONE_MONTH: Window = { unit: 'months', count: 1 }
-const THREE_MONTHS: Window = { unit: 'months', count: 3 }
-const SIX_MONTHS: Window = { unit: 'months', count: 6, monthsBackMax: 6 }
-
-const COMPARISON: Pair = { from: 'compareFrom', to: 'compareTo', together: true }
-
-/** `field,min,max`, where a bound may be left out. */
-const RANGE = '[A-Za-z][\\w.]*,(-?\\d+(\\.\\d+)?)?,(-?\\d+(\\.\\d+)?)?'
-
-const monthly = { latest: ROLLING_OR_MONTHS, timeGranularity: granularity('Monthly') }
-const history = {
-  country: onlyWorldwide,
-  latest: HISTORY_MONTHS,
-  isWindow: onlyFalse,
-  timeGranularity: granularity('Monthly'),
-}
-const historyOf = (what: string, unit: string): AnalyticsEntry => ({
-  title: `History of ${what}`,
-  description: `The history of ${what}, month by month, for up to six complete months.`,
-  returns: `\`Data.<domain>.<source>\` as Key/Value points, in ${unit}. Source names are kept as given.`,
-  window: SIX_MONTHS,
-  params: standard(history),
-})
-const rankTable = (which: string): AnalyticsEntry => ({
-  title: `${which} rank, as a table`,
-  description: `The ${which.toLowerCase()} rank of a website.`,
-  returns: 'Rows in `Data` with Domain and Rank. `TotalCount` can be 0 while `Data` has rows: test the array itself.',
-  window: ROLLING,
-  params: standard(monthly),
-})
+const rank = loose({ ...fields('Value Country', 'Category'), Trend: points })
 
 const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
-  'keywords/suggestions': {
-    title: 'Keyword suggestions',
-    description: 'Search keywords related to a keyword, with their volumes.',
-    returns: 'Rows in `records` with keyword, windowVolume, cpc, difficulty and more; `totalRecords` counts them all.',
-    window: ROLLING,
-    params: {
-      keyword: { kind: 'text', required: true, description: 'The keyword to start from.', example: 'running shoes' },
-      country,
-      from,
-      to,
-      latest: ROLLING_DAYS,
-      sort: sort('windowVolume', 'windowVolume'),
-      asc: asc('false'),
-      page: page(),
-      rowsPerPage: pageSize('100'),
-      type: choice('How suggestions match.', ['Broad', 'Phrase', 'Exact', 'Related'], 'Broad'),
-      websource: webSource,
-      isWindow,
-      rangeFilter: {
-        kind: 'text',
-        pattern: `^${RANGE}(\\|${RANGE})*$`,
-        form: 'filters of the form field,min,max with numbers as bounds, joined with | between filters',
-        description: 'Bounds of columns.',
-        example: 'windowVolume,100,5000|cpc,0.5,3',
-      },
-    },
-  },
-  'websites/backlinks': {
-    title: 'Backlinks',
-    description: 'Pages that link to a website. The website is `Key`, with a capital K.',
-    returns: 'Rows in `Records`; `TotalRecords` counts them all.',
-    pairs: [{ from: 'DomainScoreFrom', to: 'DomainScoreTo', together: false }],
-    params: {
-      Key: site,
-      Page: page('1'),
-      PageSize: pageSize('100'),
-      Status: choice('Which links by age.', ['All', 'Active', 'New', 'Lost'], 'All'),
-      FollowType: choice('Which links by rel.', ['All', 'DoFollowOnly', 'NoFollowOnly', 'DoFollow', 'NoFollow'], 'All'),
-      DomainScoreFrom: integer('Least score of the linking domain.', 0, 100),
-      DomainScoreTo: integer('Greatest score of the linking domain.', 0, 100),
-      sort: sort('DomainScore', 'DomainScore'),
-      asc: asc('false'),
-    },
-  },
-  'websites/keywords': {
-    title: 'Keywords of a website',
-    description:
-      'Search keywords that bring visits. `latest=1m` is a one-month overview of 5 rows. For non-branded views use sourceType organic or paid with IncludeNoneBranded=true and IncludeBranded=false.',
-    returns: '`Data.Records` with Keyword, Clicks, Share, KwVolume, Cpc and more; `TotalCount` counts them all.',
-    window: { ...ROLLING, monthsMayRoll: true },
-    modes: [{ param: 'latest', value: '1m', defaults: { pageSize: '5' } }],
-    params: standard({
-      latest: latest(366, [1]),
-      sort: sort('Clicks'),
-      asc: asc(),
-      iso,
-      isDaily: isDaily(),
-      IncludeBranded: flag('Whether branded keywords are included.', 'false'),
-      IncludeNoneBranded: flag('Whether non-branded keywords are included.', 'false'),
-      page: page('1'),
-      pageSize: pageSize('100'),
-      sourceType: text('Kind of search: all, organic or paid.', 'organic', 'all'),
-      pageFilterJson: {
-        kind: 'json-array',
-        description: 'A JSON array of page filters. Without it the query is about the whole domain.',
-        example: '[{"url":"example.com/blog","searchType":"prefix"}]',
-      },
-    }),
-  },
-  'keywords/websites': {
-    title: 'Websites that rank for a keyword',
-    description: 'Websites that get visits from a search keyword. Here `keys` is a keyword, not a website.',
-    returns: 'Rows in `Data` with Domain; `TotalCount` counts them all.',
-    window: ROLLING,
-    params: standard({
-      keys: { kind: 'text', required: true, description: 'The search keyword.', example: 'running shoes' },
-      sort: sort('Share'),
-      asc: asc(),
-      iso,
-      isDaily: isDaily(),
-      tab: { kind: 'integer', min: 0, description: 'Tab of the native view.', example: '0' },
-      mtd: flag('Whether the present month counts so far.'),
-      selectedPageTab: choice('Organic or paid results.', ['Organic', 'Paid'], 'Organic'),
-      graphDuration: text('Days of the trend.', '28d', '28d'),
-      graphType: integer('Kind of trend.', 1, 1000),
-      isDurationChanged: flag('Whether the days differ from the native default.'),
-      ignoreFilterConsistency: ignoreFilters(),
-      Device: text('Which visits count.', 'Total', 'Total'),
-      sourceType: text('Kind of search.', 'organic', 'organic'),
-      page: page(),
-      pageSize: pageSize(),
-    }),
-  },
+  ...SEARCH,
   'websites/traffic-sources': {
     title: 'Traffic sources',
     description: 'Sources of visits by type. Another table than incoming-referrals.',
     returns: 'Rows in `Data`.',
+    answer: rows('Data', fields('Share Visits Rank', 'Domain SourceType Favicon')),
     window: ROLLING,
     params: standard({
       sourceType: text('Type of source.', 'Referral', 'Referral'),
@@ -178,6 +58,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     description:
       'Where visitors go next. `orderby` and `orderBy` are two parameters, forwarded independently: keep them the same.',
     returns: 'Rows in `Records`; `TotalCount` is the total at the source, not the length of the page.',
+    answer: rows('Records', fields('Share Change Rank', 'Domain Favicon')),
     params: {
       key: site,
       country,
@@ -197,6 +78,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Incoming referrals',
     description: 'Websites that send visitors.',
     returns: 'Rows in `Records`, 100 a page; native fields may include SiteOrigins and TotalShare.',
+    answer: rows('Records', fields('Share TotalShare TotalVisits Change Rank', 'Domain Category Favicon')),
     window: ROLLING,
     params: {
       key: site,
@@ -219,6 +101,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Branded and other keywords',
     description: 'How much search traffic comes from keywords with the brand in them.',
     returns: '`Data.<domain>` with Branded and NoneBranded.',
+    answer: byDomain(loose(fields('Branded NoneBranded'))),
     window: ONE_MONTH,
     params: standard({ latest: ROLLING_OR_MONTHS, duration: choice('Only one month.', ['1m']) }),
   },
@@ -226,6 +109,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Geography',
     description: 'Visits by country.',
     returns: 'Rows in `Data` with Country, Share, Rank and engagement by country.',
+    answer: rows('Data', fields('Country Share UsersShare Rank Change AvgVisitDuration PagePerVisit BounceRate')),
     window: THREE_MONTHS,
     params: standard({ latest: ROLLING_OR_MONTHS, pageSize: pageSize('5'), orderBy: orderBy('TotalShare desc') }),
   },
@@ -233,6 +117,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Devices',
     description: 'Visits by desktop and mobile web.',
     returns: '`Data.<domain>` with a number by device.',
+    answer: byDomain(figures),
     window: THREE_MONTHS,
     params: standard({ latest: ROLLING_OR_MONTHS, ShouldGetVerifiedData: verified }),
   },
@@ -240,6 +125,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Search performance',
     description: 'Top search terms. Paid keywords use `SourceType=Paid`; the spelling `sourceType` is not taken.',
     returns: 'Rows in `Data` with SearchTerm, TotalShare and TotalVisits.',
+    answer: rows('Data', fields('TotalShare TotalVisits', 'SearchTerm')),
     window: ONE_MONTH,
     params: standard({
       latest: ROLLING_OR_MONTHS,
@@ -252,6 +138,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Social traffic',
     description: 'Visits by social network.',
     returns: '`Data.<domain>.<network>` with Share.',
+    answer: byDomain(mapOf(loose(fields('Share')))),
     window: THREE_MONTHS,
     params: without(standard({ latest: ROLLING_OR_MONTHS }), 'webSource'),
   },
@@ -259,6 +146,13 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Engagement',
     description: 'Visits, bounce rate, pages per visit and visit duration.',
     returns: 'Rows in `Data`; they may contain AvgMonthVisits, BounceRate, PagesPerVisit, AvgVisitDuration.',
+    answer: rows(
+      'Data',
+      fields(
+        'AvgMonthVisits UniqueUsers BounceRate PagesPerVisit AvgVisitDuration VisitsPerUser TotalPagesViews',
+        'Domain',
+      ),
+    ),
     window: ROLLING,
     params: standard({
       latest: ROLLING_OR_MONTHS,
@@ -272,6 +166,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Visits',
     description: 'Total visits, with a comparison. A rolling total need not equal a complete-month total.',
     returns: '`Data.<domain>`; it may contain TotalVisits, Change, ShareOfVisits.',
+    answer: byDomain(loose({ ...fields('TotalVisits Change ShareOfVisits'), Trend: points })),
     window: ROLLING,
     pairs: [COMPARISON],
     params: standard({ ...monthly, compareFrom, compareTo, ShouldGetVerifiedData: verified }),
@@ -280,6 +175,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Visits, as a table',
     description: 'Total visits in rows.',
     returns: 'Rows in `Data` with Domain and TotalVisits. `TotalCount` can be 0 while `Data` has rows: test the array.',
+    answer: rows('Data', fields('TotalVisits', 'Domain Favicon')),
     window: ROLLING,
     pairs: [COMPARISON],
     params: standard({ ...monthly, compareFrom, compareTo, ShouldGetVerifiedData: verified }),
@@ -288,6 +184,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Visits over time',
     description: 'A series of visits.',
     returns: '`Data.<domain>.<source>`: an array of series, each of Key/Value points.',
+    answer: bySource(list(points)),
     window: ROLLING,
     params: standard({
       latest: ROLLING_OR_MONTHS,
@@ -299,6 +196,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Ranks',
     description: 'Global, country and category rank in one answer.',
     returns: '`Data.<domain>` with separate GlobalRank, CountryRank and CategoryRank objects.',
+    answer: byDomain(loose({ GlobalRank: rank, CountryRank: rank, CategoryRank: rank })),
     window: ROLLING,
     params: standard(monthly),
   },
@@ -309,6 +207,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Marketing channels',
     description: 'Visits by channel. A share can be computed only when the sum is positive.',
     returns: '`Data.Total.<domain>` (with webSource=Total) with visit counts by channel name.',
+    answer: loose({ Data: mapOf(mapOf(figures)) }),
     window: ROLLING,
     params: standard({ latest: ROLLING_OR_MONTHS }),
   },
@@ -316,6 +215,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Similar websites',
     description: 'Websites with a similar audience, by affinity.',
     returns: 'Rows in `Data` with Domain and Affinity.',
+    answer: rows('Data', fields('Affinity Rank', 'Domain Category Favicon')),
     window: THREE_MONTHS,
     params: {
       ...without(standard({ isWindow: onlyFalse, timeGranularity: granularity('Monthly') }), 'latest', 'webSource'),
@@ -326,6 +226,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Suggestions of similar websites',
     description: 'Candidates for a comparison.',
     returns: 'A bare array of Domain, DomainWithoutSub, Rank (number) and Favicon. An empty array: no suggestions.',
+    answer: list(loose(fields('Rank', 'Domain DomainWithoutSub Favicon'))),
     rowsMax: 20,
     params: { key: site, limit: integer('Most candidates.', 1, 20, '20'), country, webSource },
   },

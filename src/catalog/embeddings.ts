@@ -1,6 +1,6 @@
 // The embeddings endpoint: what it takes and what it gives.
 import type { EndpointSpec, JsonSchema } from './endpoint.ts'
-import { object } from './generation-answers.ts'
+import { object } from './schema.ts'
 
 const tokens = (description: string): JsonSchema => ({
   type: 'array',
@@ -13,6 +13,7 @@ const body: JsonSchema = {
   type: 'object',
   required: ['model', 'input'],
   additionalProperties: true,
+  examples: [{ model: 'alpha-embed-3-small', input: ['The gate is open.', 'The barrier is up.'] }],
   properties: {
     model: { type: 'string', description: 'An embedding model from GET /v1/models, such as alpha-embed-3-small.' },
     input: {
@@ -27,9 +28,11 @@ const body: JsonSchema = {
     dimensions: {
       type: ['integer', 'null'],
       minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
       description: 'How many numbers a vector has, where the model can shorten it.',
     },
     encoding_format: {
+      type: ['string', 'null'],
       enum: ['float', 'base64', null],
       default: 'float',
       description: 'base64: the vector as little-endian 32-bit floats.',

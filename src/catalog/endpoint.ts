@@ -8,8 +8,15 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
 export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
 
-/** The groups of the reference, in their order. */
-export const TAGS = ['Text', 'Images', 'Video and jobs', 'Social data', 'Site analytics', 'Account and models'] as const
+/** The groups of the reference, in their order, and what each is for. */
+export const TAGS = {
+  Text: 'Text models in three wire formats, and embeddings.',
+  Images: 'Pictures from a prompt, or from other pictures.',
+  'Video and jobs': 'Videos, and the jobs that make them.',
+  'Social data': 'Profiles and timelines of a social network.',
+  'Site analytics': 'Statistics of websites and search keywords.',
+  'Account and models': 'What a key may use, what it has, and what a call would cost.',
+} as const
 
 /** Everything that anyone needs to know of an endpoint. */
 export interface EndpointSpec {
@@ -20,7 +27,7 @@ export interface EndpointSpec {
   readonly path: string
   /** Paths by which SDKs reach the same endpoint. */
   readonly aliases: readonly string[]
-  readonly tag: (typeof TAGS)[number]
+  readonly tag: keyof typeof TAGS
   readonly surface: Surface
   /** The kind of product that it sells. Absent: it is free of charge. */
   readonly sells?: KindName

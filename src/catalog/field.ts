@@ -78,6 +78,8 @@ export type Field =
   | JsonArrayField
 
 export const TEXT_BYTES_MAX = 2048
+/** A longer part of a path leads nowhere. */
+export const PATH_PART_CHARS_MAX = 300
 export const DOMAIN_CHARS_MAX = 253
 
 /** What a field takes, in the words of refusals and docs. */

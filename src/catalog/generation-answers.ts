@@ -1,49 +1,37 @@
-// What successful answers look like, where the contract fixes it; the protocols' own answers are open objects.
+// What successful answers look like. Vendors add members every month, so that all of these are open.
 import type { JsonSchema } from './endpoint.ts'
 import { KINDS } from './kind.ts'
+import { component, free, integer, list, nullable, object, string } from './schema.ts'
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
-const integer = { type: 'integer' } as const
-const string = { type: 'string' } as const
+const requestId = { type: 'string', pattern: '^req_' } as const
 
-export function object(properties: Record<string, unknown>, required = Object.keys(properties)): JsonSchema {
-  return { type: 'object', properties, required }
+export function envelope(data: unknown): JsonSchema {
+  return object({ success: { const: true }, data, requestId })
 }
-
-function envelope(data: unknown): JsonSchema {
-  return object({ success: { const: true }, data, requestId: { type: 'string', pattern: '^req_' } })
-}
-
-const component = (name: keyof typeof COMPONENTS) => ({ $ref: `#/components/schemas/${name}` })
 
 /** What several answers have in common. */
 export const COMPONENTS = {
   Model: object({
     uid: string,
     name: string,
-    version: { type: ['string', 'null'] },
+    version: nullable(string),
     type: { type: 'string', examples: Object.keys(KINDS) },
     pricing: {
       type: ['object', 'null'],
-      properties: {
-        unit: { const: 'credits' },
-        tokenTierBasis: string,
-        tiers: { type: 'array', items: { type: 'object' } },
-      },
+      properties: { unit: { const: 'credits' }, tokenTierBasis: string, tiers: list(free) },
+      additionalProperties: true,
     },
   }),
   JobStatus: { type: 'string', enum: JOB_STATUSES },
   Job: object(
     {
       id: { type: 'string', pattern: '^[0-9]+$' },
-      status: { $ref: '#/components/schemas/JobStatus' },
-      inputParams: { type: 'object' },
-      outputResult: {
-        type: ['array', 'null'],
-        items: object({ url: { type: 'array', items: { type: 'string', format: 'uri' } } }),
-      },
+      status: component('JobStatus'),
+      inputParams: free,
+      outputResult: nullable(list(object({ url: list({ type: 'string', format: 'uri' }) }))),
       createdAt: { type: 'string', format: 'date-time' },
       startedAt: { type: ['string', 'null'], format: 'date-time' },
       completedAt: { type: ['string', 'null'], format: 'date-time' },
@@ -51,55 +39,159 @@ export const COMPONENTS = {
     },
     ['id', 'status', 'inputParams', 'outputResult', 'createdAt', 'startedAt', 'completedAt'],
   ),
-}
+} satisfies Record<string, JsonSchema>
 
-export const chatAnswer: JsonSchema = object(
+export const chatAnswer = object(
   {
     id: string,
     object: { const: 'chat.completion' },
     created: integer,
     model: string,
-    choices: {
-      type: 'array',
-      items: object({
+    choices: list(
+      object({
         index: integer,
-        message: object({ role: string, content: { type: ['string', 'null'] } }),
-        finish_reason: { type: ['string', 'null'] },
+        message: object(
+          {
+            role: string,
+            content: nullable(string),
+            refusal: nullable(string),
+            reasoning_content: nullable(string),
+            tool_calls: list(
+              object({ id: string, type: string, function: object({ name: string, arguments: string }) }, ['id']),
+            ),
+          },
+          ['role', 'content'],
+        ),
+        finish_reason: nullable(string),
       }),
-    },
+    ),
     usage: object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
   },
   ['id', 'object', 'created', 'model', 'choices'],
 )
 
-export const imagesAnswer: JsonSchema = object(
+export const imagesAnswer = object(
   {
     created: integer,
-    data: { type: 'array', items: object({ url: { type: 'string', format: 'uri' } }) },
+    data: list(object({ url: { type: 'string', format: 'uri' }, b64_json: string }, ['url'])),
     usage: object({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
   },
   ['created', 'data'],
 )
 
-export const modelsAnswer: JsonSchema = envelope({ type: 'array', items: component('Model') })
+const part = object({ type: string, text: string, annotations: list(free) }, ['type'])
 
-export const modelAnswer: JsonSchema = envelope(component('Model'))
+/** A Responses answer, whole or kept. */
+export const responseAnswer = object(
+  {
+    id: string,
+    object: { const: 'response' },
+    created_at: integer,
+    status: { type: 'string', examples: ['completed', 'incomplete', 'in_progress', 'failed'] },
+    model: string,
+    output: list(
+      object(
+        {
+          type: { type: 'string', examples: ['message', 'reasoning', 'function_call'] },
+          id: string,
+          role: string,
+          status: nullable(string),
+          content: nullable(list(part)),
+          call_id: string,
+          name: string,
+          arguments: string,
+          summary: list(object({ type: string, text: string }, ['type'])),
+        },
+        ['type'],
+      ),
+    ),
+    error: nullable(object({ code: string, message: string })),
+    incomplete_details: nullable(object({ reason: string })),
+    instructions: { description: 'As it was asked: a text, or items.' },
+    previous_response_id: nullable(string),
+    store: { type: 'boolean' },
+    metadata: nullable(free as { type: string }),
+    usage: nullable(
+      object({ input_tokens: integer, output_tokens: integer, total_tokens: integer, output_tokens_details: free }, [
+        'input_tokens',
+        'output_tokens',
+        'total_tokens',
+      ]),
+    ),
+  },
+  ['id', 'object', 'created_at', 'model', 'output'],
+)
 
-export const videoAnswer: JsonSchema = envelope(
+export const responseDeletedAnswer = object({ id: string, object: string, deleted: { type: 'boolean' } })
+
+export const inputItemsAnswer = object(
+  {
+    object: { const: 'list' },
+    data: list(object({ type: string, id: string, role: string }, ['type'])),
+    first_id: nullable(string),
+    last_id: nullable(string),
+    has_more: { type: 'boolean' },
+  },
+  ['object', 'data', 'has_more'],
+)
+
+export const messageAnswer = object(
+  {
+    id: string,
+    type: { const: 'message' },
+    role: { const: 'assistant' },
+    model: string,
+    content: list(
+      object(
+        {
+          type: { type: 'string', examples: ['text', 'thinking', 'tool_use'] },
+          text: string,
+          thinking: string,
+          signature: string,
+          id: string,
+          name: string,
+          input: free,
+        },
+        ['type'],
+      ),
+    ),
+    stop_reason: nullable({
+      type: 'string',
+      examples: ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn', 'refusal'],
+    }),
+    stop_sequence: nullable(string),
+    usage: object(
+      {
+        input_tokens: integer,
+        output_tokens: integer,
+        cache_creation_input_tokens: nullable(integer),
+        cache_read_input_tokens: nullable(integer),
+      },
+      ['input_tokens', 'output_tokens'],
+    ),
+  },
+  ['id', 'type', 'role', 'model', 'content', 'stop_reason', 'usage'],
+)
+
+export const modelsAnswer = envelope(list(component('Model')))
+
+export const modelAnswer = envelope(component('Model'))
+
+export const videoAnswer = envelope(
   object({ jobId: { type: 'string', pattern: '^[0-9]+$' }, status: component('JobStatus') }),
 )
 
-export const jobsAnswer: JsonSchema = object(
+export const jobsAnswer = object(
   {
     success: { const: true },
-    data: { type: 'array', items: component('Job') },
+    data: list(component('Job')),
     hasMore: { type: 'boolean' },
     nextBefore: string,
-    requestId: { type: 'string', pattern: '^req_' },
+    requestId,
   },
   ['success', 'data', 'hasMore', 'requestId'],
 )
 
-export const jobAnswer: JsonSchema = envelope(component('Job'))
+export const jobAnswer = envelope(component('Job'))
 
-export const countTokensAnswer: JsonSchema = object({ input_tokens: integer })
+export const countTokensAnswer = object({ input_tokens: integer })

@@ -1,92 +1,145 @@
 // What the POST endpoints take, as JSON Schema for OpenAPI. The text formats grow every month and pass unknown members on,
 // so these schemas describe what is checked and what is commonly sent; they are no fence.
 import type { JsonSchema } from './endpoint.ts'
+import { object as describe, free } from './schema.ts'
 
+// null counts as absent, as the formats define it.
 const string = (description: string): JsonSchema => ({ type: 'string', description })
+const text = (description: string): JsonSchema => ({ type: ['string', 'null'], description })
 const number = (description: string): JsonSchema => ({ type: ['number', 'null'], description })
-const count = (description: string): JsonSchema => ({ type: ['integer', 'null'], minimum: 1, description })
+const count = (description: string): JsonSchema => ({
+  type: ['integer', 'null'],
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description,
+})
 const boolean = (description: string): JsonSchema => ({ type: ['boolean', 'null'], description })
-const oneOf = (values: readonly string[], description: string): JsonSchema => ({ enum: values, description })
-const strings = (description: string): JsonSchema => ({ type: 'array', items: { type: 'string' }, description })
-const objects = (description: string): JsonSchema => ({ type: 'array', items: { type: 'object' }, description })
+const anyObject = (description: string): JsonSchema => ({ ...free, type: ['object', 'null'], description })
+const oneOf = (values: readonly string[], description: string): JsonSchema => ({
+  type: 'string',
+  enum: values,
+  description,
+})
+const maybeOneOf = (values: readonly string[], fallback: string, description: string): JsonSchema => ({
+  type: ['string', 'null'],
+  enum: [...values, null],
+  default: fallback,
+  description,
+})
+const strings = (description: string): JsonSchema => ({
+  type: ['array', 'null'],
+  items: { type: 'string' },
+  description,
+})
+const objects = (description: string, items: JsonSchema = free): JsonSchema => ({
+  type: ['array', 'null'],
+  items,
+  description,
+})
 const anything = (description: string): JsonSchema => ({ description })
 
-function object(required: readonly string[], properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: 'object', required, properties, additionalProperties: true }
-}
+const object = (required: readonly string[], properties: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  describe(properties, required)
+
+/** With a request that is answered as it stands. */
+const body = (example: object, properties: Readonly<Record<string, JsonSchema>>, required: string[]): JsonSchema => ({
+  ...object(required, properties),
+  examples: [example],
+})
+
+/** The most that vendors of this format give; what is held is multiplied by it. */
+export const CHAT_ANSWERS_MAX = 128
+
+const HELLO = 'Say hello in three languages.'
+
+/** A part of a message, an item of an input, a tool: what else it holds follows from its type. */
+const typed = describe({ type: { type: 'string' } })
+const textOrParts = (description: string): JsonSchema => ({ type: ['string', 'array'], items: typed, description })
+const choice = (description: string): JsonSchema => ({ ...free, type: ['string', 'object', 'null'], description })
 
 const stream = boolean('true answers with server-sent events.')
-const tools = objects('Functions that the model may call.')
+const tools = objects('Functions that the model may call.', typed)
 const temperature = number('Commonly 0 to 2; the model has the last word.')
 const topP = number('Commonly 0 to 1; some models refuse it.')
 
-export const chatBody = object(['model', 'messages'], {
-  model: string('A chat-capable id from GET /v1/models.'),
-  messages: {
-    type: 'array',
-    minItems: 1,
-    description: 'The conversation so far.',
-    items: object(['role'], {
-      role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function'], 'Who speaks.'),
-      content: {
-        type: ['string', 'array', 'null'],
-        items: { type: 'object' },
-        description: 'Text, or parts: text, image_url, input_audio, file.',
-      },
-      tool_calls: objects('Of an assistant turn.'),
-      tool_call_id: string('Of a tool turn: which call it answers.'),
-    }),
+export const chatBody = body(
+  { model: 'alpha-5.4', messages: [{ role: 'user', content: HELLO }] },
+  {
+    model: string('A chat-capable id from GET /v1/models.'),
+    messages: {
+      type: 'array',
+      minItems: 1,
+      description: 'The conversation so far.',
+      items: object(['role'], {
+        role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function'], 'Who speaks.'),
+        content: {
+          type: ['string', 'array', 'null'],
+          items: typed,
+          description: 'Text, or parts: text, image_url, input_audio, file. Only an assistant turn may do without.',
+        },
+        tool_calls: anything('Of an assistant turn: the calls that it made, each with `id`, `type` and `function`.'),
+        tool_call_id: anything('Of a tool turn: which call it answers.'),
+      }),
+    },
+    temperature,
+    top_p: topP,
+    frequency_penalty: number('Commonly -2 to 2.'),
+    presence_penalty: number('Commonly -2 to 2.'),
+    stop: {
+      type: ['string', 'array', 'null'],
+      items: { type: 'string' },
+      description: 'Where to stop; depends on the model.',
+    },
+    n: { ...count('How many answers. Some models give only 1.'), maximum: CHAT_ANSWERS_MAX },
+    max_tokens: count('Most tokens of output; may cover reasoning as well as text.'),
+    max_completion_tokens: count('Alternative to max_tokens; a model may take only one of the two.'),
+    stream,
+    stream_options: {
+      ...describe({ include_usage: boolean('Adds a last chunk with the usage.') }, []),
+      type: ['object', 'null'],
+    },
+    tools,
+    tool_choice: choice('none, auto, required, or one function.'),
+    parallel_tool_calls: boolean('Whether several tools may be called at once.'),
+    response_format: {
+      ...describe({ type: { type: 'string', examples: ['text', 'json_object', 'json_schema'] } }),
+      type: ['object', 'null'],
+      description: 'The form of the answer.',
+    },
+    reasoning_effort: {
+      type: ['string', 'null'],
+      description: 'none, minimal, low, medium, high, xhigh or max; models take different ones.',
+    },
+    thinking: anyObject('{"type":"disabled"} turns hidden reasoning off, where the model allows it.'),
+    seed: { type: ['integer', 'null'], description: 'For repeatable sampling, where the model has it.' },
+    user: text('Your own name for the end user.'),
   },
-  temperature,
-  top_p: topP,
-  frequency_penalty: number('Commonly -2 to 2.'),
-  presence_penalty: number('Commonly -2 to 2.'),
-  stop: {
-    type: ['string', 'array', 'null'],
-    items: { type: 'string' },
-    description: 'Where to stop; depends on the model.',
-  },
-  n: count('How many answers. Some models give only 1.'),
-  max_tokens: count('Most tokens of output; may cover reasoning as well as text.'),
-  max_completion_tokens: count('Alternative to max_tokens; a model may take only one of the two.'),
-  stream,
-  stream_options: {
-    type: ['object', 'null'],
-    properties: { include_usage: boolean('Adds a last chunk with the usage.') },
-  },
-  tools,
-  tool_choice: anything('none, auto, required, or one function.'),
-  parallel_tool_calls: boolean('Whether several tools may be called at once.'),
-  response_format: {
-    type: 'object',
-    properties: { type: oneOf(['text', 'json_object', 'json_schema'], 'The form of the answer.') },
-  },
-  reasoning_effort: {
-    type: ['string', 'null'],
-    description: 'none, minimal, low, medium, high, xhigh or max; models take different ones.',
-  },
-  thinking: {
-    type: 'object',
-    description: '{"type":"disabled"} turns hidden reasoning off, where the model allows it.',
-  },
-  seed: { type: ['integer', 'null'], description: 'For repeatable sampling, where the model has it.' },
-  user: string('Your own name for the end user.'),
-})
+  ['model', 'messages'],
+)
 
-export const responsesBody = object(['model', 'input'], {
-  model: string('An id from GET /v1/models that offers the Responses protocol.'),
-  input: { type: ['string', 'array'], items: { type: 'object' }, description: 'Text, or items of the conversation.' },
-  instructions: { type: ['string', 'null'], description: 'What a system turn would say.' },
-  max_output_tokens: count('Most tokens of output, reasoning included.'),
-  tools,
-  tool_choice: anything('none, auto, required, or one tool.'),
-  parallel_tool_calls: boolean('Whether several tools may be called at once.'),
-  text: { type: 'object', description: 'Form of the answer: format and verbosity.' },
-  reasoning: { type: 'object', description: 'effort and summary.' },
-  temperature,
-  top_p: topP,
-  stream,
-})
+export const responsesBody = body(
+  { model: 'alpha-5.4', input: HELLO },
+  {
+    model: string('An id from GET /v1/models that offers the Responses protocol.'),
+    input: {
+      type: ['string', 'array'],
+      minItems: 1,
+      items: free,
+      description: 'Text, or items of the conversation: messages, calls of functions and their outputs.',
+    },
+    instructions: { type: ['string', 'null'], description: 'What a system turn would say.' },
+    max_output_tokens: count('Most tokens of output, reasoning included.'),
+    tools,
+    tool_choice: choice('none, auto, required, or one tool.'),
+    parallel_tool_calls: boolean('Whether several tools may be called at once.'),
+    text: anyObject('Form of the answer: format and verbosity.'),
+    reasoning: anyObject('effort and summary.'),
+    temperature,
+    top_p: topP,
+    stream,
+  },
+  ['model', 'input'],
+)
 
 const messages: JsonSchema = {
   type: 'array',
@@ -94,7 +147,7 @@ const messages: JsonSchema = {
   description: 'The conversation so far.',
   items: object(['role', 'content'], {
     role: oneOf(['user', 'assistant', 'system'], 'Who speaks.'),
-    content: { type: ['string', 'array'], items: { type: 'object' }, description: 'Text, or content blocks.' },
+    content: textOrParts('Text, or content blocks.'),
   }),
 }
 
@@ -102,80 +155,142 @@ const messagesMembers = {
   model: string('An id from GET /v1/models that offers the Messages protocol.'),
   messages,
   system: {
-    type: ['string', 'array'],
-    items: { type: 'object' },
+    type: ['string', 'array', 'null'],
+    items: typed,
     description: 'Instructions before the conversation.',
   },
-  tools,
-  tool_choice: { type: 'object', description: 'auto, any, none, or one tool.' },
-  thinking: { type: 'object', description: 'enabled with a budget, adaptive, or disabled.' },
+  tools: objects('Functions that the model may call, each with a `name`, and tools of the vendor, with a `type`.'),
+  tool_choice: anyObject('auto, any, none, or one tool.'),
+  thinking: anyObject('enabled with a budget, adaptive, or disabled.'),
 }
 
-export const messagesBody = object(['model', 'messages', 'max_tokens'], {
-  ...messagesMembers,
-  max_tokens: { type: 'integer', minimum: 0, description: 'Most tokens of output.' },
-  stop_sequences: strings('Where to stop.'),
-  temperature,
-  top_p: topP,
-  stream,
-  metadata: { type: 'object', description: 'user_id: your own name for the end user.' },
-})
+export const messagesBody = body(
+  { model: 'beta-sonnet-4-6', max_tokens: 512, messages: [{ role: 'user', content: HELLO }] },
+  {
+    ...messagesMembers,
+    max_tokens: {
+      type: 'integer',
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Most tokens of output.',
+    },
+    stop_sequences: strings('Where to stop.'),
+    temperature,
+    top_p: topP,
+    stream,
+    metadata: anyObject('user_id: your own name for the end user.'),
+  },
+  ['model', 'messages', 'max_tokens'],
+)
 
-export const countTokensBody = object(['model', 'messages'], messagesMembers)
+export const countTokensBody = body(
+  { model: 'beta-sonnet-4-6', messages: [{ role: 'user', content: HELLO }] },
+  messagesMembers,
+  ['model', 'messages'],
+)
 
 const SIZES =
   'auto 1:1 3:2 2:3 4:3 3:4 16:9 9:16 21:9 9:21 1024x1024 1536x1024 1024x1536 1024x768 768x1024 1536x864 864x1536 2016x864 864x2016 2048x2048 2048x1360 1360x2048 2048x1536 1536x2048 2048x1152 1152x2048 2688x1152 1152x2688 3840x2160 2160x3840 3840x1648 1648x3840'
 
-export const imagesBody = object(['model', 'prompt'], {
-  model: string('An image model from GET /v1/models, such as alpha-image-2.'),
-  prompt: string('Subject, scene, composition, style, material, lighting, colours, and whether text appears.'),
-  n: { const: 1, default: 1, description: 'Only 1.' },
-  size: { enum: SIZES.split(' '), default: 'auto', description: 'A ratio, or pixels.' },
-  quality: { enum: ['low', 'medium', 'high', 'auto'], default: 'auto' },
-  resolution: { enum: ['1k', '2k', '4k'], default: '1k', description: 'The tier that goes with a ratio.' },
-  image_urls: {
-    ...strings('Reference images: public addresses or data URIs; each up to 20 MB, together up to 256 MB.'),
-    maxItems: 16,
+export const imagesBody = body(
+  { model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' },
+  {
+    model: string('An image model from GET /v1/models, such as alpha-image-2.'),
+    prompt: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 32_000,
+      description: 'Subject, scene, composition, style, material, lighting, colours, and whether text appears.',
+    },
+    n: { type: ['integer', 'null'], minimum: 1, maximum: 1, default: 1, description: 'Only 1.' },
+    size: maybeOneOf(SIZES.split(' '), 'auto', 'A ratio, or pixels. Pixels win over `resolution`.'),
+    quality: maybeOneOf(['low', 'medium', 'high', 'auto'], 'auto', 'How much work goes into it; the price follows.'),
+    resolution: maybeOneOf(
+      ['1k', '2k', '4k'],
+      '1k',
+      'The tier that goes with a ratio. 4k only with 16:9, 9:16, 21:9 and 9:21.',
+    ),
+    image_urls: {
+      ...strings('Reference images: public addresses or data URIs; each up to 20 MB, together up to 256 MB.'),
+      maxItems: 16,
+    },
+    output_format: maybeOneOf(['png', 'jpeg', 'webp'], 'png', 'The kind of file.'),
+    response_format: maybeOneOf(['url', 'b64_json'], 'url', 'b64_json: the picture stands in the answer as well.'),
+    stream,
   },
-  output_format: { enum: ['png', 'jpeg', 'webp'], default: 'png' },
-  stream,
+  ['model', 'prompt'],
+)
+
+const address = (description: string): JsonSchema => ({
+  ...describe({ url: { type: 'string' } }),
+  type: ['string', 'object', 'null'],
+  description,
+})
+const addresses = (description: string): JsonSchema => ({
+  ...describe({ url: { type: 'string' } }),
+  type: ['string', 'object', 'array', 'null'],
+  items: { ...describe({ url: { type: 'string' } }), type: ['string', 'object'] },
+  description,
 })
 
-export const videoBody = object(['model'], {
-  model: oneOf(['videogen-2.0', 'videogen-2.5'], 'The video model.'),
-  prompt: string('What the video shows: at most 32,000 characters, together with the texts of content.'),
-  first_frame: string('Address or data URI of the first frame. Also: image, image_url, first_frame_url.'),
-  last_frame: string('Address or data URI of the last frame. Also: last_frame_url, end_image.'),
-  image_urls: strings('Reference images: addresses or data URIs. Also: images, reference_images.'),
-  video_urls: strings('Addresses of reference videos. Also: videos, reference_videos.'),
-  audio_urls: strings('Addresses of reference sounds. Also: audios, reference_audios.'),
-  content: objects(
-    "The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url; at most 64.",
-  ),
-  ratio: {
-    enum: ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'],
-    description: 'Also: aspect_ratio.',
+export const videoBody = body(
+  { model: 'videogen-2.0', prompt: 'A paper boat drifts down a stream', duration: 5 },
+  {
+    model: string('A video model from GET /v1/models: videogen-2.0 or videogen-2.5.'),
+    prompt: {
+      ...text('What the video shows: at most 32,000 characters, together with the texts of content.'),
+      maxLength: 32_000,
+    },
+    first_frame: address('Address or data URI of the first frame. Also: image, image_url, first_frame_url.'),
+    last_frame: address('Address or data URI of the last frame. Needs a first one. Also: last_frame_url, end_image.'),
+    image_urls: addresses('Reference images: addresses or data URIs. Also: images, reference_images.'),
+    video_urls: addresses('Addresses of reference videos. Also: videos, reference_videos.'),
+    audio_urls: addresses(
+      'Addresses of reference sounds, beside at least one image or video. Also: audios, reference_audios.',
+    ),
+    content: {
+      ...objects("The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url.", typed),
+      maxItems: 64,
+    },
+    ratio: {
+      type: ['string', 'null'],
+      enum: ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive', null],
+      description: 'Also: aspect_ratio.',
+    },
+    duration: {
+      type: ['integer', 'string', 'null'],
+      default: 5,
+      minimum: 1,
+      pattern: '^[0-9]{1,4}$',
+      description: 'Seconds: 4 to 15 for videogen-2.0, 4 to 30 for videogen-2.5. Also: seconds, duration_seconds.',
+    },
+    resolution: {
+      type: ['string', 'null'],
+      pattern: '^(480|720|1080)[pP]$',
+      default: '720p',
+      examples: ['480p', '720p', '1080p'],
+      description: '480p, 720p or 1080p, which is only for videogen-2.0.',
+    },
+    seed: {
+      type: ['integer', 'null'],
+      minimum: -1,
+      maximum: 4_294_967_295,
+      description: 'For repeatable results; -1 for any.',
+    },
+    generate_audio: boolean('Whether the video has sound. Also: with_audio, audio.'),
+    watermark: boolean('Whether the vendor marks the video.'),
+    return_last_frame: boolean('Whether the last frame is stored as a picture as well.'),
+    callback_url: {
+      ...text('A public address to which a signed notice is sent when the job has ended.'),
+      maxLength: 2_048,
+    },
   },
-  duration: {
-    type: ['integer', 'string'],
-    default: 5,
-    description: 'Seconds: 4 to 15 for videogen-2.0, 4 to 30 for videogen-2.5. Also: seconds, duration_seconds.',
-  },
-  resolution: {
-    enum: ['480p', '720p', '1080p'],
-    default: '720p',
-    description: '1080p only for videogen-2.0.',
-  },
-  seed: { type: 'integer', minimum: -1, maximum: 4_294_967_295, description: 'For repeatable results; -1 for any.' },
-  generate_audio: boolean('Whether the video has sound. Also: with_audio, audio.'),
-  watermark: boolean('Whether the vendor marks the video.'),
-  return_last_frame: boolean('Whether the last frame is stored as a picture as well.'),
-  callback_url: string('A public address to which a signed notice is sent when the job has ended.'),
-})
+  ['model'],
+)
 
 export const quoteBody: JsonSchema = {
-  type: 'object',
-  additionalProperties: true,
+  ...free,
   description:
     'The body of a paid request, exactly as it would be sent; of a data endpoint its parameters, by their names, with `endpoint` in the query.',
+  examples: [{ model: 'alpha-5.4', max_tokens: 200, messages: [{ role: 'user', content: HELLO }] }],
 }

@@ -7,11 +7,15 @@ import {
   chatAnswer,
   countTokensAnswer,
   imagesAnswer,
+  inputItemsAnswer,
   JOB_STATUSES,
   jobAnswer,
   jobsAnswer,
+  messageAnswer,
   modelAnswer,
   modelsAnswer,
+  responseAnswer,
+  responseDeletedAnswer,
   videoAnswer,
 } from './generation-answers.ts'
 import {
@@ -85,6 +89,7 @@ export const PAID = define({
     description: 'The multimodal Responses protocol.',
     returns: 'A `response`, or with `stream: true` its events.',
     body: responsesBody,
+    answer: responseAnswer,
   },
   messages: {
     method: 'POST',
@@ -99,6 +104,7 @@ export const PAID = define({
     description: 'The Messages protocol.',
     returns: 'A `message`, or with `stream: true` its events.',
     body: messagesBody,
+    answer: messageAnswer,
   },
   embeddings,
   images: {
@@ -148,6 +154,7 @@ export const FREE = define({
     description: 'A response of this account that its vendor keeps. Free of charge. An extension of the contract.',
     returns: 'The `response`, whole.',
     params: { id: responseId, include: includes },
+    answer: responseAnswer,
   },
   'responses/{id}/delete': {
     method: 'DELETE',
@@ -159,6 +166,7 @@ export const FREE = define({
     description: 'Has the vendor delete a response of this account. Free of charge. An extension of the contract.',
     returns: '`{id, object, deleted}`.',
     params: { id: responseId },
+    answer: responseDeletedAnswer,
   },
   'responses/{id}/input_items': {
     method: 'GET',
@@ -177,6 +185,7 @@ export const FREE = define({
       after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
       include: includes,
     },
+    answer: inputItemsAnswer,
   },
   count_tokens: {
     method: 'POST',

@@ -6,4 +6,6 @@ import { SOCIAL } from './social.ts'
 
 const IN_ORDER = [...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS]
 
-export const ENDPOINTS: readonly EndpointSpec[] = TAGS.flatMap((tag) => IN_ORDER.filter((spec) => spec.tag === tag))
+export const ENDPOINTS: readonly EndpointSpec[] = Object.keys(TAGS).flatMap((tag) =>
+  IN_ORDER.filter((spec) => spec.tag === tag),
+)

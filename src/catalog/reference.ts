@@ -66,14 +66,15 @@ function section(spec: DataEndpointSpec): string {
     `## ${spec.title}`,
     `\`GET ${spec.path}\``,
     spec.description,
-    ...daysText(spec),
+    ...rulesOf(spec),
     ['| Parameter | Required | Default | Takes | Meaning |', '|---|---|---|---|---|', ...rows].join('\n'),
     `Answer: ${spec.returns}`,
     `\`\`\`sh\ncurl -H "Authorization: Bearer $TOLLGATE_KEY" '${exampleAddress(spec)}'\n\`\`\``,
   ].join('\n\n')
 }
 
-function daysText({ window, modes }: DataEndpointSpec): string[] {
+/** What goes together, what does not, and what holds when nothing is said. */
+export function rulesOf({ window, modes, pairs, params }: DataEndpointSpec): string[] {
   const lines: string[] = []
   if (window)
     lines.push(
@@ -81,6 +82,18 @@ function daysText({ window, modes }: DataEndpointSpec): string[] {
         ? `Without dates: ${window.count} rolling days that end three UTC days ago.`
         : `Without dates: the previous ${window.count === 1 ? 'complete UTC month' : `${window.count} complete UTC months`}.`,
     )
+  for (const { from, to, together } of pairs)
+    lines.push(
+      `${together ? `\`${from}\` and \`${to}\` go together, and` : ''} \`${from}\` must not be after \`${to}\`.`.trim(),
+    )
+  if (window && 'latest' in params) lines.push('`latest` does not go with `from` and `to`.')
+  if (
+    'latest' in params &&
+    params.latest?.kind === 'latest' &&
+    params.latest.months.length > 0 &&
+    !window?.monthsMayRoll
+  )
+    lines.push('Months in `latest` do not go with `isWindow=true`.')
   if (window?.monthsBackMax !== undefined)
     lines.push(`Explicit dates must be complete months inside the last ${window.monthsBackMax}.`)
   for (const { param, value, defaults } of modes) {

@@ -1,6 +1,7 @@
 // The three social-data endpoints, in the field names of the X API v2. All are one product with one price.
 import type { DataEndpointSpec } from './endpoint.ts'
 import type { Field, ListField, TextField } from './field.ts'
+import { timelineAnswer, userAnswer } from './social-answers.ts'
 
 const USER_FIELDS =
   'affiliation confirmed_email connection_status created_at description entities id is_identity_verified location most_recent_tweet_id name parody pinned_tweet_id profile_banner_url profile_image_url protected public_metrics receives_your_dm subscribes_to_you subscription subscription_type url username verified verified_followers_count verified_type withheld'
@@ -67,7 +68,7 @@ const username: TextField = {
 function social(
   path: string,
   vendorPath: string,
-  words: Pick<DataEndpointSpec, 'title' | 'description' | 'returns'>,
+  words: Pick<DataEndpointSpec, 'title' | 'description' | 'returns' | 'answer'>,
   params: Readonly<Record<string, Field>>,
 ): DataEndpointSpec {
   return {
@@ -97,6 +98,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       title: 'A user by name',
       description: 'Looks up a profile by user name: the way from a name to the id that timelines need.',
       returns: '`{data: user}`, without an envelope; `includes` when expansions were asked for.',
+      answer: userAnswer,
     },
     { username, ...userParams },
   ),
@@ -107,6 +109,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       title: 'A user by id',
       description: 'Looks up a profile by user id.',
       returns: '`{data: user}`, without an envelope; `includes` when expansions were asked for.',
+      answer: userAnswer,
     },
     { id: userId, ...userParams },
   ),
@@ -118,6 +121,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       description: 'Tweets of a user, newest first, in pages.',
       returns:
         '`{data: [tweet], includes?, meta}`, without an envelope. While `meta.next_token` is present there is another page: send it as `pagination_token`, with the other parameters unchanged.',
+      answer: timelineAnswer,
     },
     {
       id: userId,

@@ -16,6 +16,7 @@ import { createModelLists } from './models.ts'
 import { readQuoted } from './quote.ts'
 import type { HandlersOf } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
+import type { OwnAccount, QuoteView } from './views.ts'
 
 interface AccountDeps {
   readonly catalog: CatalogStore
@@ -49,22 +50,16 @@ export function accountHandlers(
       ])
       if (!row) throw new Fault('key_unknown')
       const { models, expiresAtMs } = request.principal!
-      return send(
-        reply,
-        JSON.stringify({
-          success: true,
-          data: {
-            ...accountFacts(row),
-            key: {
-              id: request.principal!.keyId,
-              models: models && [...models],
-              expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
-              limits: showLimits(row.key_limits ?? {}),
-            },
-          },
-          requestId: request.id,
-        }),
-      )
+      const data: OwnAccount = {
+        ...accountFacts(row),
+        key: {
+          id: request.principal!.keyId,
+          models: models && [...models],
+          expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
+          limits: showLimits(row.key_limits ?? {}),
+        },
+      }
+      return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
     async quote(request, reply) {
       const principal = request.principal!
@@ -78,31 +73,25 @@ export function accountHandlers(
       const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
       const available = row ? row.posted - row.held : 0n
       const lines = chargeOf(product.pricing, ask.worst, ask.price).lines
-      return send(
-        reply,
-        JSON.stringify({
-          success: true,
-          data: {
-            endpoint,
-            product: ask.product,
-            unit: 'credits',
-            hold: formatCredits(want < available ? want : available > floor ? available : want),
-            costAtMost: formatCredits(want),
-            costAtLeast: formatCredits(floor),
-            worstCase: ask.worst,
-            lines: lines.map(([unit, quantity, rate]) => ({
-              unit,
-              quantity,
-              rate: formatCredits(BigInt(rate)),
-              per: 1_000_000,
-            })),
-            available: formatCredits(available),
-            affordable: floor <= available,
-            catalogVersion: now.version,
-          },
-          requestId: request.id,
-        }),
-      )
+      const data: QuoteView = {
+        endpoint,
+        product: ask.product,
+        unit: 'credits',
+        hold: formatCredits(want < available ? want : available > floor ? available : want),
+        costAtMost: formatCredits(want),
+        costAtLeast: formatCredits(floor),
+        worstCase: ask.worst,
+        lines: lines.map(([unit, quantity, rate]) => ({
+          unit,
+          quantity,
+          rate: formatCredits(BigInt(rate)),
+          per: 1_000_000,
+        })),
+        available: formatCredits(available),
+        affordable: floor <= available,
+        catalogVersion: now.version,
+      }
+      return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
   }
 }

@@ -51,7 +51,7 @@ interface Operation {
     required: boolean
     description?: string
     schema: JsonSchema
-    example?: string
+    example?: unknown
   }>
   readonly requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   readonly responses: Readonly<Record<string, { description: string }>>
@@ -64,12 +64,22 @@ export function referenceBody(document: JsonSchema): string {
   )
   const sections = (document.tags as Array<{ name: string }>).map(({ name }) => {
     const operations = all.filter(({ operation }) => operation.tags.includes(name))
-    return `<section><h2 id="${slug(name)}">${escapeHtml(name)}</h2>${operations.map(operationHtml).join('')}</section>`
+    return `<section><h2 id="${slug(name)}">${escapeHtml(name)}</h2>${operations.map((one) => operationHtml(one, document)).join('')}</section>`
   })
   return `<h1>API reference</h1><p>Send <code>Authorization: Bearer &lt;key&gt;</code> with every request. Every answer has an <code>x-request-id</code>.</p>${sections.join('')}`
 }
 
-function operationHtml({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
+/** What a reference leads to. */
+function resolved(schema: JsonSchema, document: JsonSchema): JsonSchema {
+  const name = /^#\/components\/schemas\/(\w+)$/.exec(String(schema.$ref ?? ''))?.[1]
+  const { schemas } = document.components as { schemas: Record<string, JsonSchema> }
+  return (name === undefined ? undefined : schemas[name]) ?? schema
+}
+
+function operationHtml(
+  { path, method, operation }: { path: string; method: string; operation: Operation },
+  document: JsonSchema,
+): string {
   const { parameters, requestBody, responses } = operation
   const body = requestBody?.content['application/json'].schema
   return `<details class="operation" id="${operation.operationId}"><summary><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code> <span class="title">${escapeHtml(operation.summary)}</span></summary>
@@ -87,7 +97,7 @@ ${
       )}`
     : ''
 }
-${body ? `<h4>Body</h4>${schemaTable(body)}` : ''}
+${body ? `<h4>Body</h4>${schemaTable(resolved(body, document))}` : ''}
 <h4>Answers</h4>${table(
     ['Status', 'Meaning'],
     Object.entries(responses).map(([status, { description }]) => [status, inline(description)]),

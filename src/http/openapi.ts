@@ -1,167 +1,86 @@
 // The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalogue's list and the table of
 // faults. Nothing here is written twice.
 
-import type { Surface } from '../catalog/endpoint.ts'
-import { type EndpointSpec, type JsonSchema, TAGS } from '../catalog/endpoint.ts'
-import { allowedText, type Field } from '../catalog/field.ts'
-import { COMPONENTS, object } from '../catalog/generation-answers.ts'
+import type * as z from 'zod'
+import { type EndpointSpec, isDataEndpoint, type JsonSchema, TAGS } from '../catalog/endpoint.ts'
+import type { FREE } from '../catalog/generation.ts'
+import { COMPONENTS, envelope } from '../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { FAULTS } from '../kernel/fault.ts'
-import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths } from './operator-openapi.ts'
+import { rulesOf } from '../catalog/reference.ts'
+import { component, string } from '../catalog/schema.ts'
+import { SOCIAL_COMPONENTS } from '../catalog/social-answers.ts'
+import { idempotencyKey, parametersOf } from './openapi-parameters.ts'
+import { ERROR_SCHEMAS, refusals } from './openapi-refusals.ts'
+import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths, viewSchema } from './operator-openapi.ts'
 import type { Resource } from './resource.ts'
+import { ownAccount, quoteView } from './views.ts'
 
-const integer = { type: 'integer' } as const
-const string = { type: 'string' } as const
+/** Answers whose schemas are the views of the folders that make them. */
+const VIEWS: { readonly [id in keyof typeof FREE]?: z.ZodType } = { account: ownAccount, quote: quoteView }
 
-const nestedError = object({ message: string, type: string, param: { type: ['string', 'null'] }, code: string }, [
-  'message',
-  'type',
-])
-
-/** The error body of each surface. */
-const ERROR_SCHEMAS: Record<Surface, JsonSchema> = {
-  native: object({ success: { const: false }, error: object({ code: integer, message: string }), requestId: string }),
-  chat: object(
-    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
-    ['code', 'message', 'type'],
-  ),
-  images: object({ code: integer, message: string, type: { const: 'api_error' }, error: nestedError }, [
-    'code',
-    'message',
-    'type',
-  ]),
-  responses: object(
-    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
-    ['code', 'message', 'error'],
-  ),
-  messages: object(
-    {
-      type: { const: 'error' },
-      error: object({ type: string, message: string, details: object({ error_code: string }) }, ['type', 'message']),
-      request_id: string,
-      code: integer,
-      message: string,
-    },
-    ['type', 'error'],
-  ),
+function answerOf(spec: EndpointSpec): JsonSchema | undefined {
+  const view = Object.entries(VIEWS).find(([id]) => id === spec.id)?.[1]
+  return view ? envelope(viewSchema(view)) : spec.answer
 }
 
-const SCHEMAS: Record<string, JsonSchema> = {
-  ...COMPONENTS,
-  ...Object.fromEntries(
-    Object.entries(ERROR_SCHEMAS).map(([surface, schema]) => [errorName(surface as Surface), schema]),
-  ),
-}
+const operationId = (spec: EndpointSpec) => spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
 
-function errorName(surface: Surface): string {
-  return `${surface[0]!.toUpperCase()}${surface.slice(1)}Error`
-}
+/** `siteanalytics_websites_visits` names its answer SiteanalyticsWebsitesVisitsAnswer: what generators make a type of. */
+const named = (spec: EndpointSpec, what: 'Request' | 'Answer') =>
+  `${operationId(spec).replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}${what}`
 
-/** The faults that an endpoint can answer with, by status. */
-function faultsOf(spec: EndpointSpec): Map<number, string[]> {
-  const byStatus = new Map<number, string[]>()
-  const free = spec.sells === undefined
-  for (const fault of Object.values(FAULTS)) {
-    if (fault.status === 405) continue
-    if (free && (fault.blame === 'upstream' || [402, 422].includes(fault.status))) continue
-    if (spec.method === 'GET' && fault.status === 413) continue
-    const line = `\`${fault.code}\` ${fault.text}`
-    byStatus.set(fault.status, [...(byStatus.get(fault.status) ?? []), line])
+function schemas(): Record<string, JsonSchema> {
+  const made: Record<string, JsonSchema> = { ...COMPONENTS, ...SOCIAL_COMPONENTS, ...ERROR_SCHEMAS }
+  for (const spec of ENDPOINTS) {
+    const answer = answerOf(spec)
+    if (spec.body) made[named(spec, 'Request')] = spec.body
+    if (answer) made[named(spec, 'Answer')] = answer
   }
-  return byStatus
+  return made
 }
 
-function parameterSchema(field: Field): JsonSchema {
-  const preset = field.default === undefined ? {} : { default: field.default }
-  switch (field.kind) {
-    case 'boolean':
-    case 'choice':
-      return { type: 'string', enum: field.allowed, ...preset }
-    case 'integer':
-      return {
-        type: 'integer',
-        minimum: field.min,
-        ...(field.max === undefined ? {} : { maximum: field.max }),
-        ...(field.default === undefined ? {} : { default: Number(field.default) }),
-      }
-    case 'date':
-      return { type: 'string', pattern: '^\\d{4}[-|]\\d{2}[-|]\\d{2}$', ...preset }
-    case 'text':
-      return {
-        type: 'string',
-        minLength: 1,
-        maxLength: 2048,
-        ...(field.pattern ? { pattern: field.pattern } : {}),
-        ...preset,
-      }
-    default:
-      return { type: 'string', ...preset }
-  }
+const requestIdHeader = { 'x-request-id': { description: 'To be named in questions.', schema: string } }
+const moneyHeaders = {
+  'x-tollgate-charge': { description: 'What this call cost, in credits. Not of a stream.', schema: string },
+  'x-tollgate-balance': { description: 'What is left, in credits. Not of a stream.', schema: string },
 }
-
-function parametersOf(spec: EndpointSpec): unknown[] {
-  return Object.entries(spec.params ?? {}).map(([name, field]) => ({
-    name,
-    in: field.in ?? 'query',
-    required: field.required === true || field.in === 'path',
-    description: `${field.description} Allowed: ${allowedText(field)}.`,
-    schema: parameterSchema(field),
-    ...(field.example ? { example: field.example } : {}),
-  }))
-}
-
-const PATH_PARAMETER = /\{(\w+)\}/g
 
 function operationOf(spec: EndpointSpec): unknown {
-  const declared = parametersOf(spec)
-  const named = new Set(Object.keys(spec.params ?? {}))
-  const inPath = [...spec.path.matchAll(PATH_PARAMETER)]
-    .filter(([, name]) => !named.has(name!))
-    .map(([, name]) => ({ name, in: 'path', required: true, schema: string }))
   return {
-    operationId: spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, ''),
+    operationId: operationId(spec),
     tags: [spec.tag],
     summary: spec.title,
     description: [
       spec.description,
+      ...(isDataEndpoint(spec) ? rulesOf(spec) : []),
       spec.aliases.length > 0 ? `Also at ${spec.aliases.map((path) => `\`${path}\``).join(', ')}.` : '',
     ]
       .filter(Boolean)
       .join('\n\n'),
     parameters: [
-      ...inPath,
-      ...declared,
+      ...parametersOf(spec),
       ...(spec.sells && spec.method === 'POST'
-        ? [
-            {
-              name: 'Idempotency-Key',
-              in: 'header',
-              required: false,
-              description: 'The same key and body within 24 hours replay the stored answer.',
-              schema: { type: 'string', maxLength: 255 },
-            },
-          ]
+        ? [idempotencyKey('The same key and body within 24 hours replay the stored answer.')]
         : []),
     ],
-    ...(spec.body ? { requestBody: { required: true, content: { 'application/json': { schema: spec.body } } } } : {}),
+    ...(spec.body
+      ? {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: component(named(spec, 'Request')) } },
+          },
+        }
+      : {}),
     responses: {
       200: {
         description: spec.returns ?? 'The answer.',
-        headers: { 'x-request-id': { schema: string } },
+        headers: { ...requestIdHeader, ...(spec.sells ? moneyHeaders : {}) },
         content: {
-          'application/json': { schema: spec.answer ?? {} },
+          ...(answerOf(spec) ? { 'application/json': { schema: component(named(spec, 'Answer')) } } : {}),
           ...(spec.streams ? { 'text/event-stream': { schema: string } } : {}),
         },
       },
-      ...Object.fromEntries(
-        [...faultsOf(spec)].map(([status, lines]) => [
-          status,
-          {
-            description: lines.join('\n\n'),
-            content: { 'application/json': { schema: { $ref: `#/components/schemas/${errorName(spec.surface)}` } } },
-          },
-        ]),
-      ),
+      ...refusals(spec, spec.surface),
     },
   }
 }
@@ -184,12 +103,16 @@ export function openapiDocument(options: {
       title: 'Tollgate',
       version: options.version,
       description:
-        'One key and one balance of credits in front of text, image and video models, social data and site analytics.',
+        'One key and one balance of credits in front of text, image and video models, social data and site analytics.\n\nIn bodies, null counts as absent. Blanks around a text in the query are ignored. Streams are server-sent events.',
+      contact: { name: 'Whoever runs this gateway' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: options.serverUrl }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: [...TAGS, ...(operator ? [OPERATOR_TAG] : [])].map((name) => ({ name })),
+    tags: [
+      ...Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      ...(operator ? [OPERATOR_TAG] : []),
+    ],
     paths: { ...paths, ...(operator ? operatorPaths(operator.resources, operator.prefix) : {}) },
     components: {
       securitySchemes: {
@@ -202,7 +125,7 @@ export function openapiDocument(options: {
         },
         ...(operator ? OPERATOR_SECURITY : {}),
       },
-      schemas: SCHEMAS,
+      schemas: schemas(),
     },
   }
 }

@@ -1,9 +1,14 @@
 // The operator API in the OpenAPI document, from the table of resources and its schemas.
 import * as z from 'zod'
 import type { JsonSchema } from '../catalog/endpoint.ts'
+import { idempotencyKey } from './openapi-parameters.ts'
+import { refusals } from './openapi-refusals.ts'
 import type { Resource } from './resource.ts'
 
-export const OPERATOR_TAG = 'Operator API'
+export const OPERATOR_TAG = {
+  name: 'Operator API',
+  description: 'Accounts, keys, people, the catalogue and the books.',
+}
 
 export const OPERATOR_SECURITY = {
   operatorToken: {
@@ -32,7 +37,7 @@ export function operatorPaths(resources: readonly Resource[], prefix: string): R
 }
 
 /** What a caller may send, or gets: schemas that also transform are shown by what goes into them. */
-function schemaOf(schema: z.ZodType): JsonSchema {
+export function viewSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
@@ -52,7 +57,7 @@ function operationOf(entry: Resource): unknown {
     required: true,
     schema: { type: 'string' },
   }))
-  const { properties = {}, required = [] } = (entry.query ? schemaOf(entry.query) : {}) as Fields
+  const { properties = {}, required = [] } = (entry.query ? viewSchema(entry.query) : {}) as Fields
   const inQuery = Object.entries(properties).map(([name, schema]) => ({
     name,
     in: 'query',
@@ -60,24 +65,16 @@ function operationOf(entry: Resource): unknown {
     schema,
   }))
   const inHeader = entry.repeatable
-    ? [
-        {
-          name: 'Idempotency-Key',
-          in: 'header',
-          required: false,
-          description: 'Sent again with the same body: the same answer, and no second effect. With another body: 409.',
-          schema: { type: 'string', minLength: 1, maxLength: 255 },
-        },
-      ]
+    ? [idempotencyKey('Sent again with the same body: the same answer, and no second effect. With another body: 409.')]
     : []
   return {
     operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
-    tags: [OPERATOR_TAG],
+    tags: [OPERATOR_TAG.name],
     summary: summaryOf(entry),
     description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}`,
     security: [{ operatorToken: [] }],
     parameters: [...inPath, ...inQuery, ...inHeader],
-    ...(entry.body ? { requestBody: { content: { 'application/json': { schema: schemaOf(entry.body) } } } } : {}),
+    ...(entry.body ? { requestBody: { content: { 'application/json': { schema: viewSchema(entry.body) } } } } : {}),
     responses: {
       200: {
         description: 'The native envelope; lists have `items` and `next`.',
@@ -85,17 +82,14 @@ function operationOf(entry: Resource): unknown {
           'application/json': {
             schema: {
               type: 'object',
-              properties: { success: { const: true }, data: schemaOf(entry.answer), requestId: { type: 'string' } },
+              properties: { success: { const: true }, data: viewSchema(entry.answer), requestId: { type: 'string' } },
               required: ['success', 'data', 'requestId'],
             },
           },
           ...(entry.csv ? { 'text/csv': { schema: { type: 'string' } } } : {}),
         },
       },
-      default: {
-        description: 'A refusal, with the code and the message of its reason.',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/NativeError' } } },
-      },
+      ...refusals({ method: entry.method }, 'native'),
     },
   }
 }

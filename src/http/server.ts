@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import type { Surface } from '../catalog/endpoint.ts'
+import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -59,7 +60,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     routerOptions: {
       ignoreDuplicateSlashes: true,
       ignoreTrailingSlash: true,
-      maxParamLength: 300,
+      maxParamLength: PATH_PART_CHARS_MAX,
       // The raw query is read by whoever needs it: frameworks merge and rename what the contract keeps apart.
       querystringParser: () => ({}),
     },

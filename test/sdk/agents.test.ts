@@ -5,15 +5,11 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { cached, type Ran, runProgram } from './cache.ts'
+import { npmPackages, type Ran, runProgram } from './cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
 const RUN_MS_MAX = 60_000
-const INSTALL_MS_MAX = 120_000
-const INSTALL =
-  'install --prefix . --no-save --no-package-lock --no-audit --no-fund --ignore-scripts --fetch-retries=0'.split(' ')
-
 let g: TestGateway
 let key: string
 let home: string
@@ -30,9 +26,7 @@ after(async () => {
 
 /** Where the package is installed, without running anything of it; skips the test where it cannot be. */
 async function installed(t: TestContext, name: string, program: string): Promise<string | undefined> {
-  const made = await cached(`npm-${platform()}-${arch()}-${name.replaceAll(/[^\w.-]+/g, '_')}`, (directory) =>
-    runProgram('npm', [...INSTALL, name], { cwd: directory, timeoutMs: INSTALL_MS_MAX }),
-  )
+  const made = await npmPackages([name])
   const path = 'directory' in made ? join(made.directory, 'node_modules', program) : ''
   const missing =
     'missing' in made

@@ -1,8 +1,9 @@
 // Programs of others that the tests run, kept outside of the checkout: made once, used by every run after it.
 import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
-import { homedir, platform } from 'node:os'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { arch, homedir, platform } from 'node:os'
+import { basename, join } from 'node:path'
 
 const INSTALL_MS_MAX = 240_000
 
@@ -52,7 +53,7 @@ function cacheDirectory(): string {
 }
 
 /** The directory of that name, or why there is none. What is there is whole: it gets its name when it is. */
-export async function cached(
+async function cached(
   name: string,
   make: (directory: string) => Promise<Ran>,
 ): Promise<{ directory: string } | { missing: string }> {
@@ -70,4 +71,42 @@ export async function cached(
   // Another run may have been quicker.
   await rename(making, directory).catch(() => rm(making, { recursive: true, force: true }))
   return { directory }
+}
+
+const NPM_MS_MAX = 120_000
+const NPM =
+  'install --prefix . --no-save --no-package-lock --no-audit --no-fund --ignore-scripts --fetch-retries=0'.split(' ')
+
+/** A directory whose node_modules hold these packages, each named with its version; nothing of them is run. */
+export function npmPackages(packages: readonly string[]): Promise<{ directory: string } | { missing: string }> {
+  return cached(`npm-${platform()}-${arch()}-${packages.join('-').replaceAll(/[^\w.-]+/g, '_')}`, (directory) =>
+    runProgram('npm', [...NPM, ...packages], { cwd: directory, timeoutMs: NPM_MS_MAX }),
+  )
+}
+
+// Exact versions of everything and wheels only: nothing is looked for, built or run while it is installed.
+const PIP =
+  '--quiet --disable-pip-version-check --no-input --no-deps --no-compile --only-binary=:all: --retries=1'.split(' ')
+const PYTHON_MINOR_MIN = 11
+
+/** The interpreter of an environment that holds the packages in a list, or why there is none. */
+export async function pythonWith(
+  list: string,
+  minorMin = PYTHON_MINOR_MIN,
+): Promise<{ python: string } | { missing: string }> {
+  const found = await runProgram('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'])
+  if (found.code !== 0) return { missing: 'there is no python3' }
+  const version = found.out.trim()
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major < 3 || minor < minorMin) return { missing: `Python ${version} is too old for these packages` }
+  const digest = createHash('sha256')
+    .update(await readFile(list))
+    .digest('hex')
+    .slice(0, 12)
+  const made = await cached(`python-${version}-${basename(list, '.txt')}-${digest}`, async (directory) => {
+    const venv = await runProgram('python3', ['-m', 'venv', '--without-pip', directory])
+    if (venv.code !== 0) return venv
+    return runProgram('python3', ['-m', 'pip', '--python', directory, 'install', ...PIP, '-r', list])
+  })
+  return 'missing' in made ? made : { python: join(made.directory, 'bin', 'python3') }
 }

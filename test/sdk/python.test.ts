@@ -1,11 +1,9 @@
 // The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real gateway.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { cached, runProgram } from './cache.ts'
+import { pythonWith, runProgram } from './cache.ts'
 import { openAllDoors } from './families.ts'
 
 /** What can be installed side by side, with all that it needs, is in python/<set>.txt; and which scripts run with it. */
@@ -23,10 +21,6 @@ const SETS = {
 
 const SCRIPTS = join(import.meta.dirname, 'python')
 const SCRIPT_MS_MAX = 120_000
-// Exact versions of everything and wheels only: nothing is looked for, built or run while it is installed.
-const PIP =
-  '--quiet --disable-pip-version-check --no-input --no-deps --no-compile --only-binary=:all: --retries=1'.split(' ')
-
 let g: TestGateway
 let key: string
 before(async () => {
@@ -37,26 +31,6 @@ after(async () => {
   await g.settled()
   await g.close()
 })
-
-/** The interpreter of an environment that holds the packages of a set, or why there is none. */
-async function environment(set: string): Promise<{ python: string } | { missing: string }> {
-  const found = await runProgram('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'])
-  if (found.code !== 0) return { missing: 'there is no python3' }
-  const version = found.out.trim()
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major < 3 || minor < 11) return { missing: `Python ${version} is too old for these packages` }
-  const list = join(SCRIPTS, `${set}.txt`)
-  const digest = createHash('sha256')
-    .update(await readFile(list))
-    .digest('hex')
-    .slice(0, 12)
-  const made = await cached(`python-${version}-${set}-${digest}`, async (directory) => {
-    const venv = await runProgram('python3', ['-m', 'venv', '--without-pip', directory])
-    if (venv.code !== 0) return venv
-    return runProgram('python3', ['-m', 'pip', '--python', directory, 'install', ...PIP, '-r', list])
-  })
-  return 'missing' in made ? made : { python: join(made.directory, 'bin', 'python3') }
-}
 
 async function check(python: string, script: string): Promise<Array<{ name: string; trace: string | null }>> {
   const { out, err, code } = await runProgram(python, [join(SCRIPTS, `${script}.py`)], {
@@ -74,7 +48,7 @@ async function check(python: string, script: string): Promise<Array<{ name: stri
 
 // Side by side, since most of the time goes into starting Python.
 test('SDKs and frameworks for Python work unchanged', { concurrency: 2 }, async (t) => {
-  const environments = await Promise.all(Object.keys(SETS).map(environment))
+  const environments = await Promise.all(Object.keys(SETS).map((set) => pythonWith(join(SCRIPTS, `${set}.txt`))))
   await Promise.all(
     Object.values(SETS).flatMap((scripts, i) =>
       Object.entries(scripts).map(([script, title]) =>

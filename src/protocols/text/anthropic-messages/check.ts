@@ -15,7 +15,6 @@ export function checkMessages(fields: Fields): CheckedAsk {
   fields.strings('stop_sequences')
   for (const name of ['metadata', 'output_config', 'context_management', 'cache_control', 'thread']) fields.object(name)
   fields.string('service_tier')
-  checkBudget(fields.object('thinking')?.budget_tokens)
   const thread = fields.get('thread')
   const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined
   return {
@@ -56,6 +55,7 @@ export function checkPrompt(fields: Fields): void {
     if (typeof tool.name !== 'string' && typeof tool.type !== 'string')
       throw invalid(`"tools[${i}].name" must be a string.`, `tools[${i}].name`)
   fields.object('tool_choice')
+  checkBudget(fields.object('thinking')?.budget_tokens)
 }
 
 function checkContent(content: unknown, at: string): void {

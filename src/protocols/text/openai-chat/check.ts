@@ -1,5 +1,6 @@
 // What the chat endpoint refuses before any vendor is called.
 
+import { CHAT_ANSWERS_MAX } from '../../../catalog/generation-bodies.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { type Fields, isObject, type Json, shown } from '../../check.ts'
@@ -13,11 +14,9 @@ export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
   fields.integer('seed', Number.MIN_SAFE_INTEGER)
   fields.integer('top_logprobs', 0)
   const n = fields.integer('n', 1) ?? 1
-  if (traits.nMax !== undefined && n > traits.nMax)
-    throw invalid(
-      `"n" must be ${traits.nMax === 1 ? 'exactly 1' : `at most ${traits.nMax}`} for this model, not ${n}.`,
-      'n',
-    )
+  const nMax = Math.min(traits.nMax ?? CHAT_ANSWERS_MAX, CHAT_ANSWERS_MAX)
+  if (n > nMax)
+    throw invalid(`"n" must be ${nMax === 1 ? 'exactly 1' : `at most ${nMax}`} for this model, not ${n}.`, 'n')
   const tokensMax = fields.integer('max_tokens', 1)
   const completionMax = fields.integer('max_completion_tokens', 1)
   checkStop(fields.get('stop'))
