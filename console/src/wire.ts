@@ -20,7 +20,6 @@ export type {
   LiveCallView as LiveCall,
   PublicCatalog,
   SystemView as System,
-  VendorTest,
   VendorView as Vendor,
 } from '../../src/http/views.ts'
 export type {
@@ -46,8 +45,8 @@ export type {
   Verification as LedgerCheck,
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
-
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
+export type { VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
   Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput }

@@ -1,15 +1,11 @@
 import type { AccountView, LimitsView, WebhookSecretView } from '../ledger/views.ts'
-import { CliError, type Command, type Invocation, text } from './command.ts'
+import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
 import { listPages, PAGE_OPTIONS } from './pages.ts'
-import { card, table } from './table.ts'
+import { card } from './table.ts'
 
-const path = (id: string, rest = '') => `/accounts/${encodeURIComponent(id)}${rest}`
-
-function show(call: Invocation, account: AccountView): void {
-  if (call.json) call.say(JSON.stringify(account))
-  else call.say(card({ ...account, limits: showLimits(account.limits) }))
-}
+const show = (account: AccountView) => card({ ...account, limits: showLimits(account.limits) })
+const showSystem = (limits: LimitsView) => (Object.keys(limits).length > 0 ? card(limits) : 'The system has no limits.')
 
 const ONCE = {
   key: {
@@ -27,54 +23,48 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       ...PAGE_OPTIONS,
       search: { type: 'string', value: 'text', help: 'Only those whose name holds this text.' },
     },
-    async run(call) {
-      const rows = await listPages<AccountView>(call, '/accounts', { q: text(call, 'search') })
-      if (call.json) return call.say(JSON.stringify(rows))
-      call.say(
-        table(
-          ['ID', 'NAME', 'BALANCE', 'HELD', 'LIMITS'],
-          rows.map((row) => [row.id, row.name, row.balance, row.held, showLimits(row.limits)]),
-        ),
-      )
-    },
+    run: (call) =>
+      listPages<AccountView>(call, '/accounts', {
+        filter: { q: text(call, 'search') },
+        columns: { ID: 'id', NAME: 'name', BALANCE: 'balance', HELD: 'held', LIMITS: (row) => showLimits(row.limits) },
+      }),
   },
   {
     name: 'accounts create',
     summary: 'A new account.',
     args: ['name'],
     options: { credits: { type: 'string', value: 'amount', help: 'Credits to begin with.' }, ...LIMIT_OPTIONS },
-    async run(call) {
+    run(call) {
       const body = { name: call.args[0], credits: text(call, 'credits'), limits: limitsOf(call) }
-      show(call, await call.api.call<AccountView>('POST', '/accounts', body))
+      return told(call.api.call<AccountView>('POST', '/accounts', body), show)
     },
   },
   {
     name: 'accounts show',
     summary: 'One account.',
     args: ['account'],
-    async run(call) {
-      show(call, await call.api.call<AccountView>('GET', path(call.args[0]!)))
-    },
+    run: (call) => told(call.api.call<AccountView>('GET', at`/accounts/${call.args[0]}`), show),
   },
   {
     name: 'accounts webhook-secret',
     summary: 'The secret with which an account’s receivers check that a webhook is genuine.',
     args: ['account'],
-    async run(call) {
-      const { secret } = await call.api.call<WebhookSecretView>('GET', path(call.args[0]!, '/webhook-secret'))
-      call.say(call.json ? JSON.stringify({ secret }) : secret)
-    },
+    run: (call) =>
+      told(
+        call.api.call<WebhookSecretView>('GET', at`/accounts/${call.args[0]}/webhook-secret`),
+        ({ secret }) => secret,
+      ),
   },
   {
     name: 'accounts change',
     summary: 'Renames an account, or changes its limits.',
     args: ['account'],
     options: { name: { type: 'string', value: 'text', help: 'A new name.' }, ...LIMIT_OPTIONS },
-    async run(call) {
+    run(call) {
       const body = { name: text(call, 'name'), limits: limitsOf(call) }
       if (body.name === undefined && body.limits === undefined)
         throw new CliError('Nothing to change was named. See: tollgate accounts change --help', 2)
-      show(call, await call.api.call<AccountView>('PATCH', path(call.args[0]!), body))
+      return told(call.api.call<AccountView>('PATCH', at`/accounts/${call.args[0]}`, body), show)
     },
   },
   {
@@ -94,31 +84,22 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'limits show',
     summary: 'The limits of the whole system.',
-    async run(call) {
-      showSystem(call, await call.api.call<LimitsView>('GET', '/limits'))
-    },
+    run: (call) => told(call.api.call<LimitsView>('GET', '/limits'), showSystem),
   },
   {
     name: 'limits change',
     summary: 'Changes the limits of the whole system.',
     options: LIMIT_OPTIONS,
-    async run(call) {
-      showSystem(call, await call.api.call<LimitsView>('PATCH', '/limits', limitsOf(call) ?? {}))
-    },
+    run: (call) => told(call.api.call<LimitsView>('PATCH', '/limits', limitsOf(call) ?? {}), showSystem),
   },
 ]
 
-async function moveCredits(call: Invocation, sign: '' | '-'): Promise<void> {
+function moveCredits(call: Invocation, sign: '' | '-'): Promise<Told> {
   const [account, amount] = call.args
   if (!/^\d+(\.\d+)?$/.test(amount!))
     throw new CliError(`The amount must be a number such as 12.5, not "${amount}".`, 2)
   const body = { amount: sign + amount, note: text(call, 'note') }
   const key = text(call, 'key')
   const headers = key === undefined ? {} : { 'idempotency-key': key }
-  show(call, await call.api.call<AccountView>('POST', path(account!, '/credits'), body, headers))
-}
-
-function showSystem(call: Invocation, limits: LimitsView): void {
-  if (call.json) call.say(JSON.stringify(limits))
-  else call.say(Object.keys(limits).length > 0 ? card(limits) : 'The system has no limits.')
+  return told(call.api.call<AccountView>('POST', at`/accounts/${account}/credits`, body, headers), show)
 }

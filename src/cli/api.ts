@@ -1,7 +1,7 @@
 // A client of the operator API.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
+import { bearer, type Deadlines, type Upstream, type UpstreamReply } from '../upstream/call.ts'
 import { createUpstream } from '../upstream/exchange.ts'
 import { CliError, type Settings } from './command.ts'
 
@@ -62,7 +62,7 @@ export function createApi(settings: Settings, world: World): Api {
       throw new CliError(
         `There is no operator token: TOLLGATE_OPERATOR_TOKEN is not set, and there is none in ${settings.dataDirectory}. Set it, or run this where the gateway keeps its data.`,
       )
-    return { authorization: `Bearer ${settings.token}` }
+    return { authorization: bearer(settings.token) }
   }
 
   return {

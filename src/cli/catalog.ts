@@ -4,7 +4,7 @@ import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { CliError, type Command, type Invocation, text } from './command.ts'
+import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
 import { table } from './table.ts'
 
 async function readDocument(call: Invocation): Promise<unknown> {
@@ -16,9 +16,8 @@ async function readDocument(call: Invocation): Promise<unknown> {
   }
 }
 
-function sayChanges(call: Invocation, changes: readonly string[]): void {
-  call.say(changes.length === 0 ? 'Nothing differs.' : changes.map((change) => `  ${change}`).join('\n'))
-}
+const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
+const showChanges = (changes: readonly string[]) => (changes.length === 0 ? 'Nothing differs.' : indented(changes))
 
 /** Vendors whose credential is not in this environment; it may still be stored in the gateway. */
 function missingCredentials(call: Invocation, document: unknown): string[] {
@@ -44,16 +43,13 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const checked = checkDocument(document)
       const problems = checked.ok ? [] : checked.problems
       const notes = missingCredentials(call, document)
-      if (call.json) call.say(JSON.stringify({ ok: checked.ok, problems, notes }))
-      else if (checked.ok) {
-        const { vendors, models, endpoints } = checked.document
-        const count = (map: object) => Object.keys(map).length
-        call.say(
-          `The catalogue is valid: ${count(vendors)} vendors, ${count(models)} models, ${count(endpoints)} endpoints.`,
-        )
-        for (const note of notes) call.say(`Note: ${note}`)
-      } else call.say(`The catalogue is not valid:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
-      return checked.ok ? 0 : 1
+      const answer = { ok: checked.ok, problems, notes }
+      if (!checked.ok) return { answer, words: `The catalogue is not valid:\n${indented(problems)}`, failed: true }
+      const { vendors, models, endpoints } = checked.document
+      const count = (map: object) => Object.keys(map).length
+      const counts = `${count(vendors)} vendors, ${count(models)} models, ${count(endpoints)} endpoints`
+      const words = [`The catalogue is valid: ${counts}.`, ...notes.map((note) => `Note: ${note}`)].join('\n')
+      return { answer, words }
     },
   },
   {
@@ -64,8 +60,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const document = await readDocument(call)
       const current = await call.api.call<CurrentView>('GET', '/catalog')
       const changes = listChanges(current.document, document)
-      if (call.json) call.say(JSON.stringify({ changes }))
-      else sayChanges(call, changes)
+      return { answer: { changes }, words: showChanges(changes) }
     },
   },
   {
@@ -75,13 +70,8 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     options: { note: { type: 'string', value: 'text', help: 'Why; it stays with the version.' } },
     async run(call) {
       const document = await readDocument(call)
-      const applied = await call.api.call<Applied>('PUT', '/catalog', {
-        document,
-        note: text(call, 'note'),
-      })
-      if (call.json) return call.say(JSON.stringify(applied))
-      call.say(`Version ${applied.version} is in force.`)
-      sayChanges(call, applied.changes)
+      const applied = call.api.call<Applied>('PUT', '/catalog', { document, note: text(call, 'note') })
+      return told(applied, ({ version, changes }) => `Version ${version} is in force.\n${showChanges(changes)}`)
     },
   },
   {
@@ -92,9 +82,8 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const { document } = await call.api.call<CurrentView>('GET', '/catalog')
       const content = JSON.stringify(document, null, 2)
       const [file] = call.args
-      if (file === undefined) return call.say(content)
-      await writeFile(file, `${content}\n`)
-      call.say(`Written to ${file}.`)
+      if (file !== undefined) await writeFile(file, `${content}\n`)
+      call.say(file === undefined ? `${content}\n` : `Written to ${file}.\n`)
     },
   },
   {
@@ -102,29 +91,23 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     summary: 'The versions that there were, newest first.',
     async run(call) {
       const { items } = await call.api.call<Page<VersionView>>('GET', '/catalog/versions')
-      if (call.json) return call.say(JSON.stringify(items))
-      call.say(
-        table(
-          ['VERSION', 'SINCE', 'BY', 'NOTE'],
-          items.map((row) => [row.version, row.appliedAt, row.actor, row.note]),
-        ),
-      )
+      const columns = { VERSION: 'version', SINCE: 'appliedAt', BY: 'actor', NOTE: 'note' } as const
+      return { answer: items, words: table(items, columns) }
     },
   },
   {
     name: 'catalog rollback',
     summary: 'Applies an earlier version anew.',
     args: ['version'],
-    async run(call) {
+    run(call) {
       const version = Number(call.args[0])
       if (!Number.isInteger(version) || version < 1)
         throw new CliError('The version is a number; see: tollgate catalog versions', 2)
-      const applied = await call.api.call<Applied>('POST', '/catalog/rollback', {
-        version,
-      })
-      if (call.json) return call.say(JSON.stringify(applied))
-      call.say(`Version ${applied.version} is in force; it is version ${version} again.`)
-      sayChanges(call, applied.changes)
+      return told(
+        call.api.call<Applied>('POST', '/catalog/rollback', { version }),
+        (applied) =>
+          `Version ${applied.version} is in force; it is version ${version} again.\n${showChanges(applied.changes)}`,
+      )
     },
   },
   {
@@ -141,9 +124,10 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
 ]
 
-async function setEnabled(call: Invocation, enabled: boolean): Promise<void> {
-  const uid = call.args[0]!
-  const applied = await call.api.call<Applied>('PATCH', `/models/${encodeURIComponent(uid)}`, { enabled })
-  if (call.json) return call.say(JSON.stringify(applied))
-  call.say(`${uid} is ${enabled ? 'enabled' : 'disabled'} from version ${applied.version} on.`)
+function setEnabled(call: Invocation, enabled: boolean): Promise<Told> {
+  const [uid] = call.args
+  return told(
+    call.api.call<Applied>('PATCH', at`/models/${uid}`, { enabled }),
+    ({ version }) => `${uid} is ${enabled ? 'enabled' : 'disabled'} from version ${version} on.`,
+  )
 }

@@ -26,8 +26,7 @@ export interface Invocation {
   readonly values: Values
   readonly settings: Settings
   readonly api: Api
-  readonly json: boolean
-  /** Ordinary output. */
+  /** Output that is no answer, as it is. */
   say(text: string): void
   /** The whole of standard input. */
   input(): Promise<string>
@@ -48,8 +47,26 @@ export interface Command {
   readonly options?: Readonly<Record<string, Option>>
   /** More than the summary says, as sentences. */
   readonly about?: string
-  /** Answers the exit code when it is not 0. */
-  readonly run: (call: Invocation) => Promise<number | undefined> | Promise<void>
+  /** Nothing when everything has been said. */
+  readonly run: (call: Invocation) => Promise<Told | undefined>
+}
+
+/** The outcome: the answer for programs, the same in words for people. */
+export interface Told {
+  readonly answer: unknown
+  readonly words: string
+  /** Exits with 1. */
+  readonly failed?: boolean
+}
+
+export async function told<T>(asked: Promise<T> | T, words: (answer: T) => string): Promise<Told> {
+  const answer = await asked
+  return { answer, words: words(answer) }
+}
+
+/** A path of the operator API; what is put into it is encoded. */
+export function at(parts: TemplateStringsArray, ...names: readonly (string | undefined)[]): string {
+  return String.raw({ raw: parts }, ...names.map((name) => encodeURIComponent(name ?? '')))
 }
 
 /** Something that the person at the terminal can do something about. */

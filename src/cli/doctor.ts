@@ -28,12 +28,9 @@ export const DOCTOR_COMMAND: Command = {
       ...(await examineGateway(call)),
     ]
     const broken = findings.some(({ verdict }) => verdict === 'problem')
-    if (call.json) call.say(JSON.stringify({ ok: !broken, findings }))
-    else {
-      for (const { verdict, about, text } of findings) call.say(`${MARKS[verdict]} ${about.padEnd(10)} ${text}`)
-      call.say(broken ? '\nWhat is marked with ✗ needs your attention.' : '\nNothing stands in the way.')
-    }
-    return broken ? 1 : 0
+    const lines = findings.map(({ verdict, about, text }) => `${MARKS[verdict]} ${about.padEnd(10)} ${text}`)
+    const last = broken ? 'What is marked with ✗ needs your attention.' : 'Nothing stands in the way.'
+    return { answer: { ok: !broken, findings }, words: [...lines, '', last].join('\n'), failed: broken }
   },
 }
 

@@ -1,8 +1,8 @@
 import type { KeyView, NewKey } from '../admission/views.ts'
-import { CliError, type Command, type Invocation, type Option, text } from './command.ts'
+import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
 import { listPages, PAGE_OPTIONS } from './pages.ts'
-import { card, table } from './table.ts'
+import { card } from './table.ts'
 
 const RESTRICTIONS: Readonly<Record<string, Option>> = {
   models: { type: 'string', value: 'a,b', help: 'Only these models, socialapi or siteanalytics; "all" removes it.' },
@@ -32,25 +32,17 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
   return body
 }
 
-function show(call: Invocation, key: KeyView | NewKey): void {
-  if (call.json) {
-    call.say(JSON.stringify(key))
-    return
-  }
+function show(key: KeyView | NewKey): string {
   const { key: value, prefix, last4, ...rest } = { key: undefined, ...key }
-  call.say(
-    card({
-      ...rest,
-      value: `${prefix}…${last4}`,
-      models: key.models?.join(', ') ?? 'all',
-      ipRanges: key.ipRanges?.join(', ') ?? 'all',
-      limits: showLimits(key.limits),
-    }),
-  )
-  if (value !== undefined) call.say(`\nThe key, shown this once:\n\n  ${value}\n`)
+  const shown = card({
+    ...rest,
+    value: `${prefix}…${last4}`,
+    models: key.models?.join(', ') ?? 'all',
+    ipRanges: key.ipRanges?.join(', ') ?? 'all',
+    limits: showLimits(key.limits),
+  })
+  return value === undefined ? shown : `${shown}\n\nThe key, shown this once:\n\n  ${value}\n`
 }
-
-const keyPath = (call: Invocation, rest = '') => `/keys/${encodeURIComponent(call.args[0]!)}${rest}`
 
 export const KEY_COMMANDS: readonly Command[] = [
   {
@@ -58,33 +50,27 @@ export const KEY_COMMANDS: readonly Command[] = [
     summary: 'The keys of an account, newest first.',
     args: ['account'],
     options: PAGE_OPTIONS,
-    async run(call) {
-      const rows = await listPages<KeyView>(call, `/accounts/${encodeURIComponent(call.args[0]!)}/keys`)
-      if (call.json) return call.say(JSON.stringify(rows))
-      call.say(
-        table(
-          ['ID', 'NAME', 'VALUE', 'MODELS', 'EXPIRES', 'REVOKED', 'LAST USED'],
-          rows.map((row) => [
-            row.id,
-            row.name,
-            `${row.prefix}…${row.last4}`,
-            row.models?.join(',') ?? 'all',
-            row.expiresAt,
-            row.revokedAt,
-            row.lastUsedAt,
-          ]),
-        ),
-      )
-    },
+    run: (call) =>
+      listPages<KeyView>(call, at`/accounts/${call.args[0]}/keys`, {
+        columns: {
+          ID: 'id',
+          NAME: 'name',
+          VALUE: (row) => `${row.prefix}…${row.last4}`,
+          MODELS: (row) => row.models?.join(',') ?? 'all',
+          EXPIRES: 'expiresAt',
+          REVOKED: 'revokedAt',
+          'LAST USED': 'lastUsedAt',
+        },
+      }),
   },
   {
     name: 'keys create',
     summary: 'A new key. Its value is shown once.',
     args: ['account', 'name'],
     options: RESTRICTIONS,
-    async run(call) {
+    run(call) {
       const body = { name: call.args[1], ...restrictionsOf(call) }
-      show(call, await call.api.call<NewKey>('POST', `/accounts/${encodeURIComponent(call.args[0]!)}/keys`, body))
+      return told(call.api.call<NewKey>('POST', at`/accounts/${call.args[0]}/keys`, body), show)
     },
   },
   {
@@ -92,21 +78,19 @@ export const KEY_COMMANDS: readonly Command[] = [
     summary: 'Changes the name, restrictions or limits of a key.',
     args: ['key'],
     options: { name: { type: 'string', value: 'text', help: 'A new name.' }, ...RESTRICTIONS },
-    async run(call) {
+    run(call) {
       const name = text(call, 'name')
       const body = { ...(name === undefined ? {} : { name }), ...restrictionsOf(call) }
       if (Object.keys(body).length === 0)
         throw new CliError('Nothing to change was named. See: tollgate keys change --help', 2)
-      show(call, await call.api.call<KeyView>('PATCH', keyPath(call), body))
+      return told(call.api.call<KeyView>('PATCH', at`/keys/${call.args[0]}`, body), show)
     },
   },
   {
     name: 'keys revoke',
     summary: 'Ends a key: at once here, within two seconds in every process.',
     args: ['key'],
-    async run(call) {
-      show(call, await call.api.call<KeyView>('DELETE', keyPath(call)))
-    },
+    run: (call) => told(call.api.call<KeyView>('DELETE', at`/keys/${call.args[0]}`), show),
   },
   {
     name: 'keys rotate',
@@ -115,11 +99,11 @@ export const KEY_COMMANDS: readonly Command[] = [
     options: {
       overlap: { type: 'string', value: 'seconds', help: 'How long the old one works on; a day unless given.' },
     },
-    async run(call) {
+    run(call) {
       const overlap = text(call, 'overlap')
       if (overlap !== undefined && !/^\d{1,9}$/.test(overlap)) throw new CliError('--overlap takes whole seconds.', 2)
       const body = overlap === undefined ? {} : { overlapSeconds: Number(overlap) }
-      show(call, await call.api.call<NewKey>('POST', keyPath(call, '/rotate'), body))
+      return told(call.api.call<NewKey>('POST', at`/keys/${call.args[0]}/rotate`, body), show)
     },
   },
 ]

@@ -1,9 +1,8 @@
 import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import type { LedgerView, UsageDetail, UsageView, Verification } from '../ledger/views.ts'
-import type { Command, Invocation, Option } from './command.ts'
-import { text } from './command.ts'
+import { at, type Command, type Invocation, type Option, type Told, text } from './command.ts'
 import { listPages, PAGE_OPTIONS, query } from './pages.ts'
-import { card, table } from './table.ts'
+import { type Columns, card, table } from './table.ts'
 
 const RANGE: Readonly<Record<string, Option>> = {
   from: { type: 'string', value: 'time', help: 'From this day or time on, such as 2026-11-01.' },
@@ -13,7 +12,18 @@ const CSV: Readonly<Record<string, Option>> = {
   csv: { type: 'boolean', help: 'Everything that matches, as CSV on standard output.' },
 }
 
-const of = (call: Invocation, what: string) => `/accounts/${encodeURIComponent(call.args[0]!)}/${what}`
+/** The rows of an account, by the options of this name; all that match for --csv. */
+async function rowsOf<Row extends object>(
+  call: Invocation,
+  path: string,
+  options: readonly string[],
+  columns: Columns<Row>,
+): Promise<Told | undefined> {
+  const filter = Object.fromEntries(options.map((name) => [name, text(call, name)]))
+  if (!call.values.csv) return listPages<Row>(call, path, { filter, columns })
+  await call.api.download(path + query(filter), 'text/csv', call.say)
+  return undefined
+}
 
 export const MONEY_COMMANDS: readonly Command[] = [
   {
@@ -28,46 +38,28 @@ export const MONEY_COMMANDS: readonly Command[] = [
       outcome: { type: 'string', value: 'word', help: 'settled, released or expired.' },
       ...CSV,
     },
-    async run(call) {
-      const names = ['from', 'to', 'product', 'key', 'outcome']
-      const filter = Object.fromEntries(names.map((name) => [name, text(call, name)]))
-      if (call.values.csv)
-        return call.api.download(of(call, 'usage') + query(filter), 'text/csv', (piece) => call.say(piece))
-      const rows = await listPages<UsageView>(call, of(call, 'usage'), filter)
-      if (call.json) return call.say(JSON.stringify(rows))
-      call.say(
-        table(
-          ['REQUEST', 'AT', 'PRODUCT', 'KEY', 'STATUS', 'OUTCOME', 'CHARGED', 'MS'],
-          rows.map((row) => [
-            row.id,
-            row.at,
-            row.product,
-            row.keyName,
-            row.status,
-            row.outcome,
-            row.charged,
-            row.durationMs,
-          ]),
-        ),
-      )
-    },
+    run: (call) =>
+      rowsOf<UsageView>(call, at`/accounts/${call.args[0]}/usage`, ['from', 'to', 'product', 'key', 'outcome'], {
+        REQUEST: 'id',
+        AT: 'at',
+        PRODUCT: 'product',
+        KEY: 'keyName',
+        STATUS: 'status',
+        OUTCOME: 'outcome',
+        CHARGED: 'charged',
+        MS: 'durationMs',
+      }),
   },
   {
     name: 'usage show',
     summary: 'One call, and how its charge was computed.',
     args: ['request'],
     async run(call) {
-      const detail = await call.api.call<UsageDetail>('GET', `/usage/${encodeURIComponent(call.args[0]!)}`)
-      if (call.json) return call.say(JSON.stringify(detail))
-      const { lines, units: _, ...rest } = detail
-      call.say(card(rest))
-      if (lines.length > 0)
-        call.say(
-          `\n${table(
-            ['UNIT', 'QUANTITY', 'RATE', 'PER', 'AMOUNT'],
-            lines.map((line) => [line.unit, line.quantity, line.rate, line.per, line.amount]),
-          )}\n\nThe charge is the sum of the amounts, rounded up to a millionth of a credit.`,
-        )
+      const answer = await call.api.call<UsageDetail>('GET', at`/usage/${call.args[0]}`)
+      const { lines, units: _, ...rest } = answer
+      const columns = { UNIT: 'unit', QUANTITY: 'quantity', RATE: 'rate', PER: 'per', AMOUNT: 'amount' } as const
+      const sum = 'The charge is the sum of the amounts, rounded up to a millionth of a credit.'
+      return { answer, words: [card(rest), ...(lines.length > 0 ? [table(lines, columns), sum] : [])].join('\n\n') }
     },
   },
   {
@@ -80,59 +72,46 @@ export const MONEY_COMMANDS: readonly Command[] = [
       kind: { type: 'string', value: 'word', help: 'grant, takeback, settled, released or expired.' },
       ...CSV,
     },
-    async run(call) {
-      const filter = Object.fromEntries(['from', 'to', 'kind'].map((name) => [name, text(call, name)]))
-      if (call.values.csv)
-        return call.api.download(of(call, 'ledger') + query(filter), 'text/csv', (piece) => call.say(piece))
-      const rows = await listPages<LedgerView>(call, of(call, 'ledger'), filter)
-      if (call.json) return call.say(JSON.stringify(rows))
-      call.say(
-        table(
-          ['AT', 'KIND', 'AMOUNT', 'LOSS', 'BALANCE', 'PRODUCT', 'NOTE', 'ID'],
-          rows.map((row) => [row.at, row.kind, row.amount, row.loss, row.balanceAfter, row.product, row.note, row.id]),
-        ),
-      )
-    },
+    run: (call) =>
+      rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, ['from', 'to', 'kind'], {
+        AT: 'at',
+        KIND: 'kind',
+        AMOUNT: 'amount',
+        LOSS: 'loss',
+        BALANCE: 'balanceAfter',
+        PRODUCT: 'product',
+        NOTE: 'note',
+        ID: 'id',
+      }),
   },
   {
     name: 'ledger verify',
     summary: 'Replays the whole ledger: balances, holds, entries, usage, and every charge from its rates.',
     about: 'Exits with 1 when something does not add up. May run while the gateway is under load.',
     async run(call) {
-      const result = await call.api.call<Verification>('GET', '/ledger/verify')
-      if (call.json) call.say(JSON.stringify(result))
-      else {
-        const counts = Object.entries(result.checked).map(([what, count]) => `${count} ${what}`)
-        call.say(`Checked ${counts.join(', ')}.`)
-        call.say(result.ok ? 'Everything adds up.' : result.problems.map((problem) => `  ${problem}`).join('\n'))
-      }
-      return result.ok ? 0 : 1
+      const answer = await call.api.call<Verification>('GET', '/ledger/verify')
+      const counts = Object.entries(answer.checked).map(([what, count]) => `${count} ${what}`)
+      const found = answer.ok ? ['Everything adds up.'] : answer.problems.map((problem) => `  ${problem}`)
+      return { answer, words: [`Checked ${counts.join(', ')}.`, ...found].join('\n'), failed: !answer.ok }
     },
   },
   {
     name: 'audit list',
     summary: 'What was changed, by whom and from where, newest first.',
     options: PAGE_OPTIONS,
-    async run(call) {
-      const rows = await listPages<AuditView>(call, '/audit')
-      if (call.json) return call.say(JSON.stringify(rows))
-      call.say(
-        table(
-          ['AT', 'BY', 'ACTION', 'OBJECT', 'FROM'],
-          rows.map((row) => [row.at, row.actor, row.action, row.object, row.ip]),
-        ),
-      )
-    },
+    run: (call) =>
+      listPages<AuditView>(call, '/audit', {
+        columns: { AT: 'at', BY: 'actor', ACTION: 'action', OBJECT: 'object', FROM: 'ip' },
+      }),
   },
   {
     name: 'audit verify',
     summary: 'Walks the chain of audit rows: a changed or removed row shows.',
     about: 'Exits with 1 when the chain is broken.',
     async run(call) {
-      const result = await call.api.call<AuditCheck>('GET', '/audit/verify')
-      if (call.json) call.say(JSON.stringify(result))
-      else call.say(result.ok ? `The chain of ${result.checked} rows is whole.` : result.problems.join('\n'))
-      return result.ok ? 0 : 1
+      const answer = await call.api.call<AuditCheck>('GET', '/audit/verify')
+      const words = answer.ok ? `The chain of ${answer.checked} rows is whole.` : answer.problems.join('\n')
+      return { answer, words, failed: !answer.ok }
     },
   },
 ]

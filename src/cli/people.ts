@@ -1,9 +1,9 @@
 import type { LinkView, MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { type Command, text } from './command.ts'
+import { at, type Command, text, told } from './command.ts'
 import { table } from './table.ts'
 
-const membersPath = (account: string, rest: string) => `/accounts/${encodeURIComponent(account)}/${rest}`
+const linkOf = ({ link }: LinkView) => link
 
 export const PEOPLE_COMMANDS: readonly Command[] = [
   {
@@ -11,14 +11,9 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'Who belongs to an account.',
     args: ['account'],
     async run(call) {
-      const { items } = await call.api.call<Page<MemberView>>('GET', membersPath(call.args[0]!, 'members'))
-      if (call.json) return call.say(JSON.stringify(items))
-      call.say(
-        table(
-          ['ID', 'E-MAIL', 'ROLE', 'LAST SEEN'],
-          items.map((row) => [row.userId, row.email, row.role, row.lastSeenAt]),
-        ),
-      )
+      const { items } = await call.api.call<Page<MemberView>>('GET', at`/accounts/${call.args[0]}/members`)
+      const columns = { ID: 'userId', 'E-MAIL': 'email', ROLE: 'role', 'LAST SEEN': 'lastSeenAt' } as const
+      return { answer: items, words: table(items, columns) }
     },
   },
   {
@@ -26,38 +21,30 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'A link by which somebody joins an account. It holds for a week.',
     args: ['account', 'email'],
     options: { role: { type: 'string', value: 'word', help: 'owner or member; member unless given.' } },
-    async run(call) {
+    run(call) {
       const [account, email] = call.args
       const body = { email, role: text(call, 'role') ?? 'member' }
-      const made = await call.api.call<LinkView>('POST', membersPath(account!, 'invites'), body)
-      call.say(call.json ? JSON.stringify(made) : made.link)
+      return told(call.api.call<LinkView>('POST', at`/accounts/${account}/invites`, body), linkOf)
     },
   },
   {
     name: 'members remove',
     summary: 'Ends a membership, at once.',
     args: ['account', 'user'],
-    async run(call) {
+    run(call) {
       const [account, user] = call.args
-      const removed = await call.api.call('DELETE', membersPath(account!, `members/${encodeURIComponent(user!)}`))
-      call.say(call.json ? JSON.stringify(removed) : 'Removed.')
+      return told(call.api.call('DELETE', at`/accounts/${account}/members/${user}`), () => 'Removed.')
     },
   },
   {
     name: 'setup-link',
     summary: 'A new set-up link for the console, while there is no operator.',
-    async run(call) {
-      const made = await call.api.call<LinkView>('POST', '/setup-link')
-      call.say(call.json ? JSON.stringify(made) : made.link)
-    },
+    run: (call) => told(call.api.call<LinkView>('POST', '/setup-link'), linkOf),
   },
   {
     name: 'password-link',
     summary: 'A link by which somebody who forgot their password chooses another. It holds for a day.',
     args: ['email'],
-    async run(call) {
-      const made = await call.api.call<LinkView>('POST', '/password-link', { email: call.args[0] })
-      call.say(call.json ? JSON.stringify(made) : made.link)
-    },
+    run: (call) => told(call.api.call<LinkView>('POST', '/password-link', { email: call.args[0] }), linkOf),
   },
 ]

@@ -3,16 +3,13 @@
 import { join } from 'node:path'
 import { PASSWORD_FILE } from '../postgres/cluster.ts'
 import { runningStore } from '../postgres/running.ts'
-import { CliError, type Command, type Settings } from './command.ts'
+import { CliError, type Command, type Settings, told } from './command.ts'
 
 export const PSQL_COMMAND: Command = {
   name: 'psql',
   summary: 'Prints how to connect to the database with psql.',
   about: 'Look, but do not write: the gateway is the only one that may move money.',
-  async run(call) {
-    const how = await connection(call.settings)
-    call.say(call.json ? JSON.stringify(how) : how.command)
-  },
+  run: (call) => told(connection(call.settings), (how) => how.command),
 }
 
 interface Connection {

@@ -103,18 +103,16 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   const settings = await options.settings()
   const api = createApi(settings, world)
   try {
-    const code = await command.run({
+    const outcome = await command.run({
       args: given,
       values,
       settings,
       api,
-      json: values.json === true,
-      say(text) {
-        terminal.out(values.csv ? text : `${text}\n`)
-      },
+      say: terminal.out,
       input: terminal.input,
     })
-    return code ?? 0
+    if (outcome) terminal.out(`${values.json ? JSON.stringify(outcome.answer) : outcome.words}\n`)
+    return outcome?.failed ? 1 : 0
   } finally {
     await api.close()
   }

@@ -2,8 +2,14 @@
 
 type Cell = string | number | boolean | null | undefined
 
-export function table(headings: readonly string[], rows: ReadonlyArray<readonly Cell[]>): string {
-  const lines = [headings, ...rows.map((row) => row.map(show))]
+/** A column by its heading: the name of a property, or what to show of a row. */
+export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>
+
+export function table<Row extends object>(rows: readonly Row[], columns: Columns<Row>): string {
+  const headings = Object.keys(columns)
+  const cell = (row: Row, column: Columns<Row>[string]) =>
+    show(typeof column === 'function' ? column(row) : row[column])
+  const lines = [headings, ...rows.map((row) => Object.values(columns).map((column) => cell(row, column)))]
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? '')].length)))
   return lines
     .map((line) =>

@@ -1,9 +1,8 @@
-import type { CredentialView, VendorTest, VendorView } from '../http/views.ts'
+import type { CredentialView, VendorView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { CliError, type Command } from './command.ts'
+import type { VendorTest } from '../routing/views.ts'
+import { at, CliError, type Command, told } from './command.ts'
 import { table } from './table.ts'
-
-const vendorPath = (name: string, rest: string) => `/vendors/${encodeURIComponent(name)}/${rest}`
 
 export const VENDOR_COMMANDS: readonly Command[] = [
   {
@@ -11,22 +10,17 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'The vendors, whether they have their credential, and how they do.',
     async run(call) {
       const { items } = await call.api.call<Page<VendorView>>('GET', '/vendors')
-      if (call.json) return call.say(JSON.stringify(items))
-      call.say(
-        table(
-          ['VENDOR', 'ADDRESS', 'CREDENTIAL', 'BREAKER', 'CALLS', 'ERRORS', 'P50 MS', 'LAST ERROR'],
-          items.map((row) => [
-            row.name,
-            row.simulated ? 'simulated' : row.baseUrl,
-            row.credential.name === null ? 'none needed' : `${row.credential.name}: ${row.credential.source}`,
-            row.breaker,
-            row.requests,
-            row.errors,
-            row.latencyMsP50,
-            row.lastError,
-          ]),
-        ),
-      )
+      const words = table(items, {
+        VENDOR: 'name',
+        ADDRESS: (row) => (row.simulated ? 'simulated' : row.baseUrl),
+        CREDENTIAL: ({ credential: { name, source } }) => (name === null ? 'none needed' : `${name}: ${source}`),
+        BREAKER: 'breaker',
+        CALLS: 'requests',
+        ERRORS: 'errors',
+        'P50 MS': 'latencyMsP50',
+        'LAST ERROR': 'lastError',
+      })
+      return { answer: items, words }
     },
   },
   {
@@ -34,10 +28,9 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'Asks a vendor something harmless, and says whether it answers.',
     args: ['vendor'],
     async run(call) {
-      const result = await call.api.call<VendorTest>('POST', vendorPath(call.args[0]!, 'test'))
-      if (call.json) call.say(JSON.stringify(result))
-      else call.say(`${result.message} (status ${result.status ?? 'none'}, ${Math.round(result.latencyMs)} ms)`)
-      return result.ok ? 0 : 1
+      const answer = await call.api.call<VendorTest>('POST', at`/vendors/${call.args[0]}/test`)
+      const words = `${answer.message} (status ${answer.status ?? 'none'}, ${Math.round(answer.latencyMs)} ms)`
+      return { answer, words, failed: !answer.ok }
     },
   },
   {
@@ -52,17 +45,18 @@ export const VENDOR_COMMANDS: readonly Command[] = [
           'Give the credential on standard input, for example: tollgate vendors credential NAME < file',
           2,
         )
-      const stored = await call.api.call<CredentialView>('PUT', vendorPath(call.args[0]!, 'credential'), { value })
-      call.say(call.json ? JSON.stringify(stored) : `Stored as ${stored.name}.`)
+      const stored = call.api.call<CredentialView>('PUT', at`/vendors/${call.args[0]}/credential`, { value })
+      return told(stored, ({ name }) => `Stored as ${name}.`)
     },
   },
   {
     name: 'vendors forget',
     summary: 'Removes a stored credential.',
     args: ['vendor'],
-    async run(call) {
-      const removed = await call.api.call<CredentialView>('DELETE', vendorPath(call.args[0]!, 'credential'))
-      call.say(call.json ? JSON.stringify(removed) : `${removed.name} is no longer stored.`)
-    },
+    run: (call) =>
+      told(
+        call.api.call<CredentialView>('DELETE', at`/vendors/${call.args[0]}/credential`),
+        ({ name }) => `${name} is no longer stored.`,
+      ),
   },
 ]

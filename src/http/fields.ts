@@ -18,7 +18,6 @@ export const text = (charsMax: number, charsMin = 1) =>
 
 /** What our own ids look like; anything else is not there. */
 export const id = z.string().regex(/^[\w+-]{1,100}$/)
-export const byId = z.strictObject({ id })
 
 /** In lower case, as people are looked up by it. */
 export const email = z

@@ -10,6 +10,7 @@ import type { Session, Visit } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { readBrowser } from './cookie.ts'
+import { id, linkToken, text } from './fields.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
 declare module 'fastify' {
@@ -77,24 +78,45 @@ export interface Resource {
 
 type Given<T> = T | WithHeaders<T>
 
-interface ResourceOf<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
-  extends Resource {
-  readonly params?: P
+type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+type ParamsOf<Path> = { readonly [Name in NamesIn<Path>]: string }
+
+/** What stands in a path; every other name is that of an id. */
+const PARAMS: Readonly<Record<string, z.ZodType<string>>> = { name: text(100), uid: text(100), token: linkToken }
+
+interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
+  extends Omit<Resource, 'method' | 'path' | 'access' | 'params'> {
   readonly query?: Q
   readonly body?: B
-  readonly account?: (params: z.output<P>) => string | Promise<string>
+  /** Left out for what lies below an account. */
+  readonly account?: (params: ParamsOf<Path>) => string | Promise<string>
   readonly answer: A
   readonly run: (
-    call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>,
+    call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>,
   ) => Given<z.input<A>> | Promise<Given<z.input<A>>>
-  readonly csv?: (call: ResourceCall<z.output<P>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
+  readonly csv?: (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
 }
 
-/** Only gives `run` the types of its schemas, and asks of it every field of its answer. */
-export function resource<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
-  entry: ResourceOf<P, Q, B, A>,
+/** `GET /accounts/{id}`: gives `run` the types of its path and schemas, and asks of it every field of its answer. */
+export function resource<Path extends string, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
+  route: `${Resource['method']} ${Path}`,
+  access: Access,
+  entry: Entry<Path, Q, B, A>,
 ): Resource {
-  return entry
+  // The type of the route says what stands before its space.
+  const [method, path = ''] = route.split(' ') as [Resource['method'], string]
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const below = access !== 'operator' && path.startsWith('/accounts/{id}')
+  return {
+    ...(below ? { account: ({ id: account }: { id: string }) => account } : {}),
+    ...(names.length === 0
+      ? {}
+      : { params: z.strictObject(Object.fromEntries(names.map((name) => [name, PARAMS[name] ?? id]))) }),
+    ...entry,
+    method,
+    path,
+    access,
+  }
 }
 
 /** Decides from the headers who asks; throws when nobody does. */

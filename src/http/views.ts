@@ -36,14 +36,6 @@ export const vendorView = z.object({
 })
 export type VendorView = z.infer<typeof vendorView>
 
-export const vendorTest = z.object({
-  ok: z.boolean(),
-  status: count.nullable(),
-  latencyMs: z.number(),
-  message: z.string(),
-})
-export type VendorTest = z.infer<typeof vendorTest>
-
 export const liveCallView = z.object({
   id: z.string(),
   at: time,

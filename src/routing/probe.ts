@@ -2,21 +2,11 @@
 import type { CatalogDocument } from '../catalog/document.ts'
 import { asFault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { Target } from '../protocols/protocol.ts'
+import { modelsAddress } from '../protocols/text/text.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { type RouteSources, targetOf } from './route.ts'
-
-interface VendorTest {
-  readonly ok: boolean
-  readonly status: number | null
-  readonly latencyMs: number
-  readonly message: string
-}
-
-/** What every vendor has, or answers with its own 404. */
-const modelsAddress = ({ protocol, baseUrl }: Target) =>
-  protocol === 'anthropic-messages' ? `${baseUrl}/v1/models` : `${baseUrl}/models`
+import type { VendorTest } from './views.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 10_000, idleMs: 5_000, totalMs: 15_000 }
 

@@ -1,6 +1,9 @@
 // The vocabulary of the one HTTP client: what adapters ask for, and what comes back.
 import { Fault } from '../kernel/fault.ts'
 
+/** A token as the header `authorization` bears it. */
+export const bearer = (token: string) => `Bearer ${token}`
+
 export interface HttpCall {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string

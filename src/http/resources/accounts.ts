@@ -3,7 +3,7 @@ import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
 import { page } from '../../kernel/view.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import { type AccountView, accountView, limitsInput, limitsView, webhookSecretView } from '../../ledger/views.ts'
-import { amount, byId, paging, text } from '../fields.ts'
+import { amount, paging, text } from '../fields.ts'
 import { type Resource, resource, WithHeaders } from '../resource.ts'
 
 export interface AccountDeps {
@@ -21,19 +21,13 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
   }
 
   return [
-    resource({
-      method: 'GET',
-      path: '/accounts',
-      access: 'member',
+    resource('GET /accounts', 'member', {
       query: z.strictObject({ ...paging, q: text(100, 0).optional() }),
       answer: page(accountView),
       run: ({ query, actor }) =>
         statements.accounts({ ...query, ...(actor.operator ? {} : { only: [...actor.roles.keys()] }) }),
     }),
-    resource({
-      method: 'POST',
-      path: '/accounts',
-      access: 'operator',
+    resource('POST /accounts', 'operator', {
       body: z.strictObject({
         name: text(100),
         credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
@@ -42,20 +36,11 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       answer: accountView,
       run: async ({ body, by }) => show(await accounts.create(body, by)),
     }),
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}', 'member', {
       answer: accountView,
       run: ({ params }) => show(params.id),
     }),
-    resource({
-      method: 'PATCH',
-      path: '/accounts/{id}',
-      access: 'operator',
-      params: byId,
+    resource('PATCH /accounts/{id}', 'operator', {
       body: z.strictObject({ name: text(100).optional(), limits: limitsInput.nullable().optional() }),
       answer: accountView,
       async run({ params, body, by }) {
@@ -63,11 +48,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return show(params.id)
       },
     }),
-    resource({
-      method: 'POST',
-      path: '/accounts/{id}/credits',
-      access: 'operator',
-      params: byId,
+    resource('POST /accounts/{id}/credits', 'operator', {
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
         note: text(200, 0).default(''),
@@ -79,12 +60,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/webhook-secret',
-      access: 'owner',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/webhook-secret', 'owner', {
       answer: webhookSecretView,
       run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
     }),
@@ -95,17 +71,11 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
 /** Those of the whole system. */
 function limitResources(accounts: Accounts): Resource[] {
   return [
-    resource({
-      method: 'GET',
-      path: '/limits',
-      access: 'operator',
+    resource('GET /limits', 'operator', {
       answer: limitsView,
       run: () => accounts.systemLimits(),
     }),
-    resource({
-      method: 'PATCH',
-      path: '/limits',
-      access: 'operator',
+    resource('PATCH /limits', 'operator', {
       body: limitsInput,
       answer: limitsView,
       run: ({ body, by }) => accounts.changeSystemLimits(body, by),

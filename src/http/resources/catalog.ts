@@ -14,10 +14,7 @@ const json = z
 
 export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
   return [
-    resource({
-      method: 'GET',
-      path: '/catalog',
-      access: 'operator',
+    resource('GET /catalog', 'operator', {
       answer: currentView,
       async run() {
         const { version, input } = catalog.current
@@ -26,10 +23,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return { ...info!, document: input }
       },
     }),
-    resource({
-      method: 'PUT',
-      path: '/catalog',
-      access: 'operator',
+    resource('PUT /catalog', 'operator', {
       query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
       body: z.strictObject({ document: json, note: text(200, 0).default('') }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
@@ -39,27 +33,17 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return catalog.apply(body.document, by, body.note)
       },
     }),
-    resource({
-      method: 'GET',
-      path: '/catalog/versions',
-      access: 'operator',
+    resource('GET /catalog/versions', 'operator', {
       query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
       answer: page(versionView),
       run: async () => ({ items: await catalog.versions(), next: null }),
     }),
-    resource({
-      method: 'POST',
-      path: '/catalog/rollback',
-      access: 'operator',
+    resource('POST /catalog/rollback', 'operator', {
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
       answer: appliedView,
       run: ({ body, by }) => catalog.rollback(body.version, by),
     }),
-    resource({
-      method: 'PATCH',
-      path: '/models/{uid}',
-      access: 'operator',
-      params: z.strictObject({ uid: text(100) }),
+    resource('PATCH /models/{uid}', 'operator', {
       body: z
         .strictObject({ enabled: z.boolean().optional(), pricing: z.record(z.string(), z.unknown()).optional() })
         .refine((body) => body.enabled !== undefined || body.pricing !== undefined, 'give "enabled" or "pricing"'),

@@ -3,7 +3,7 @@ import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import { keyView, newKey } from '../../admission/views.ts'
 import { page } from '../../kernel/view.ts'
 import { limitsInput } from '../../ledger/views.ts'
-import { byId, moment, paging, text } from '../fields.ts'
+import { moment, paging, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 /** Nobody waits longer than a month to bring a new key everywhere. */
@@ -33,50 +33,28 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
   }
 
   return [
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/keys',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/keys', 'member', {
       query: z.strictObject(paging),
       answer: page(keyView),
       run: ({ params, query }) => keys.list(params.id, query),
     }),
-    resource({
-      method: 'POST',
-      path: '/accounts/{id}/keys',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('POST /accounts/{id}/keys', 'member', {
       body: creation,
       answer: newKey,
       run: ({ params, body, by }) => keys.create(params.id, body, by),
     }),
-    resource({
-      method: 'PATCH',
-      path: '/keys/{id}',
-      access: 'member',
-      params: byId,
+    resource('PATCH /keys/{id}', 'member', {
       account: accountOf,
       body: change,
       answer: keyView,
       run: ({ params, body, by }) => keys.change(params.id, body, by),
     }),
-    resource({
-      method: 'DELETE',
-      path: '/keys/{id}',
-      access: 'member',
-      params: byId,
+    resource('DELETE /keys/{id}', 'member', {
       account: accountOf,
       answer: keyView,
       run: ({ params, by }) => keys.revoke(params.id, by),
     }),
-    resource({
-      method: 'POST',
-      path: '/keys/{id}/rotate',
-      access: 'member',
-      params: byId,
+    resource('POST /keys/{id}/rotate', 'member', {
       account: accountOf,
       body: z.strictObject({
         overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),

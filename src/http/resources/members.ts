@@ -4,7 +4,7 @@ import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import { linkView, memberView, role } from '../../identity/views.ts'
 import { page } from '../../kernel/view.ts'
-import { byId, email, id } from '../fields.ts'
+import { email } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 export interface MemberDeps {
@@ -16,50 +16,29 @@ export interface MemberDeps {
 
 export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
   return [
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/members',
-      access: 'owner',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/members', 'owner', {
       answer: page(memberView),
       run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
     }),
-    resource({
-      method: 'POST',
-      path: '/accounts/{id}/invites',
-      access: 'owner',
-      params: byId,
-      account: ({ id }) => id,
+    resource('POST /accounts/{id}/invites', 'owner', {
       body: z.strictObject({ email, role }),
       answer: linkView,
       run: async ({ params, body, by }) => ({
         link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
       }),
     }),
-    resource({
-      method: 'DELETE',
-      path: '/accounts/{id}/members/{userId}',
-      access: 'owner',
-      params: z.strictObject({ id, userId: id }),
-      account: ({ id }) => id,
+    resource('DELETE /accounts/{id}/members/{userId}', 'owner', {
       answer: z.object({ removed: z.string() }),
       async run({ params, actor, by }) {
         await members.remove(params.id, params.userId, { mayRemoveLastOwner: actor.operator }, by)
         return { removed: params.userId }
       },
     }),
-    resource({
-      method: 'POST',
-      path: '/setup-link',
-      access: 'operator',
+    resource('POST /setup-link', 'operator', {
       answer: linkView,
       run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
     }),
-    resource({
-      method: 'POST',
-      path: '/password-link',
-      access: 'operator',
+    resource('POST /password-link', 'operator', {
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),

@@ -45,10 +45,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
   const { database, catalog, audit, world, system } = deps
   const startedMs = world.elapsedMs()
   return [
-    resource({
-      method: 'GET',
-      path: '/ledger/verify',
-      access: 'operator',
+    resource('GET /ledger/verify', 'operator', {
       answer: verification,
       run() {
         // The month that is being trimmed away may be half gone.
@@ -56,25 +53,16 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
         return verifyLedger(database, catalog, { usageSinceMs: Math.max(0, since) * DAY_MS })
       },
     }),
-    resource({
-      method: 'GET',
-      path: '/audit',
-      access: 'operator',
+    resource('GET /audit', 'operator', {
       query: z.strictObject(paging),
       answer: page(auditView),
       run: ({ query }) => audit.list(query),
     }),
-    resource({
-      method: 'GET',
-      path: '/audit/verify',
-      access: 'operator',
+    resource('GET /audit/verify', 'operator', {
       answer: auditCheck,
       run: () => audit.verify(),
     }),
-    resource({
-      method: 'GET',
-      path: '/requests/live',
-      access: 'operator',
+    resource('GET /requests/live', 'operator', {
       answer: page(liveCallView),
       run: () => ({
         items: deps.liveCalls().map(({ atMs, charged, ...call }) => ({
@@ -85,10 +73,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
         next: null,
       }),
     }),
-    resource({
-      method: 'GET',
-      path: '/system',
-      access: 'operator',
+    resource('GET /system', 'operator', {
       answer: systemView,
       async run() {
         const [size, processes, queue] = await Promise.all([

@@ -11,7 +11,7 @@ import { inviteView, sessionView, setupView, type WhoView, whoView } from '../..
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { loginCookies, NO_SESSION } from '../cookie.ts'
-import { byId, email, linkToken, password } from '../fields.ts'
+import { email, linkToken, password } from '../fields.ts'
 import { createPublicCatalog } from '../public-catalog.ts'
 import { type Actor, type Resource, resource, WithHeaders } from '../resource.ts'
 import { publicCatalog } from '../views.ts'
@@ -26,7 +26,6 @@ export interface SessionDeps {
   readonly browsers: Browsers
 }
 
-const byToken = z.strictObject({ token: linkToken })
 const signing = z.object({ signedIn: z.boolean() })
 const signedIn = (session: string, browser?: string) =>
   new WithHeaders({ signedIn: true }, loginCookies(session, browser))
@@ -34,42 +33,25 @@ const signedIn = (session: string, browser?: string) =>
 /** For whoever comes, without a session. */
 export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
   return [
-    resource({
-      method: 'GET',
-      path: '/setup',
-      access: 'member',
+    resource('GET /setup', 'member', {
       answer: setupView,
       run: async () => ({ open: await people.setupOpen() }),
     }),
-    resource({
-      method: 'POST',
-      path: '/setup',
-      access: 'member',
+    resource('POST /setup', 'member', {
       body: z.strictObject({ token: linkToken, email, password }),
       answer: signing,
       run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by), browsers.mark(body.email)),
     }),
-    resource({
-      method: 'POST',
-      path: '/login',
-      access: 'member',
+    resource('POST /login', 'member', {
       body: z.strictObject({ email, password }),
       answer: signing,
       run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by), browsers.mark(body.email)),
     }),
-    resource({
-      method: 'GET',
-      path: '/invites/{token}',
-      access: 'member',
-      params: byToken,
+    resource('GET /invites/{token}', 'member', {
       answer: inviteView,
       run: ({ params }) => members.look(params.token),
     }),
-    resource({
-      method: 'POST',
-      path: '/invites/{token}',
-      access: 'member',
-      params: byToken,
+    resource('POST /invites/{token}', 'member', {
       body: z.strictObject({ password }),
       answer: signing,
       run: async ({ params, body, visit, by }) =>
@@ -82,20 +64,14 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
 export function sessionResources({ database, audit, catalog, people, sessions }: SessionDeps): Resource[] {
   const readPublicCatalog = createPublicCatalog(() => catalog.current)
   return [
-    resource({
-      method: 'GET',
-      path: '/session',
-      access: 'member',
+    resource('GET /session', 'member', {
       answer: whoView,
       run({ actor }): WhoView {
         const { person, accounts } = sessionOf(actor)
         return { user: { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' }, accounts }
       },
     }),
-    resource({
-      method: 'POST',
-      path: '/logout',
-      access: 'member',
+    resource('POST /logout', 'member', {
       answer: signing,
       async run({ actor, by }) {
         const { id, person } = sessionOf(actor)
@@ -104,30 +80,20 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
         return new WithHeaders({ signedIn: false }, NO_SESSION)
       },
     }),
-    resource({
-      method: 'POST',
-      path: '/password',
-      access: 'member',
+    resource('POST /password', 'member', {
       body: z.strictObject({ current: password, next: password }),
       answer: signing,
       run: async ({ actor, body, visit, by }) =>
         signedIn(await people.changePassword(sessionOf(actor).person, body, visit, by)),
     }),
-    resource({
-      method: 'GET',
-      path: '/sessions',
-      access: 'member',
+    resource('GET /sessions', 'member', {
       answer: page(sessionView),
       async run({ actor }) {
         const { id, person } = sessionOf(actor)
         return { items: await sessions.list(person.id, id), next: null }
       },
     }),
-    resource({
-      method: 'DELETE',
-      path: '/sessions/{id}',
-      access: 'member',
-      params: byId,
+    resource('DELETE /sessions/{id}', 'member', {
       answer: z.object({ ended: z.string() }),
       async run({ actor, params, by }) {
         const ended = await sessions.end(sessionOf(actor).person.id, params.id)
@@ -136,10 +102,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
         return { ended: params.id }
       },
     }),
-    resource({
-      method: 'GET',
-      path: '/catalog/public',
-      access: 'member',
+    resource('GET /catalog/public', 'member', {
       answer: publicCatalog,
       run: () => readPublicCatalog(),
     }),

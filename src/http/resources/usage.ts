@@ -9,7 +9,7 @@ import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readOverview } from '../../ledger/overview.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import { ledgerView, movement, outcome, overview, usageDetail, usageView } from '../../ledger/views.ts'
-import { byId, id, paging, range, text } from '../fields.ts'
+import { id, paging, range, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
@@ -53,12 +53,7 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
   }
 
   return [
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/overview',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/overview', 'member', {
       query: z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
       answer: overview,
       async run({ params, query }) {
@@ -67,43 +62,24 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
         return found
       },
     }),
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/usage',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/usage', 'member', {
       query: usageQuery,
       answer: page(usageView),
       run: ({ params, query }) => statements.usage(filterOf(params.id, query)),
       csv: ({ params, query }) => usageCsv(statements, filterOf(params.id, query)),
     }),
-    resource({
-      method: 'GET',
-      path: '/usage/{requestId}',
-      access: 'member',
-      params: z.strictObject({ requestId: id }),
+    resource('GET /usage/{requestId}', 'member', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,
       answer: usageDetail,
       run: async ({ params }) => (await usageOf(params.requestId)).detail,
     }),
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/ledger',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/ledger', 'member', {
       query: ledgerQuery,
       answer: page(ledgerView),
       run: ({ params, query }) => statements.ledger({ ...filterOf(params.id, query), balances: true }),
       csv: ({ params, query }) => ledgerCsv(statements, filterOf(params.id, query)),
     }),
-    resource({
-      method: 'GET',
-      path: '/accounts/{id}/jobs',
-      access: 'member',
-      params: byId,
-      account: ({ id }) => id,
+    resource('GET /accounts/{id}/jobs', 'member', {
       query: z.strictObject({
         ...paging,
         status: z.enum(JOB_STATUSES).optional(),

@@ -5,9 +5,9 @@ import type { CatalogStore } from '../../catalog/store.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
-import { text } from '../fields.ts'
+import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { type Resource, resource } from '../resource.ts'
-import { credentialView, type VendorTest, type VendorView, vendorTest, vendorView } from '../views.ts'
+import { credentialView, type VendorView, vendorView } from '../views.ts'
 
 export interface VendorDeps {
   readonly catalog: CatalogStore
@@ -16,7 +16,6 @@ export interface VendorDeps {
   readonly testVendor: (name: string) => Promise<VendorTest>
 }
 
-const byName = z.strictObject({ name: text(100) })
 /** It goes into a header as it is. */
 const secret = z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'must be 1 to 4096 visible ASCII characters without spaces')
 
@@ -70,10 +69,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
   }
 
   return [
-    resource({
-      method: 'GET',
-      path: '/vendors',
-      access: 'operator',
+    resource('GET /vendors', 'operator', {
       answer: page(vendorView),
       run() {
         const health = new Map(vendorHealth().map((entry) => [entry.name, entry]))
@@ -81,22 +77,14 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
         return { items: vendors.map(([name, vendor]) => show(name, vendor, health.get(name))), next: null }
       },
     }),
-    resource({
-      method: 'POST',
-      path: '/vendors/{name}/test',
-      access: 'operator',
-      params: byName,
+    resource('POST /vendors/{name}/test', 'operator', {
       answer: vendorTest,
       run({ params }) {
         find(params.name)
         return testVendor(params.name)
       },
     }),
-    resource({
-      method: 'PUT',
-      path: '/vendors/{name}/credential',
-      access: 'operator',
-      params: byName,
+    resource('PUT /vendors/{name}/credential', 'operator', {
       body: z.strictObject({ value: secret }),
       answer: credentialView,
       async run({ params, body, by }) {
@@ -105,11 +93,7 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
         return { name, present: true, source: credentials.source(name) }
       },
     }),
-    resource({
-      method: 'DELETE',
-      path: '/vendors/{name}/credential',
-      access: 'operator',
-      params: byName,
+    resource('DELETE /vendors/{name}/credential', 'operator', {
       answer: credentialView,
       async run({ params, by }) {
         const name = credentialOf(params.name)

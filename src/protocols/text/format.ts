@@ -50,6 +50,8 @@ export interface TextFormat {
   reader(traits: TextTraits): StreamReader
   /** At the back, always: where the vendor listens, and what it wants to see. */
   address(target: Target, stream: boolean): string
+  /** Where the list of models lies below a vendor's address; `/models` unless given. */
+  readonly models?: string
   /** Besides the credential. */
   headers?(options: OpenOptions): Record<string, string>
 }

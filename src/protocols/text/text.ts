@@ -26,6 +26,10 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
   'anthropic-messages': anthropicMessages,
 }
 
+/** Something that every vendor has, whatever it speaks, or answers with its own 404. */
+export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
+  baseUrl + (FORMATS[protocol as TextProtocolName]?.models ?? '/models')
+
 /** What the catalogue says of a model, as far as asks depend on it. */
 export interface ModelFacts {
   readonly uid: string

@@ -14,6 +14,7 @@ const VERSION_DEFAULT = '2023-06-01'
 export const anthropicMessages: TextFormat = {
   name: 'anthropic-messages',
   address: ({ baseUrl }) => `${baseUrl}/v1/messages`,
+  models: '/v1/models',
   headers(options) {
     const beta = options.callerHeaders?.['anthropic-beta']
     return {
