@@ -18,7 +18,7 @@ import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, openDatabase, statement } from './database/database.ts'
+import { type Database, openDatabase, SHORT_MS, statement } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
@@ -268,7 +268,7 @@ function openServer(
     world,
     leaving,
     databaseAnswers: () =>
-      database.query({ text: 'select 1' }).then(
+      database.query({ text: 'select 1', withinMs: SHORT_MS }).then(
         () => true,
         () => false,
       ),

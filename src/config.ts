@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import * as z from 'zod'
+import { addressProblem, splitAddress } from './database/address.ts'
 
 const flag = z
   .enum(['0', '1', 'true', 'false', ''])
@@ -15,7 +16,8 @@ const FOR_OTHERS = /^TOLLGATE_(KEY$|TEST_)/
 
 function isSample(value: unknown): boolean {
   return (
-    typeof value === 'string' && (value.startsWith(SAMPLE) || URL.parse(value)?.password.startsWith(SAMPLE) === true)
+    typeof value === 'string' &&
+    (value.startsWith(SAMPLE) || splitAddress(value).some((one) => URL.parse(one)?.password.startsWith(SAMPLE)))
   )
 }
 
@@ -56,9 +58,15 @@ const schema = z
       .default('./data')
       .describe('The data directory: the built-in Postgres, files, the secret and the operator token.'),
     DATABASE_URL: z
-      .url({ protocol: /^postgres(ql)?$/ })
+      .string()
+      .superRefine((url, context) => {
+        const message = addressProblem(url)
+        if (message) context.addIssue({ code: 'custom', message })
+      })
       .optional()
-      .describe('A Postgres server, 15 or newer. Without it Tollgate runs one of its own in the data directory.'),
+      .describe(
+        'A Postgres server, 15 or newer; several hosts, separated by commas, are tried for the one that takes writes. Without it Tollgate runs one of its own in the data directory.',
+      ),
     TOLLGATE_DATABASE_CONNECTIONS: z.coerce
       .number()
       .int()

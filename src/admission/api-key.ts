@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { Changes } from '../database/changes.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
@@ -99,6 +99,7 @@ const FIND = statement(
   `select id, account_id, models, ip_ranges, expires_at,
      (extract(epoch from least(expires_at, revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key where digest = $1`,
+  SHORT_MS,
 )
 const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
 

@@ -1,6 +1,7 @@
 // How to look into the store with psql. Prints a command and runs none: psql may not be installed, and a person should see
 // what they connect to.
 import { join } from 'node:path'
+import { withoutPassword } from '../database/address.ts'
 import { PASSWORD_FILE } from '../postgres/cluster.ts'
 import { runningStore } from '../postgres/running.ts'
 import { CliError, type Command, type Settings, told } from './command.ts'
@@ -19,7 +20,7 @@ interface Connection {
 
 async function connection(settings: Settings): Promise<Connection> {
   if (settings.databaseUrl !== undefined) {
-    const { password, ...plain } = readUrl(settings.databaseUrl)
+    const { password, ...plain } = withoutPassword(settings.databaseUrl)
     return {
       embedded: false,
       command: `psql "${plain.text}"${password ? '   # asks for the password of DATABASE_URL' : ''}`,
@@ -35,14 +36,6 @@ async function connection(settings: Settings): Promise<Connection> {
     embedded: true,
     command: `${password}psql -h ${quote(running.host)} -p ${running.port} -U ${running.user} ${running.database}`,
   }
-}
-
-/** A password does not belong on a screen. */
-function readUrl(text: string): { text: string; password: boolean } {
-  const url = new URL(text)
-  const password = url.password !== ''
-  url.password = ''
-  return { text: url.href, password }
 }
 
 function quote(path: string): string {

@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
-import type { Database, Queryable } from './database.ts'
+import { type Database, PATIENT, type Queryable } from './database.ts'
 import { listMigrations, migrate } from './migrate.ts'
 
 const FORMAT = 1
@@ -62,7 +62,7 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
       createGzip(),
       out,
     )
-  })
+  }, PATIENT)
   return facts.value!
 }
 
@@ -107,7 +107,7 @@ export async function readBackup(database: Database, source: Readable): Promise<
       if ((rows[table] ?? 0) !== count)
         throw new Error(`The backup is damaged: ${table} has ${rows[table] ?? 0} rows instead of ${count}.`)
     return { ...head, rows: end.rows }
-  })
+  }, PATIENT)
 }
 
 function readHead(line: string, latest: number): { at: string; migration: number } {

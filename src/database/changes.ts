@@ -1,7 +1,7 @@
 // How a process learns what another one changed: it asks once a second for a few counters. Unlike notifications this works
 // through every pooler, and a process that could not ask knows that it may be behind.
 import type { World } from '../kernel/world.ts'
-import { type Database, type Queryable, statement } from './database.ts'
+import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
 type Topic = 'catalog' | 'keys' | 'credentials'
 
@@ -18,7 +18,7 @@ export interface Changes {
 }
 
 const ASK_EVERY_MS = 1_000
-const ASK = statement('changes', 'select topic, version from change')
+const ASK = statement('changes', 'select topic, version from change', SHORT_MS)
 const BUMP = statement(
   'bump',
   'insert into change (topic) values ($1) on conflict (topic) do update set version = change.version + 1',

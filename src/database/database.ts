@@ -2,10 +2,12 @@
 // nowhere else. What fails because the server is away or busy becomes the fault `unavailable`, never another.
 import pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
+import { openPool, type TimedQuery } from './pool.ts'
 
 const INT8 = 20
 const POOL_WAITING_MAX = 1_000
-const QUERY_MS_MAX = 30_000
+/** For statements on which calls wait and which may be repeated: a server that vanished silently costs no more than this. */
+export const SHORT_MS = 3_000
 
 type Row = Record<string, unknown>
 export type Value =
@@ -28,10 +30,22 @@ export interface Queryable {
 export interface Statement {
   readonly name?: string
   readonly text: string
+  /** How long its answer is waited for; 30 s where it says nothing. */
+  readonly withinMs?: number
 }
 
+/** A transaction holds locks: how long it may wait for others', and how long it may be idle with its own. */
+interface Patience {
+  readonly locksMs: number
+  readonly idleMs: number
+}
+/** Somebody waits for these, and others for their locks. Ends those of a process that stopped in the middle. */
+const HASTY: Patience = { locksMs: 3_000, idleMs: 5_000 }
+/** For what only reads, or has the database for itself. */
+export const PATIENT: Patience = { locksMs: 0, idleMs: 0 }
+
 export interface Database extends Queryable {
-  transaction<T>(run: (tx: Queryable) => Promise<T>): Promise<T>
+  transaction<T>(run: (tx: Queryable) => Promise<T>, patience?: Patience): Promise<T>
   /** Calls that wait for a connection. */
   waiting(): number
   close(): Promise<void>
@@ -46,75 +60,83 @@ interface DatabaseOptions {
 
 pg.types.setTypeParser(INT8, (text) => BigInt(text))
 
-export function statement(name: string, text: string): Statement {
-  return { name, text }
+export function statement(name: string, text: string, withinMs?: number): Statement {
+  return withinMs === undefined ? { name, text } : { name, text, withinMs }
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const pool = new pg.Pool({
-    max: options.connectionsMax ?? 16,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    query_timeout: QUERY_MS_MAX,
-    application_name: 'tollgate',
-    ...options.connection,
-  })
-  // Without a listener an idle connection that the server closes would end the process.
-  pool.on('error', () => {})
+  const pool = openPool({ connection: options.connection, connectionsMax: options.connectionsMax ?? 16 })
   const prepare = options.prepare ?? true
   const run =
-    (client: pg.Pool | pg.PoolClient) =>
-    async (what: Statement, values: readonly Value[] = []) => {
+    (send: (query: TimedQuery) => Promise<pg.QueryResult>) =>
+    async ({ name, text, withinMs }: Statement, values: readonly Value[] = []) => {
+      const query: TimedQuery = { text, values: values as unknown[] }
+      if (prepare && name) query.name = name
+      if (withinMs !== undefined) query.query_timeout = withinMs
       try {
-        const query = prepare && what.name ? { name: what.name, text: what.text } : { text: what.text }
-        const result = await client.query({ ...query, values: values as unknown[] })
-        return result.rows
+        return (await send(query)).rows
       } catch (error) {
         throw asDatabaseFault(error)
       }
     }
-  const query = run(pool)
+  const query = run(pool.query)
   return {
     query: ((what, values) => {
-      if (pool.waitingCount > POOL_WAITING_MAX)
+      if (pool.waiting > POOL_WAITING_MAX)
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'pool is full' } })
       return query(what, values)
     }) as Database['query'],
-    async transaction(work) {
-      const client = await pool.connect().catch((error: unknown) => {
+    async transaction(work, patience = HASTY) {
+      const client = await pool.take().catch((error: unknown) => {
         throw asDatabaseFault(error)
       })
-      const tx = { query: run(client) as Queryable['query'] }
+      let lost: Error | undefined
+      const send = (query: TimedQuery) =>
+        client.query(query).catch((error: Error) => {
+          if (pool.failed(error)) lost = error
+          throw error
+        })
+      const tx = { query: run(send) as Queryable['query'] }
       // The pool listens to idle connections only: one that is cut between two statements would end the process.
       client.on('error', ignore)
       try {
-        await tx.query({ text: 'begin' })
+        // In one message, and for this transaction alone, so that it is so behind every pooler.
+        await tx.query({ text: beginWith(patience) })
         const result = await work(tx)
         await tx.query({ text: 'commit' })
         client.off('error', ignore)
         client.release()
         return result
       } catch (error) {
-        const broken = await client.query('rollback').then(
-          () => undefined,
-          (failure: Error) => failure,
-        )
+        const broken = lost ?? (await rollBack(client))
         client.off('error', ignore)
         client.release(broken ?? false)
         throw error
       }
     },
-    waiting: () => pool.waitingCount,
-    close: () => pool.end(),
+    waiting: () => pool.waiting,
+    close: pool.close,
   }
+}
+
+function beginWith({ locksMs, idleMs }: Patience): string {
+  return `begin; set local lock_timeout = ${locksMs}; set local idle_in_transaction_session_timeout = ${idleMs}`
+}
+
+/** Answers why it could not be done. */
+function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+  const query: TimedQuery = { text: 'rollback', query_timeout: SHORT_MS }
+  return client.query(query).then(
+    () => undefined,
+    (failure: Error) => failure,
+  )
 }
 
 /** The next statement on the connection fails, and that is where it is told. */
 function ignore(): void {}
 
 /** Server away, out of connections, shutting down, out of disk, read-only, timed out: the caller may try again later. */
-const AWAY = /^(08|53|57|58|XX|25006|40)/
+const AWAY = /^(08|53|55P03|57|58|XX|25006|25P03|40)/
 
 function asDatabaseFault(error: unknown): unknown {
   const code = (error as { code?: unknown }).code

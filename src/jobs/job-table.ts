@@ -1,6 +1,6 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised. A worker that was thought
 // dead and wakes up finds another version, and nothing of what it writes has any effect.
-import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
+import { type Database, type Queryable, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'
 import type { CallbackRow, ClaimedJob, JobRow, Jobs, ListedJob, StepEnding } from './job.ts'
@@ -67,6 +67,7 @@ const RENEW = statement(
      where lease_until is not null order by id for update of job skip locked
    )
    update job set lease_until = now() + make_interval(secs => $3) from held where id = held_id`,
+  SHORT_MS,
 )
 
 const PUT_DOWN = statement(

@@ -2,6 +2,7 @@
 // consumer takes as many as it has room for, runs them side by side, and removes each when it is done.
 import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
+import { openPool } from '../database/pool.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
@@ -64,21 +65,34 @@ interface Taken {
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log } = options
+  const { connection } = options
+  const pool = openPool({ connection, connectionsMax: CONNECTIONS_MAX, name: 'tollgate-queue' })
   const boss = new PgBoss({
-    ...(options.connection as ConstructorParameters<typeof PgBoss>[0] & object),
+    db: { executeSql: (text, values) => pool.query(values ? { text, values } : { text }) },
     schema: SCHEMA,
-    max: CONNECTIONS_MAX,
-    application_name: 'tollgate-queue',
     schedule: false,
   })
   boss.on('error', (error) => log.warn({ error }, 'queue'))
-  await boss.start()
-  for (const [name, { policy, ...settings }] of Object.entries(queueSettings(options.webhookRetrySeconds))) {
-    await boss.createQueue(name, { policy, ...settings })
-    // One that an earlier version made is brought up to date.
-    await boss.updateQueue(name, settings)
+  try {
+    await boss.start()
+    for (const [name, { policy, ...settings }] of Object.entries(queueSettings(options.webhookRetrySeconds))) {
+      await boss.createQueue(name, { policy, ...settings })
+      // One that an earlier version made is brought up to date.
+      await boss.updateQueue(name, settings)
+    }
+  } catch (error) {
+    await boss.stop({ graceful: false })
+    await pool.close()
+    throw error
   }
-  return createQueue(boss, options)
+  const queue = createQueue(boss, options)
+  return {
+    ...queue,
+    async close() {
+      await queue.close()
+      await pool.close()
+    },
+  }
 }
 
 export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'world' | 'log'>): Queue {

@@ -1,5 +1,5 @@
 // A group of operations as one statement, and its answer: the words between the ledger and its function in the database.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ChargeLine } from '../meter/charge.ts'
@@ -152,6 +152,7 @@ export const FLUSH_PARAMETERS = ['process', 'accounts', ...Object.keys(RESOLUTIO
 const FLUSH = statement(
   'ledger_flush',
   `select * from ledger_flush(${FLUSH_PARAMETERS.map((name, at) => `${name} => $${at + 1}`).join(', ')})`,
+  SHORT_MS,
 )
 
 /** Columns of nothing are left out: an empty array would be read as well. */

@@ -1,5 +1,5 @@
 // The money. A hold is durable before a vendor is called; it resolves exactly once, together with its usage row.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -214,6 +214,7 @@ function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T>
 const HEARTBEAT = statement(
   'heartbeat',
   'insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()',
+  SHORT_MS,
 )
 const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
 

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
+import { Fault } from '../../src/kernel/fault.ts'
 import { chooseUser } from '../../src/postgres/system-user.ts'
-import { emptyDatabase, type FreshDatabase } from '../database.ts'
+import { emptyDatabase, type FreshDatabase, freshDatabase } from '../database.ts'
 import { until } from '../faults/raw-client.ts'
 import { SECRET } from '../gateway.ts'
 import { checkBooks, noHolds } from './books.ts'
@@ -170,4 +171,29 @@ test('everything works behind a pgbouncer that keeps prepared statements', async
   if (major < KEEPS_STATEMENTS[0] || (major === KEEPS_STATEMENTS[0] && minor < KEEPS_STATEMENTS[1]))
     return t.diagnostic(`not done: pgbouncer ${VERSION} does not keep prepared statements; 1.21 and newer do`)
   t.diagnostic(`pgbouncer ${VERSION}, prepared: ${await everythingWorks('max_prepared_statements = 200', '1')}`)
+})
+
+test('behind pgbouncer, which refuses startup options, a transaction that stops in the middle loses its locks', async (t) => {
+  if (VERSION === undefined) return t.diagnostic('not done: pgbouncer is not installed')
+  const fresh = await freshDatabase()
+  const pooler = await startPooler(fresh, '')
+  const pooled = openDatabase({ connection: { connectionString: pooler.url }, prepare: false })
+  const rename = { text: `update account set name = $1 where id = 'acc'` }
+  try {
+    await pooled.query({ text: `insert into account (id, name) values ('acc', '')` })
+    const stuck = pooled.transaction(
+      async (tx) => {
+        await tx.query(rename, ['stuck'])
+        await pooled.query(rename, ['next'])
+        await tx.query(rename, ['again'])
+      },
+      { locksMs: 0, idleMs: 500 },
+    )
+    await assert.rejects(stuck, (error) => error instanceof Fault && error.kind === 'unavailable')
+    assert.deepEqual(await pooled.query({ text: 'select name from account' }), [{ name: 'next' }])
+  } finally {
+    await pooled.close()
+    await pooler.stop()
+    await fresh.drop()
+  }
 })

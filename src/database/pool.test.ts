@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type ChaosProxy, startProxy } from '../../test/chaos/proxy.ts'
+import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { addressProblem, splitAddress, withoutPassword } from './address.ts'
+import { type Database, openDatabase, SHORT_MS } from './database.ts'
+import { openPool } from './pool.ts'
+
+let fresh: FreshDatabase
+let database: Database
+before(async () => {
+  fresh = await freshDatabase()
+  database = openDatabase({ connection: fresh.connection, connectionsMax: 4 })
+  await database.query({ text: `insert into account (id, name) values ('one', ''), ('two', '')` })
+})
+after(async () => {
+  await database.close()
+  await fresh.drop()
+})
+
+const isAway = (error: unknown) => error instanceof Fault && error.kind === 'unavailable'
+const rename = { text: `update account set name = $2 where id = $1` }
+
+test('an address may have several hosts; what is wrong with it is said without the password in it', () => {
+  assert.deepEqual(splitAddress('postgres://u:p%40@a:1,[::1]:2,%2Ftmp/db?sslmode=require'), [
+    'postgres://u:p%40@a:1/db?sslmode=require',
+    'postgres://u:p%40@[::1]:2/db?sslmode=require',
+    'postgres://u:p%40@%2Ftmp/db?sslmode=require',
+  ])
+  for (const good of ['postgres://a,b/db?target_session_attrs=read-write', 'postgresql://a/db', 'postgres://a:1,b:2'])
+    assert.equal(addressProblem(good), undefined, good)
+  const bad = {
+    'mysql://u:hunter2@a/db': /must be an address such as/,
+    'postgres://u:hunter2@a,b:x/db': /must be an address such as/,
+    'postgres://a,,b/db': /must be an address such as/,
+    'postgres://u:hunter2@a,b/db?target_session_attrs=standby': /must be read-write or primary: Tollgate writes/,
+    hunter2: /must be an address such as/,
+  }
+  for (const [address, problem] of Object.entries(bad)) {
+    assert.match(addressProblem(address) ?? '', problem, address)
+    assert.doesNotMatch(addressProblem(address) ?? '', /hunter2/)
+  }
+  assert.deepEqual(withoutPassword('postgres://u:hunter2@a:1,b:2/db'), {
+    text: 'postgres://u@a:1,b:2/db',
+    password: true,
+  })
+})
+
+test('every session and every transaction has an end to waiting for locks and to being idle with its own', async () => {
+  const show = {
+    text: `select current_setting('lock_timeout') as locks, current_setting('idle_in_transaction_session_timeout') as idle`,
+  }
+  assert.deepEqual(await database.query(show), [{ locks: '5s', idle: '10s' }])
+  assert.deepEqual(await database.transaction((tx) => tx.query(show)), [{ locks: '3s', idle: '5s' }])
+  const queue = openPool({ connection: fresh.connection, connectionsMax: 1 })
+  assert.deepEqual((await queue.query(show)).rows, [{ locks: '5s', idle: '10s' }])
+  await queue.close()
+})
+
+test('a transaction that stops in the middle loses its locks, and is told; nobody waits for a lock without end', async () => {
+  const waited = await database
+    .transaction(
+      async (tx) => {
+        await tx.query(rename, ['one', 'stuck'])
+        const impatient = database.transaction((other) => other.query(rename, ['one', 'second']), {
+          locksMs: 50,
+          idleMs: 0,
+        })
+        await assert.rejects(impatient, isAway)
+        // The server ends this session; whoever waits for its lock goes on.
+        await database.query(rename, ['one', 'third'])
+        await assert.rejects(tx.query(rename, ['one', 'fourth']), isAway)
+        return 'done'
+      },
+      { locksMs: 0, idleMs: 500 },
+    )
+    .catch((error: unknown) => error)
+  assert.ok(isAway(waited), String(waited))
+  assert.deepEqual(await database.query({ text: `select name from account where id = 'one'` }), [{ name: 'third' }])
+})
+
+test('a server that vanishes silently costs one short deadline: what is dead is dropped, and another host is found', async (t) => {
+  const path = `${fresh.connection.host}/.s.PGSQL.${fresh.connection.port}`
+  const doors: ChaosProxy[] = [await startProxy({ path }), await startProxy({ path })]
+  const [first, second] = doors as [ChaosProxy, ChaosProxy]
+  second.refuse()
+  const { user, database: name } = fresh.connection
+  const connectionString = `postgres://${user}@${doors.map(({ port }) => `127.0.0.1:${port}`)}/${name}?target_session_attrs=read-write`
+  const away = openDatabase({ connection: { connectionString }, connectionsMax: 6 })
+  t.after(async () => {
+    await Promise.all(doors.map((door) => door.close()))
+    await away.close()
+  })
+  // Several connections, all of them idle, and two that wait for an answer when it happens.
+  await Promise.all(Array.from({ length: 6 }, () => away.query({ text: 'select pg_sleep(0.1)' })))
+  assert.equal(second.connections, 0)
+  const long = away.query({ text: 'select pg_sleep(20)' })
+  const within = away.transaction((tx) => tx.query({ text: 'select pg_sleep(20)' }))
+  const lost = Promise.all([assert.rejects(long, isAway), assert.rejects(within, isAway)])
+  await away.query({ text: 'select 1' })
+  first.stall()
+  second.heal()
+  const fromMs = performance.now()
+  await assert.rejects(away.query({ text: 'select 1', withinMs: SHORT_MS }), isAway)
+  await away.query({ text: 'select 1', withinMs: SHORT_MS })
+  await lost
+  const tookMs = performance.now() - fromMs
+  assert.ok(tookMs < 10_000, `${tookMs} ms`)
+  assert.ok(second.connections > 0)
+  t.diagnostic(`served again after ${Math.round(tookMs)} ms`)
+})
+
+test('an address none of whose hosts answers is away, not wrong', async () => {
+  const nowhere = openDatabase({ connection: { connectionString: 'postgres://u@127.0.0.1:1,127.0.0.1:2/db' } })
+  await assert.rejects(nowhere.query({ text: 'select 1' }), isAway)
+  await nowhere.close()
+})
