@@ -1,5 +1,6 @@
 // The reports that are figures of one site: visits, ranks, channels, devices, countries, and their history.
 import { civilDate, formatDay, monthStart } from '../src/kernel/calendar.ts'
+import { favicon } from './analytics-derived.ts'
 import { shares } from './apportion.ts'
 import { dice, hash } from './seed.ts'
 import {
@@ -81,7 +82,6 @@ export const FIGURES: Readonly<Record<string, Report>> = {
   'websites/history/pages-per-visit': (ask) => metricHistory(ask, 'pagesPerVisit'),
 }
 
-export const favicon = (domain: string) => `https://favicons.example/${domain}`
 const round = (value: number) => Math.round(value * 10_000) / 10_000
 const visits = (ask: SiteAsk, site: Site) => visitsOf(site, ask)
 

@@ -1,14 +1,12 @@
-// The reports that are tables: keywords, links, referrers and neighbours, with sorting, filters and pages.
-import { favicon, searchVisits } from './analytics-figures.ts'
+// The tables whose figures agree with those of other reports: keywords and referrers.
+import { favicon } from './analytics-derived.ts'
+import { searchVisits } from './analytics-figures.ts'
 import { apportion, shares } from './apportion.ts'
 import { dice, hash } from './seed.ts'
-import { CATEGORIES, channelsOf, findSite, neighbour, type Site, visitsOf } from './site.ts'
+import { CATEGORIES, channelsOf, findSite, neighbour, phrases, type Site, visitsOf } from './site.ts'
 import type { Report, SiteAsk } from './site-ask.ts'
 
 export const TABLES: Readonly<Record<string, Report>> = {
-  'keywords/suggestions': suggestions,
-  'keywords/websites': rankingSites,
-  'websites/backlinks': backlinks,
   'websites/keywords': (ask) => {
     const all = ask.site ? keywordsOf(ask, ask.site, ask.text('sourceType', 'all')) : []
     const records = paged(sorted(all, ask, 'Clicks'), ask.number('page', 1), ask.number('pageSize', 100))
@@ -35,15 +33,6 @@ export const TABLES: Readonly<Record<string, Report>> = {
     Data: ask.site ? sources(ask, ask.site) : [],
   }),
   'websites/incoming-referrals': incoming,
-  'websites/outgoing-traffic': outgoing,
-  'websites/similar-sites': (ask) => {
-    const all = ask.site ? similar(ask.site) : []
-    return { TotalCount: all.length, Data: all }
-  },
-  'websites/similar-sites/suggestions': (ask) =>
-    (ask.site ? similar(ask.site) : [])
-      .slice(0, ask.number('limit', 20))
-      .map(({ Domain, Rank, Favicon }) => ({ Domain, DomainWithoutSub: Domain, Rank, Favicon })),
 }
 
 const rankOf = (domain: string) => findSite(domain)?.rank ?? 0
@@ -67,82 +56,7 @@ function sorted<T extends object>(rows: readonly T[], ask: SiteAsk, column: keyo
   })
 }
 
-const MODIFIERS = [
-  'best',
-  'cheap',
-  'online',
-  'near me',
-  'review',
-  'for women',
-  'for men',
-  'sale',
-  'price',
-  'guide',
-].concat([
-  '2026',
-  'used',
-  'vs',
-  'how to',
-  'brands',
-  'ideas',
-  'free',
-  'top 10',
-  'store',
-  'outlet',
-  'kids',
-  'pro',
-  'light',
-])
 const INTENTS = ['Informational', 'Navigational', 'Commercial', 'Transactional'] as const
-
-function suggestions(ask: SiteAsk) {
-  const type = ask.text('type', 'Broad')
-  const phrases = type === 'Exact' ? [ask.name] : [ask.name, ...combined(ask.name, type === 'Related')]
-  const days = ask.to - ask.from + 1
-  const all = phrases.map((keyword) => {
-    const die = dice(hash(`keyword ${keyword} ${ask.country} ${ask.device}`))
-    const perDay = 3 + die.roll(9000) / (keyword.split(' ').length * 3)
-    const volume = Math.round(perDay * days)
-    return {
-      keyword,
-      windowVolume: volume,
-      averageVolume: Math.round(perDay * 30),
-      monthlyVolume: Math.round(perDay * 30),
-      clicks: Math.round(volume * 0.6),
-      cpc: (20 + die.roll(480)) / 100,
-      difficulty: die.roll(101),
-      leadingSite: `leader${die.roll(40)}.example`,
-      primaryIntent: die.pick(INTENTS),
-      latestZeroClicks: die.roll(100) / 100,
-      volumeTrend: Array.from({ length: 12 }, () => Math.round(perDay * (20 + die.roll(20)))),
-      score: die.roll(1000) / 1000,
-    }
-  })
-  const found = sorted(all.filter(inRange(ask.text('rangeFilter', ''))), ask, 'windowVolume')
-  return {
-    records: paged(found, ask.number('page', 1), ask.number('rowsPerPage', PAGE_ROWS)),
-    totalRecords: found.length,
-    totalClicks: sum(found.map((row) => row.clicks)),
-    totalVolume: sum(found.map((row) => row.windowVolume)),
-    maxScore: Math.max(0, ...found.map((row) => row.score)),
-  }
-}
-
-function combined(phrase: string, related: boolean): string[] {
-  const base = related ? phrase.split(' ').toReversed().join(' ') : phrase
-  const once = MODIFIERS.map((word) => (related ? `${word} ${base} alternative` : `${base} ${word}`))
-  return [...once, ...MODIFIERS.flatMap((word) => once.slice(0, 5).map((longer) => `${word} ${longer}`))]
-}
-
-/** `field,min,max|field,min,max`; an empty bound is open. */
-function inRange(filter: string): (row: object) => boolean {
-  const bounds = filter === '' ? [] : filter.split('|').map((part) => part.split(','))
-  return (row) =>
-    bounds.every(([field = '', min = '', max = '']) => {
-      const value = Number(Reflect.get(row, field))
-      return !(min !== '' && value < Number(min)) && !(max !== '' && value > Number(max))
-    })
-}
 
 /** The keywords of a site; their clicks add up to its visits from that kind of search. */
 function keywordsOf(ask: SiteAsk, site: Site, kind: string) {
@@ -151,7 +65,7 @@ function keywordsOf(ask: SiteAsk, site: Site, kind: string) {
   const total = searchVisits(ask, site, channels)
   const brand = site.domain.split('.')[0] ?? site.domain
   const topic = site.category.replaceAll('_', ' ').toLowerCase()
-  const words = [brand, ...combined(brand, false).slice(0, 40), ...combined(topic, false).slice(0, 120)]
+  const words = [...phrases(brand).slice(0, 41), ...phrases(topic).slice(1, 121)]
   const clicks = apportion(
     total,
     words.map((_, index) => 1 / (index + 1) ** 0.9),
@@ -178,57 +92,6 @@ function keywordsOf(ask: SiteAsk, site: Site, kind: string) {
   })
 }
 
-function rankingSites(ask: SiteAsk) {
-  const paid = ask.text('selectedPageTab', 'Organic') === 'Paid'
-  const count = paid ? 12 : 60
-  const parts = shares(Array.from({ length: count }, (_, index) => 1 / (index + 1)))
-  const all = parts.map((share, index) => {
-    const domain = `${
-      ask.name
-        .split(' ')[0]
-        ?.replace(/[^a-z0-9]/gi, '')
-        .toLowerCase() || 'site'
-    }${index + 1}.example`
-    return { Domain: domain, Share: share, Position: index + 1, Url: `${domain}/`, Favicon: favicon(domain) }
-  })
-  const found = sorted(all, ask, 'Share')
-  return { TotalCount: all.length, Data: paged(found, ask.number('page', 1), ask.number('pageSize', PAGE_ROWS)) }
-}
-
-function backlinks(ask: SiteAsk) {
-  const { site } = ask
-  const count = site ? 40 + (hash(`links ${site.domain}`) % 400) : 0
-  const status = ask.text('Status', 'All')
-  const follow = ask.text('FollowType', 'All').replace(/Only$/, '')
-  const all = Array.from({ length: count }, (_, index) => {
-    const die = dice(hash(`backlink ${site?.domain} ${index}`))
-    const from = site ? neighbour(site, 'link', index) : ''
-    return {
-      SourceUrl: `https://${from}/articles/${die.roll(9000)}`,
-      SourceDomain: from,
-      TargetUrl: `https://${site?.domain}/`,
-      AnchorText: die.pick(['here', 'this site', 'read more', 'official page'] as const),
-      DomainScore: die.roll(101),
-      Status: die.pick(['Active', 'Active', 'Active', 'New', 'Lost'] as const),
-      FollowType: die.pick(['DoFollow', 'DoFollow', 'NoFollow'] as const),
-      Favicon: favicon(from),
-    }
-  })
-  const found = sorted(
-    all.filter(
-      (row) =>
-        (status === 'All' || row.Status === status) &&
-        (follow === 'All' || row.FollowType === follow) &&
-        row.DomainScore >= ask.number('DomainScoreFrom', 0) &&
-        row.DomainScore <= ask.number('DomainScoreTo', 100),
-    ),
-    ask,
-    'DomainScore',
-  )
-  const [page, size] = [ask.number('Page', 1), ask.number('PageSize', 100)]
-  return { TotalRecords: found.length, Records: paged(found, page, size), Page: page, PageSize: size }
-}
-
 /** Referrers of a site; their visits add up to the channel "Referrals". */
 function referrers(ask: SiteAsk, site: Site) {
   const visits = channelsOf(site, visitsOf(site, ask)).Referrals ?? 0
@@ -239,7 +102,7 @@ function referrers(ask: SiteAsk, site: Site) {
   )
   const part = shares(parts)
   return parts.map((total, index) => {
-    const domain = neighbour(site, 'referrer', index)
+    const domain = neighbour(site.domain, 'referrer', index)
     return { domain, total, share: part[index] ?? 0 }
   })
 }
@@ -289,41 +152,4 @@ function incoming(ask: SiteAsk) {
       Favicon: favicon(domain),
     })),
   }
-}
-
-function outgoing(ask: SiteAsk) {
-  const { site } = ask
-  const count = site ? 30 + (hash(`outgoing ${site.domain}`) % 150) : 0
-  const parts = shares(Array.from({ length: count }, (_, index) => 1 / (index + 1)))
-  const all = parts.map((share, index) => {
-    const domain = site ? neighbour(site, 'outgoing', index) : ''
-    return {
-      Domain: domain,
-      Share: share,
-      Change: 0,
-      NewChange: 0,
-      Rank: rankOf(domain),
-      Favicon: favicon(domain),
-    }
-  })
-  return {
-    TotalCount: all.length,
-    TotalVisits: site ? Math.round(visitsOf(site, ask) * 0.12) : 0,
-    Categories: CATEGORIES,
-    Topics: [],
-    Records: paged(all, ask.number('page', 1), PAGE_ROWS),
-  }
-}
-
-function similar(site: Site) {
-  return Array.from({ length: 5 + (site.rank % 30) }, (_, index) => {
-    const domain = neighbour(site, 'similar', index)
-    return {
-      Domain: domain,
-      Affinity: Math.round(1000 / (1 + index * 0.15)) / 1000,
-      Rank: rankOf(domain),
-      Category: site.category,
-      Favicon: favicon(domain),
-    }
-  })
 }

@@ -1,6 +1,7 @@
-// The website-statistics vendor: 27 GET paths in their native shapes. It refuses what the real one would refuse of a query
+// The website-statistics vendor: its GET paths in their native shapes. It refuses what the real one would refuse of a query
 // that the gateway has already made whole.
 import { dayOfMs, formatDay, monthStart, parseDay } from '../src/kernel/calendar.ts'
+import { derivedReport } from './analytics-derived.ts'
 import { FIGURES } from './analytics-figures.ts'
 import { TABLES } from './analytics-tables.ts'
 import { answerData, dataTriggers } from './data-faults.ts'
@@ -21,7 +22,8 @@ export const analyticsRoom: Room = {
     const { query } = ctx
     const name = query.get('keys') ?? query.get('key') ?? query.get('Key') ?? query.get('keyword') ?? ''
     await answerData(res, ctx, { triggers: dataTriggers(name, ctx), errorBody }, () => {
-      const report = REPORTS[ctx.path.slice(PREFIX.length)]
+      const path = ctx.path.slice(PREFIX.length)
+      const report = REPORTS[path] ?? derivedReport(path)
       if (!report) return { status: 404, value: errorBody(404, 'There is no such report.') }
       try {
         return { status: 200, value: report(readAsk(name, query, dayOfMs(ctx.world.nowMs()))) }

@@ -186,22 +186,23 @@ export function meanOf(site: Site, metric: Metric, { from, to, country, device }
   return visits === 0 ? 0 : Math.round((sum / visits) * 10_000) / 10_000
 }
 
+const FRONTS = 'open daily smart blue north prime urban fresh nova true clear'.split(' ')
+const BACKS = 'market press guide hub world works review planet store forum'.split(' ')
+
 /** A made-up neighbour of a site, always the same for the same place in the list. */
-export function neighbour(site: Site, kind: string, index: number): string {
-  const die = dice(hash(`${kind} ${site.domain} ${index}`))
-  const front = die.pick([
-    'open',
-    'daily',
-    'smart',
-    'blue',
-    'north',
-    'prime',
-    'urban',
-    'fresh',
-    'nova',
-    'true',
-    'clear',
-  ])
-  const back = die.pick(['market', 'press', 'guide', 'hub', 'world', 'works', 'review', 'planet', 'store', 'forum'])
-  return `${front}${back}${index + 1}.example`
+export function neighbour(domain: string, kind: string, index: number): string {
+  const { roll } = dice(hash(`${kind} ${domain} ${index}`))
+  return `${FRONTS[roll(FRONTS.length)]}${BACKS[roll(BACKS.length)]}${index + 1}.example`
+}
+
+const MODIFIERS =
+  'best,cheap,online,near me,review,for women,for men,sale,price,guide,2026,used,vs,how to,brands,ideas,free,top 10,store,outlet,kids,pro,light'.split(
+    ',',
+  )
+
+/** What people search for around a phrase, itself first. */
+export function phrases(phrase: string, related = false): string[] {
+  const base = related ? phrase.split(' ').toReversed().join(' ') : phrase
+  const once = MODIFIERS.map((word) => (related ? `${word} ${base} alternative` : `${base} ${word}`))
+  return [phrase, ...once, ...MODIFIERS.flatMap((word) => once.slice(0, 5).map((longer) => `${word} ${longer}`))]
 }

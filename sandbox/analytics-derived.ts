@@ -1,0 +1,122 @@
+// Reports whose figures need not agree with those of another: made from what the endpoint's own entry says of its answer
+// and its parameters, so that a new endpoint has a simulated answer as soon as it has an entry.
+import { ANALYTICS } from '../src/catalog/analytics.ts'
+import type { DataEndpointSpec, JsonSchema } from '../src/catalog/endpoint.ts'
+import { shares } from './apportion.ts'
+import { isRecord } from './json.ts'
+import { type Dice, dice, hash } from './seed.ts'
+import { findSite, neighbour, phrases } from './site.ts'
+import type { Report, SiteAsk } from './site-ask.ts'
+
+type Row = Record<string, string | number>
+
+/** Undefined where no entry has this path. */
+export function derivedReport(path: string): Report | undefined {
+  const spec = ANALYTICS.find(({ vendorPath }) => vendorPath === path)
+  return spec && ((ask) => answerOf(spec.answer ?? {}, spec, ask))
+}
+
+/** Native tables without a page size of their own. */
+const PAGE_ROWS = 100
+
+function answerOf(schema: JsonSchema, spec: DataEndpointSpec, ask: SiteAsk): unknown {
+  const row = rowOf(schema)
+  if (row) return tableOf(row, spec, ask).page
+  if (isRecord(schema.additionalProperties))
+    return ask.site ? { [ask.name]: answerOf(schema.additionalProperties, spec, ask) } : {}
+  const members = Object.entries(isRecord(schema.properties) ? schema.properties : {})
+  const table = members.map(([, member]) => rowOf(member)).find((columns) => columns !== undefined)
+  const rows = table && tableOf(table, spec, ask)
+  return Object.fromEntries(
+    members.map(([name, member]) => {
+      if (rows && rowOf(member)) return [name, rows.page]
+      if (isRecord(member) && member.properties) return [name, answerOf(member, spec, ask)]
+      return [name, rows?.total ?? dice(hash(`${name} ${ask.name}`)).roll(1000)]
+    }),
+  )
+}
+
+/** The columns of a table, where the schema is one. */
+function rowOf(schema: unknown): JsonSchema | undefined {
+  const items = isRecord(schema) && isRecord(schema.items) ? schema.items : {}
+  return isRecord(items.properties) ? items.properties : undefined
+}
+
+function tableOf(columns: JsonSchema, spec: DataEndpointSpec, ask: SiteAsk): { total: number; page: Row[] } {
+  const given = (name: string) => ask.text(name, spec.params[name]?.default ?? '')
+  const all = subjectsOf(spec, ask).map((subject) =>
+    Object.fromEntries(
+      Object.entries(columns).map(([name, column]) => [name, cellOf(name, JSON.stringify(column), spec, subject)]),
+    ),
+  )
+  const rows = all.filter((row) => Object.keys(row).every((name) => passes(row, name, spec, given)))
+  const by = given('sort') || given('orderBy').split(' ')[0] || ''
+  const sign = given('asc') === 'true' ? 1 : -1
+  if (by in columns) rows.sort((a, b) => sign * (Number(a[by]) - Number(b[by])))
+  const size = Number(given('pageSize') || given('PageSize') || given('rowsPerPage') || given('limit') || PAGE_ROWS)
+  const first = (Number(given('page') || given('Page') || 1) - 1) * size
+  return { total: rows.length, page: rows.slice(first, first + size) }
+}
+
+interface Subject {
+  readonly place: number
+  readonly domain: string
+  readonly phrase: string
+  readonly share: number
+  readonly die: Dice
+}
+
+/** Who or what the rows are about: neighbours of a site, or phrases around a keyword. */
+function subjectsOf({ vendorPath, params }: DataEndpointSpec, ask: SiteAsk): Subject[] {
+  const aboutSite = Object.values(params).some(({ kind, required }) => kind === 'domain' && required)
+  // A report and its short form are about the same ones.
+  const family = vendorPath.split('/').slice(0, 2).join('/')
+  const words = phrases(ask.name, ask.text('type', '') === 'Related')
+  const most = aboutSite ? 40 + (hash(`${family} ${ask.name}`) % 160) : words.length
+  const count = aboutSite && !ask.site ? 0 : ask.text('type', '') === 'Exact' ? 1 : most
+  const parts = shares(Array.from({ length: count }, (_, place) => 1 / (place + 1)))
+  return parts.map((share, place) => ({
+    place,
+    domain: neighbour(ask.site?.domain ?? ask.name, family, place),
+    phrase: words[place] ?? ask.name,
+    share,
+    die: dice(hash(`${family} ${ask.name} ${ask.country} ${ask.device} ${place}`)),
+  }))
+}
+
+/** By the name of the column; a text that a parameter chooses from is one of its choices. */
+function cellOf(name: string, column: string, { params }: DataEndpointSpec, subject: Subject): string | number {
+  const { place, domain, phrase, share, die } = subject
+  if (column.includes('"string"')) {
+    const field = params[name]
+    const kinds = field?.kind === 'choice' ? field.allowed.filter((word) => !/^All$|Only$/.test(word)) : []
+    if (kinds.length > 0) return kinds[die.roll(kinds.length)] ?? ''
+    if (/keyword|term/i.test(name)) return phrase
+    if (/favicon/i.test(name)) return favicon(domain)
+    if (/url$/i.test(name)) return `https://${domain}/${die.roll(9000)}`
+    if (/domain|site$/i.test(name)) return domain
+    return findSite(domain)?.category ?? ''
+  }
+  if (/share$/i.test(name)) return share
+  if (name === 'Affinity') return Math.round(1000 / (1 + place * 0.15)) / 1000
+  if (name === 'Rank') return findSite(domain)?.rank ?? 0
+  if (name === 'Position') return place + 1
+  if (/score|difficulty/i.test(name)) return die.roll(101)
+  if (/change/i.test(name)) return 0
+  return name === 'cpc' ? (20 + die.roll(480)) / 100 : 100 + die.roll(90_000)
+}
+
+/** Parameters that are named like a column choose from it or bound it; `rangeFilter` bounds any: `field,min,max|…`. */
+function passes(row: Row, name: string, { params }: DataEndpointSpec, given: (name: string) => string): boolean {
+  const value = row[name] ?? ''
+  const wanted = params[name]?.kind === 'choice' ? given(name).replace(/Only$/, '') : 'All'
+  if (wanted !== 'All' && wanted !== value) return false
+  const ranges = given('rangeFilter').split('|')
+  const bounds = [[name, given(`${name}From`), given(`${name}To`)], ...ranges.map((range) => range.split(','))]
+  return bounds.every(
+    ([field, min = '', max = '']) =>
+      field !== name || ((min === '' || Number(value) >= Number(min)) && (max === '' || Number(value) <= Number(max))),
+  )
+}
+
+export const favicon = (domain: string) => `https://favicons.example/${domain}`
