@@ -47,7 +47,7 @@ const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
 const embedded = await startEmbedded({ dataDirectory: directory, log: () => undefined })
 const database = openDatabase({ connection: { ...embedded.connection } })
 await migrate(database)
-await maintainUsage(database, world, 24)
+await maintainUsage(database, world, { keepMonths: 24, tries: 1 })
 const changes = createChanges(database, world)
 const catalog = await openCatalog({
   database,

@@ -83,7 +83,7 @@ const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
 const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
-const MAINTAIN_EVERY_MS = 6 * 3_600_000
+const MAINTAIN_EVERY_MS = 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
@@ -102,7 +102,8 @@ export async function createGateway(options: GatewayOptions) {
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
   await ledger.sweep()
-  await maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS)
+  // A start does not wait for those who read usage: the next time is soon.
+  await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
   let leaving = false
   const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
@@ -330,11 +331,15 @@ function startTimers({ config, world, log }: GatewayOptions, parts: Maintained):
 
   const answers = () => [forgetOldAnswers(database), forgetKeptAnswers(database)]
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), office.people.tidy()])
+  const maintain = async () => {
+    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
+    if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
+  }
   return [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
-    every(world, MAINTAIN_EVERY_MS, () => maintainUsage(database, world, config.TOLLGATE_USAGE_MONTHS), log),
+    every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),
   ]
 }

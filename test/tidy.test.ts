@@ -54,7 +54,6 @@ const FOR_TESTS = [
   'src/assets/host.ts#HostedAsset',
   'src/assets/serve.ts#AssetRequest',
   'src/catalog/traits.ts#TextTraitsGiven',
-  'src/database/database.ts#Value',
   'src/postgres/embedded.ts#EmbeddedOptions',
   'src/postgres/binaries.ts#findPackage',
   'src/http/console.ts#ConsoleDeps',

@@ -1,6 +1,7 @@
 // Same account, same Idempotency-Key, same request within a day: the stored answer again, and no second effect.
 import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 
 const KEY_CHARS_MAX = 255
@@ -24,7 +25,11 @@ const STORED = statement(
 )
 const FORGET = statement(
   'idempotency_forget',
-  `delete from idempotency where created_at < now() - interval '24 hours' and status is not null`,
+  `with gone as (
+     delete from idempotency where ctid = any(array(
+       select ctid from idempotency where created_at < now() - interval '24 hours' and status is not null limit 2000))
+     returning 1
+   ) select count(*)::int as count from gone`,
 )
 
 interface Replayable {
@@ -47,5 +52,5 @@ export async function replay(call: Replayable, database: Database): Promise<void
 }
 
 export async function forgetOldAnswers(database: Database): Promise<void> {
-  await database.query(FORGET)
+  await removeAll(database, FORGET)
 }

@@ -3,6 +3,7 @@
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 
 interface KeptAnswer {
@@ -11,7 +12,14 @@ interface KeptAnswer {
 }
 
 /** Vendors keep them for thirty days at least; with which they are still there, they say themselves. */
-const FORGET = statement('kept_answer_forget', `delete from kept_answer where created_at < now() - interval '30 days'`)
+const FORGET = statement(
+  'kept_answer_forget',
+  `with gone as (
+     delete from kept_answer where ctid = any(array(
+       select ctid from kept_answer where created_at < now() - interval '30 days' limit 5000))
+     returning 1
+   ) select count(*)::int as count from gone`,
+)
 const KEEP = statement(
   'kept_answer_keep',
   `insert into kept_answer (account_id, id, vendor, product) values ($1, $2, $3, $4)
@@ -60,5 +68,5 @@ export async function dropKeptAnswer(database: Database, account: string, id: st
 }
 
 export async function forgetKeptAnswers(database: Database): Promise<void> {
-  await database.query(FORGET)
+  await removeAll(database, FORGET)
 }

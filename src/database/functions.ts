@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Fault } from '../kernel/fault.ts'
 import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
 
@@ -29,6 +30,7 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
     try {
       await tx.query({ text })
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Error(
         `The functions of ${name} could not be made, and nothing was changed: ${(cause as Error).message}`,
         {

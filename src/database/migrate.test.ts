@@ -4,7 +4,7 @@ import { emptyDatabase, freshDatabase } from '../../test/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { FLUSH_PARAMETERS } from '../ledger/flush.ts'
 import { createLedger } from '../ledger/ledger.ts'
-import { type Database, openDatabase } from './database.ts'
+import { type Database, openDatabase, PATIENT, type Queryable } from './database.ts'
 import { applyFunctions } from './functions.ts'
 import { migrate } from './migrate.ts'
 
@@ -90,4 +90,33 @@ test('a process of the version before goes on when an upgrade adds a column, wit
   await ledger.resolve({ ...shared, ...facts, ...paid })
   const rows = await database.query({ text: 'select charged, zone, region from usage' })
   assert.deepEqual(rows, [{ charged: 7n, zone: 'here', region: null }])
+})
+
+test('a change of tables that finds them in use lets everybody else go first, and comes again', async (t) => {
+  const database = await open(t)
+  await database.query({ text: `update migration set name = '0.0.0 other' where number = 0` })
+  const write = (tx: Queryable, id: string) =>
+    tx.query({ text: `insert into audit (id, actor, action, object, hash) values ($1, '', '', '', '')` }, [id])
+  const waitsMs: number[] = []
+  let migrating: Promise<unknown> = Promise.resolve()
+  // Functions come with the audit's trigger, which waits for whoever writes there.
+  await database.transaction(async (tx) => {
+    await write(tx, 'long')
+    let over = false
+    migrating = migrate(database).finally(() => {
+      over = true
+    })
+    const fromMs = performance.now()
+    for (let i = 0; performance.now() - fromMs < 2_500; i++) {
+      const sentMs = performance.now()
+      await write(database, `short-${i}`)
+      waitsMs.push(performance.now() - sentMs)
+    }
+    assert.equal(over, false)
+  }, PATIENT)
+  await migrating
+  const [made] = await database.query<{ name: string }>({ text: 'select name from migration where number = 0' })
+  assert.doesNotMatch(made!.name, /other/)
+  const slowestMs = Math.max(...waitsMs)
+  assert.ok(slowestMs > 500 && slowestMs < 2_000, `${slowestMs} ms`)
 })

@@ -1,12 +1,16 @@
 // Forward-only numbered migrations, applied under an advisory lock, so that any number of processes may start at once.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Fault } from '../kernel/fault.ts'
 import type { Database } from './database.ts'
 import { applyFunctions } from './functions.ts'
+import { CHANGE_MS_MAX, changeTables } from './housekeeping.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
-/** Any number that only we use: the lock is held for the length of the transaction. */
 const LOCK = 7_046_029_254n
+/** Other processes serve meanwhile: they wait behind a migration that waits for a lock. */
+const LOCKS_MS = 1_000
+const TRIES = 20
 
 export interface Migrations {
   readonly applied: number
@@ -21,8 +25,7 @@ export async function listMigrations(): Promise<Array<{ number: number; name: st
 export async function migrate(database: Database): Promise<Migrations> {
   const files = await listMigrations()
   const latest = files.at(-1)?.number ?? 0
-  return database.transaction(async (tx) => {
-    await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
+  return changeTables(database, { lock: LOCK, locksMs: LOCKS_MS, tries: TRIES }, async (tx) => {
     await tx.query({
       text: 'create table if not exists migration (number integer primary key, name text not null, at timestamptz not null default now())',
     })
@@ -34,8 +37,9 @@ export async function migrate(database: Database): Promise<Migrations> {
       )
     for (const { number, name } of files.filter((file) => file.number > last)) {
       try {
-        await tx.query({ text: await readFile(join(FOLDER, name), 'utf8') })
+        await tx.query({ text: await readFile(join(FOLDER, name), 'utf8'), withinMs: CHANGE_MS_MAX })
       } catch (cause) {
+        if (cause instanceof Fault) throw cause
         throw new Error(`Migration ${name} failed and nothing was changed: ${(cause as Error).message}`, { cause })
       }
       await tx.query({ text: 'insert into migration (number, name) values ($1, $2)' }, [number, name])

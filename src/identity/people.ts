@@ -2,6 +2,7 @@
 // everything that is wrong with a login.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
@@ -61,12 +62,25 @@ const USE_TOKEN = statement('setup_use', `delete from setting where name = 'setu
 const TIDY = [
   statement(
     'tidy_sessions',
-    `delete from session where seen_at < now() - interval '60 minutes' or created_at < now() - interval '24 hours'`,
+    `with gone as (
+       delete from session where ctid = any(array(select ctid from session
+         where seen_at < now() - interval '60 minutes' or created_at < now() - interval '24 hours' limit 5000))
+       returning 1
+     ) select count(*)::int as count from gone`,
   ),
-  statement('tidy_invites', 'delete from invite where expires_at < now()'),
+  statement(
+    'tidy_invites',
+    `with gone as (
+       delete from invite where ctid = any(array(select ctid from invite where expires_at < now() limit 5000)) returning 1
+     ) select count(*)::int as count from gone`,
+  ),
   statement(
     'tidy_attempts',
-    `delete from login_attempt where blocked_until < now() - interval '2 hours' and since < now() - interval '2 hours'`,
+    `with gone as (
+       delete from login_attempt where ctid = any(array(select ctid from login_attempt
+         where blocked_until < now() - interval '2 hours' and since < now() - interval '2 hours' limit 5000))
+       returning 1
+     ) select count(*)::int as count from gone`,
   ),
 ]
 
@@ -138,7 +152,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async tidy() {
-      for (const text of TIDY) await database.query(text)
+      for (const removal of TIDY) await removeAll(database, removal)
     },
   }
 }

@@ -1,22 +1,50 @@
 // The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
-// time that have ended go with it. Money stays.
-import { type Database, statement } from '../database/database.ts'
+// time that have ended go with it. Money stays. None of this waits in front of calls: docs/decisions/0041-housekeeping.md.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { CHANGE_MS_MAX, changeTables, isLocked, removeAll } from '../database/housekeeping.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 
 const MONTHS_AHEAD = 2
 const LOCK = 7_046_029_256n
+/** Attaching waits for whoever reads the rest, and only those who read it wait behind it. */
+const ATTACH_LOCKS_MS = 1_000
+/** Detaching locks the whole table: calls wait behind it. Postgres detaches concurrently only where there is no rest. */
+const DETACH_LOCKS_MS = 100
 
 const PARTITIONS = statement(
   'usage_partitions',
-  `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'usage'::regclass`,
+  // Those that were detached, and not dropped because the process died, have their names still.
+  `select c.relname as name, c.relispartition as attached from pg_class c
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ '^usage_[0-9]{4}_[0-9]{2}$'`,
 )
 
+const DROP_REST = statement(
+  'usage_rest_drop',
+  `with gone as (delete from usage_rest where ctid = any(array(select ctid from usage_rest where id < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`,
+)
+const DROP_HOURS = statement(
+  'usage_hour_drop',
+  `with gone as (delete from usage_hour where ctid = any(array(select ctid from usage_hour where hour < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`,
+  CHANGE_MS_MAX,
+)
 // Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to do.
 const DROP_JOBS = statement(
   'jobs_drop',
-  `with gone as (delete from job where not open and hold_id < $1 and completed_at < $2 returning 1)
-   select count(*)::int as count from gone`,
+  `with gone as (
+     delete from job where ctid = any(array(select ctid from job where not open and hold_id < $1 and completed_at < $2 limit 5000))
+     returning 1
+   ) select count(*)::int as count from gone`,
+)
+// A process that wakes up writes its row anew.
+const DROP_PROCESSES = statement(
+  'process_drop',
+  `with gone as (
+     delete from process where ctid = any(array(select ctid from process where heartbeat_at < now() - interval '1 day' limit 5000))
+     returning 1
+   ) select count(*)::int as count from gone`,
 )
 
 /** The month of a day. Names come from dates that we compute, never from input. */
@@ -26,40 +54,84 @@ function monthOf(day: number, months: number): { name: string; from: string; to:
   return { name, from: idAtTime(start * DAY_MS), to: idAtTime(monthStart(start, 1) * DAY_MS) }
 }
 
-/** Answers the names of the partitions that were made and dropped, and the number of jobs that were. */
+interface Maintained {
+  /** Partitions. */
+  readonly made: string[]
+  readonly dropped: string[]
+  /** Those that wait for the next time, because somebody reads usage. */
+  readonly left: string[]
+  readonly jobs: number
+}
+
+interface Keeping {
+  readonly keepMonths: number
+  /** How often a change of tables is tried before it is left for the next time. */
+  readonly tries: number
+}
+
 export async function maintainUsage(
   database: Database,
   world: World,
-  keepMonths: number,
-): Promise<{ made: string[]; dropped: string[]; jobs: number }> {
+  { keepMonths, tries }: Keeping,
+): Promise<Maintained> {
   const today = dayOfMs(world.nowMs())
-  return database.transaction(async (tx) => {
-    await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
-    const present = new Set((await tx.query<{ name: string }>(PARTITIONS)).map(({ name }) => name))
-    const made: string[] = []
-    const dropped: string[] = []
-    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
-      const { name, from, to } = monthOf(today, ahead)
-      if (present.has(name)) continue
-      // Rows that came before their partition wait in the rest; such a month is left there.
-      const [row] = await tx.query<{ some: boolean }>(
-        { text: 'select exists (select 1 from usage_rest where id >= $1 and id < $2) as some' },
-        [from, to],
-      )
-      if (row?.some) continue
-      await tx.query({ text: `create table ${name} partition of usage for values from ('${from}') to ('${to}')` })
-      made.push(name)
+  const present = await listPartitions(database)
+  const oldest = monthOf(today, -keepMonths)
+  const done: Maintained = { made: [], dropped: [], left: [], jobs: 0 }
+  const attempt = async (name: string, locksMs: number, change: (tx: Queryable) => Promise<string[]>) => {
+    try {
+      return await changeTables(database, { lock: LOCK, locksMs, tries, world }, change)
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      done.left.push(name)
+      return []
     }
-    const oldest = monthOf(today, -keepMonths)
-    for (const name of present) {
-      if (name === 'usage_rest' || name >= oldest.name) continue
-      await tx.query({ text: `drop table ${name}` })
-      dropped.push(name)
-    }
-    await tx.query({ text: 'delete from usage_rest where id < $1' }, [oldest.from])
-    const oldestDate = new Date(monthStart(today, -keepMonths) * DAY_MS)
-    await tx.query({ text: 'delete from usage_hour where hour < $1' }, [oldestDate])
-    const [row] = await tx.query<{ count: number }>(DROP_JOBS, [oldest.from, oldestDate])
-    return { made, dropped, jobs: row?.count ?? 0 }
-  })
+  }
+  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
+    const month = monthOf(today, ahead)
+    if (present.get(month.name) === true) continue
+    done.made.push(...(await attempt(month.name, ATTACH_LOCKS_MS, (tx) => makePartition(tx, month))))
+  }
+  const detached: string[] = []
+  for (const name of present.keys())
+    if (name < oldest.name) detached.push(...(await attempt(name, DETACH_LOCKS_MS, (tx) => detachPartition(tx, name))))
+  // When nobody looks at them any more; the removal of large files takes a while.
+  for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
+
+  const oldestDate = new Date(monthStart(today, -keepMonths) * DAY_MS)
+  await removeAll(database, DROP_REST, [oldest.from])
+  await removeAll(database, DROP_HOURS, [oldestDate])
+  await removeAll(database, DROP_PROCESSES)
+  return { ...done, jobs: await removeAll(database, DROP_JOBS, [oldest.from, oldestDate]) }
+}
+
+/** Whether each is attached. */
+async function listPartitions(on: Queryable): Promise<Map<string, boolean>> {
+  const rows = await on.query<{ name: string; attached: boolean }>(PARTITIONS)
+  return new Map(rows.map(({ name, attached }) => [name, attached]))
+}
+
+async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeof monthOf>): Promise<string[]> {
+  // Another process may have been faster.
+  if ((await listPartitions(tx)).has(name)) return []
+  // Rows that came before their partition wait in the rest; such a month is left there.
+  const [row] = await tx.query<{ some: boolean }>(
+    { text: 'select exists (select 1 from usage_rest where id >= $1 and id < $2) as some' },
+    [from, to],
+  )
+  if (row?.some) return []
+  await tx.query({ text: `create table ${name} (like usage including all)` })
+  await tx.query({ text: `alter table usage attach partition ${name} for values from ('${from}') to ('${to}')` })
+  return [name]
+}
+
+async function dropTable(tx: Queryable, name: string): Promise<string[]> {
+  await tx.query({ text: `drop table if exists ${name}` })
+  return [name]
+}
+
+async function detachPartition(tx: Queryable, name: string): Promise<string[]> {
+  const attached = (await listPartitions(tx)).get(name)
+  if (attached === true) await tx.query({ text: `alter table usage detach partition ${name}` })
+  return attached === undefined ? [] : [name]
 }
