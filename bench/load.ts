@@ -83,8 +83,8 @@ export async function runLoad(tools: LoadTools, aim: Aim, shape: Shape): Promise
   const headers = Object.entries(aim.headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const args = [
     String(aim.port),
-    tools.file('body', aim.body),
-    ...['-h', tools.file('headers', headers.join(''))],
+    tools.file(`body-${aim.port}`, aim.body),
+    ...['-h', tools.file(`headers-${aim.port}`, headers.join(''))],
     ...['-p', aim.path, '-m', aim.method ?? 'POST', '-c', String(shape.connections), '-d', String(shape.seconds)],
     ...['-w', String(shape.warmSeconds ?? 0.5)],
     ...(aim.keys ? ['-k', tools.file('keys', aim.keys.join('\n'))] : []),

@@ -1,4 +1,5 @@
 // The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger] [--write]`.
+// `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other.
 // A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -26,7 +27,10 @@ import {
 import { aimAt, startNginx, startPortkey, type Target, type TargetOptions } from './target.ts'
 import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
 
+const other = ['stages', 'turns'].find((name) => name === process.argv[2])
 const { values: args } = parseArgs({
+  // What follows the name of another measurement is read there.
+  args: other ? [] : process.argv.slice(2),
   options: {
     short: { type: 'boolean', default: false },
     rounds: { type: 'string' },
@@ -230,4 +234,5 @@ async function main(): Promise<void> {
 
 // What was started is stopped by its own listener at exit, which a signal alone does not call.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-await main()
+if (other) await import(`./${other}.ts`)
+else await main()

@@ -41,6 +41,8 @@ export async function startTollgate(
     workers?: number
     modelsMore?: number
     nodeOptions?: readonly string[]
+    /** Another checkout than this one. */
+    root?: string
   },
 ): Promise<Tollgate> {
   const name = options.name ?? 'Tollgate'
@@ -57,7 +59,7 @@ export async function startTollgate(
   const port = await freePort()
   const started = await start(
     process.execPath,
-    [...(options.nodeOptions ?? []), join(ROOT, 'src', 'main.ts'), 'serve'],
+    [...(options.nodeOptions ?? []), join(options.root ?? ROOT, 'src', 'main.ts'), 'serve'],
     {
       cores: options.cores,
       port,

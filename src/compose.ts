@@ -136,7 +136,7 @@ export async function createGateway(options: GatewayOptions) {
       ...jobHandlers({ world, engine: jobs, strictErrors, log }),
       ...storedHandlers({ catalog, path, strictErrors, log }),
     },
-    strictErrors,
+    ...{ strictErrors, log, world },
     admit(bytes, response) {
       if (bytes > 0) response.once('close', budget.carry(bytes))
       return overload.admit()

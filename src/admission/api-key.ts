@@ -25,6 +25,8 @@ export interface ApiKeys {
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     from: { readonly ip: string },
   ): Promise<Principal> | Principal
+  /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
+  known(header: { authorization: string | undefined; xApiKey: string | undefined }): Principal | undefined
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
 }
@@ -165,13 +167,17 @@ export function createApiKeys(options: {
     return entry
   }
 
+  // A plain hash names the entry in memory; the peppered digest, four times dearer, is made only to ask the database.
+  const nameOf = (key: string) => hash('sha256', key, 'base64')
+  const isBehind = () => changes.ageMs() > BEHIND_MS
+  const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
+
   function find(key: string): Known | undefined | Promise<Known | undefined> {
-    // A plain hash names the entry in memory; the peppered digest, four times dearer, is made only to ask the database.
-    const name = hash('sha256', key, 'base64')
+    const name = nameOf(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
-    const behind = changes.ageMs() > BEHIND_MS
-    if (entry && !behind && nowMs - entry.readMs < FRESH_MS) return entry
+    if (entry && isFresh(entry, nowMs)) return entry
+    const behind = isBehind()
     if (!looksLikeKey(key)) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
@@ -205,9 +211,17 @@ export function createApiKeys(options: {
   }
 
   return {
-    authenticate({ authorization, xApiKey }, from) {
-      const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
-      const key = bearer ?? xApiKey
+    known(header) {
+      const key = keyIn(header)
+      const entry = key === undefined ? undefined : known.get(nameOf(key))
+      const nowMs = world.elapsedMs()
+      if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs || entry.principal.addresses) return undefined
+      used.add(entry.principal.keyId)
+      return entry.principal
+    },
+    authenticate(header, from) {
+      const { authorization } = header
+      const key = keyIn(header)
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
       const found = find(key)
       return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
@@ -219,6 +233,11 @@ export function createApiKeys(options: {
       await database.query(USED, [ids])
     },
   }
+}
+
+function keyIn({ authorization, xApiKey }: Parameters<ApiKeys['known']>[0]): string | undefined {
+  const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
+  return bearer ?? xApiKey
 }
 
 /** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */

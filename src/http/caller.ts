@@ -1,5 +1,6 @@
 // The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { GONE } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
@@ -7,45 +8,72 @@ import { leaveBody } from './server.ts'
 
 const FRAMED_BYTES_MAX = 16_384
 
+/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
+export const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
+} as const
+const CORS_LIST = Object.entries(CORS).flat()
+
+/** A connection's calls share one signal: whoever closes the connection has left all of them. */
+const leaving = new WeakMap<Socket, AbortSignal>()
+
+function signalOf(socket: Socket): AbortSignal {
+  const known = leaving.get(socket)
+  if (known) return known
+  const gone = new AbortController()
+  leaving.set(socket, gone.signal)
+  if (socket.destroyed) gone.abort(GONE)
+  else socket.once('close', () => gone.abort(GONE))
+  return gone.signal
+}
+
+/** An answer that cannot be written has no reader: the connection ends, and with it the call. */
+function onError(this: ServerResponse): void {
+  this.req.socket.destroy()
+}
+
 export class Caller implements Out {
+  readonly signal: AbortSignal
   readonly #response: ServerResponse
-  readonly #headers: Record<string, string>
-  readonly #gone = new AbortController()
+  readonly #requestId: string
 
-  constructor(response: ServerResponse, headers: Record<string, string>) {
+  constructor(response: ServerResponse, requestId: string) {
     this.#response = response
-    this.#headers = headers
-    response.on('close', () => {
-      if (!response.writableFinished) this.#gone.abort(GONE)
-    })
-    response.on('error', () => this.#gone.abort(GONE))
-    if (response.destroyed || response.socket?.destroyed) this.#gone.abort(GONE)
-  }
-
-  get signal(): AbortSignal {
-    return this.#gone.signal
+    this.#requestId = requestId
+    this.signal = signalOf(response.req.socket)
+    response.on('error', onError)
   }
 
   get started(): boolean {
     return this.#response.headersSent
   }
 
+  /** Names and values in turn: Node takes them as they are, where it would copy an object. */
+  #listed(headers: Readonly<Record<string, string>>): string[] {
+    const list = ['x-request-id', this.#requestId, 'request-id', this.#requestId, ...CORS_LIST]
+    for (const name in headers) list.push(name, headers[name] ?? '')
+    return list
+  }
+
   send(status: number, headers: Record<string, string>, body: string | Buffer): void {
-    if (this.#response.destroyed || this.#response.headersSent) return
-    leaveBody(this.#response)
-    this.#response.writeHead(status, {
-      ...this.#headers,
-      ...headers,
-      'content-length': String(Buffer.byteLength(body)),
-    })
-    this.#response.end(body)
+    const response = this.#response
+    if (response.destroyed || response.headersSent) return
+    leaveBody(response)
+    const list = this.#listed(headers)
+    list.push('content-length', String(Buffer.byteLength(body)))
+    response.writeHead(status, list)
+    // Head and body leave in one write when both are strings; a small body is worth the copy.
+    if (typeof body === 'string' || body.length > FRAMED_BYTES_MAX) response.end(body)
+    else response.end(body.toString('latin1'), 'latin1')
   }
 
   startStream(headers: Record<string, string>): void {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
     leaveBody(response)
-    response.writeHead(200, { ...this.#headers, ...headers })
+    response.writeHead(200, this.#listed(headers))
     const { socket } = response
     // The headers leave in this turn at the latest, and together with whatever is written in it.
     if (socket) {

@@ -29,6 +29,7 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
   return {
     async close({ running, forMs }) {
       draining = true
+      app.shortcut = undefined
       const { server } = app
       if (server.listening) {
         // Node's own close would also cut idle connections at once.

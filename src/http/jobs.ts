@@ -55,7 +55,8 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
     async 'jobs/{id}/events'(request, reply) {
       const job = await ownJob(request)
       if (request.method === 'HEAD') return reply.header('content-type', 'text/event-stream').send()
-      onPath(request, reply, deps, (out) => relayEvents(job, out, { engine, world, view }))
+      reply.hijack()
+      onPath(request, reply.raw, deps, (out) => relayEvents(job, out, { engine, world, view }))
     },
   }
 }

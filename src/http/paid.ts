@@ -1,5 +1,5 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { findKeeper } from '../admission/kept-answers.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -13,7 +13,7 @@ import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protoco
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import type { Caller } from './caller.ts'
-import { onPath } from './routes.ts'
+import { onPath, type Paid, type Visit } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
 interface PaidDeps {
@@ -40,20 +40,26 @@ interface Taken extends RequestBody {
 
 const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 
-export function paidHandler(deps: PaidDeps) {
-  return (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec): void =>
-    onPath(request, reply, deps, async (out) => {
-      const body = spec.largeBody ? await takeLarge(request, out, deps) : takeBody(request, spec)
-      try {
-        await handle(request, out, { spec, body }, deps)
-      } finally {
-        body.release?.()
-      }
-    })
+export function paidHandler(deps: PaidDeps): Paid {
+  return (visit, response, spec) =>
+    onPath(visit, response, deps, (out) =>
+      spec.largeBody
+        ? handleLarge(visit, out, spec, deps)
+        : handle(visit, out, { spec, body: takeBody(visit, spec) }, deps),
+    )
+}
+
+async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
+  const body = await takeLarge(visit, out, deps)
+  try {
+    await handle(visit, out, { spec, body }, deps)
+  } finally {
+    body.release?.()
+  }
 }
 
 async function handle(
-  request: FastifyRequest,
+  request: Visit,
   out: Caller,
   { spec, body }: { spec: PaidSpec; body: Taken },
   { catalog: { current: catalog }, path, read: readDeps }: PaidDeps,
@@ -72,7 +78,7 @@ async function handle(
 
 /** A request, as far as the path has to know of it. Written out, because copying objects for every call costs. */
 export function arrive(
-  request: FastifyRequest,
+  request: Visit,
   { endpoint, out, catalog, digest }: Pick<Arrived, 'endpoint' | 'out' | 'catalog'> & Pick<Taken, 'digest'>,
   { ask, product, cache }: Read,
   { world }: PathDeps,
@@ -93,7 +99,7 @@ export function arrive(
   }
 }
 
-function takeBody(request: FastifyRequest, spec: PaidSpec): Taken {
+function takeBody(request: Visit, spec: PaidSpec): Taken {
   if (spec.method === 'GET') return NO_BODY
   const bytes = jsonBody(request)
   const json = readJson(spec.sells === 'video' ? checkVideoBody(bytes) : bytes)
@@ -101,7 +107,7 @@ function takeBody(request: FastifyRequest, spec: PaidSpec): Taken {
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
-async function takeLarge(request: FastifyRequest, out: Caller, { budget }: PaidDeps): Promise<Taken> {
+async function takeLarge(request: Visit, out: Caller, { budget }: PaidDeps): Promise<Taken> {
   checkImageContentType(request.headers['content-type'])
   const length = request.headers['content-length']
   const contentLength = length === undefined ? undefined : Number(length)
@@ -119,16 +125,16 @@ async function takeLarge(request: FastifyRequest, out: Caller, { budget }: PaidD
   }
 }
 
-function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+function idempotencyKeyOf(request: Visit): string | undefined {
   return readIdempotencyKey(headerOf(request, 'idempotency-key'))
 }
 
-function headerOf(request: FastifyRequest, name: string): string | undefined {
+function headerOf(request: Visit, name: string): string | undefined {
   const value = request.headers[name]
   return Array.isArray(value) ? value[0] : value
 }
 
-function forwarded(request: FastifyRequest): Record<string, string> {
+function forwarded(request: Visit): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of FORWARDED) {
     const value = headerOf(request, name)

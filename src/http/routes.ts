@@ -1,37 +1,42 @@
 // The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
 // before a body is read.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
 import { GONE } from '../pipeline/call.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import { Caller } from './caller.ts'
+import { Caller, CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
 import { bodyBytes, holdBack, logFault } from './server.ts'
+import { createShortcut } from './shortcut.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
 
 export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
 
-interface RoutesOptions {
+/** What the path needs of a request, whichever way it came in. */
+export type Visit = Pick<FastifyRequest, 'id' | 'raw' | 'headers' | 'method' | 'params' | 'body' | 'principal'> & {
+  readonly routeOptions: { readonly config: FastifyContextConfig }
+}
+
+export type Paid = (visit: Visit, response: ServerResponse, spec: PaidSpec) => void
+
+export interface RoutesOptions {
   readonly keys: ApiKeys
   readonly free: HandlersOf<FreeId>
-  readonly paid: (request: FastifyRequest, reply: FastifyReply, spec: PaidSpec) => void
+  readonly paid: Paid
   readonly strictErrors: boolean
+  readonly log: Log
+  readonly world: World
   /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
   readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
 }
-
-const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers':
-    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
-} as const
 
 /** Calls that another door of this server (the console's playground) has already vouched for. */
 const vouched = new WeakMap<IncomingMessage, Principal>()
@@ -80,13 +85,17 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
     }
   }
   for (const [url, used] of methods) mountOptions(app, url, used)
+  app.shortcut = createShortcut(options)
 }
 
 function handlerOf(spec: EndpointSpec, { free, paid }: RoutesOptions): Handle {
   const { sells } = spec
   if (sells === undefined) return free[spec.id as FreeId] // An endpoint that sells nothing is listed as a free one.
   const sold: PaidSpec = { ...spec, sells }
-  return (request, reply) => paid(request, reply, sold)
+  return (request, reply) => {
+    reply.hijack()
+    paid(request, reply.raw, sold)
+  }
 }
 
 /** For browsers of other sites, which ask first. Answered before a body would be read. */
@@ -119,27 +128,42 @@ function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promi
   )
 }
 
-/** Takes the response out of the framework's hands, and answers whatever `run` throws. */
+interface PathOptions {
+  readonly strictErrors: boolean
+  readonly log: Log
+}
+
+/** Runs what answers by itself, outside of the framework's hands, and answers whatever it throws. */
 export function onPath(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: { strictErrors: boolean; log: Log },
+  visit: Visit,
+  response: ServerResponse,
+  options: PathOptions,
   run: (out: Caller) => Promise<void>,
 ): void {
-  reply.hijack()
-  const { surface = 'native', alias = false } = request.routeOptions.config
-  const out = new Caller(reply.raw, { 'x-request-id': request.id, 'request-id': request.id, ...CORS })
-  // What `run` throws before its first promise is answered like the rest: the framework no longer can.
-  const running = async () => run(out)
-  running().catch((error: unknown) => {
-    if (error === GONE) return
-    // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
-    if (!out.signal.aborted || request.raw.complete) logFault(asFault(error), request.id, options.log)
-    if (out.signal.aborted) return
-    // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
-    if (out.started) return out.destroy()
-    const fault = asFault(error)
-    const sdk = !options.strictErrors && (alias || hasSdkMark(request.headers))
-    out.send(fault.status, faultHeaders(fault), faultBody(fault, surface, { requestId: request.id, sdk }))
-  })
+  const out = new Caller(response, visit.id)
+  let running: Promise<void>
+  try {
+    running = run(out)
+  } catch (error) {
+    // What is thrown before the first promise is answered like the rest: the framework no longer can.
+    refuse(visit, out, error, options)
+    return
+  }
+  running.catch((error: unknown) => refuse(visit, out, error, options))
+}
+
+export function refuse(visit: Visit, out: Caller, error: unknown, options: PathOptions): void {
+  if (error === GONE) return
+  // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
+  if (!out.signal.aborted || visit.raw.complete) logFault(asFault(error), visit.id, options.log)
+  if (out.signal.aborted) return
+  // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
+  if (out.started) {
+    out.destroy()
+    return
+  }
+  const fault = asFault(error)
+  const { surface = 'native', alias = false } = visit.routeOptions.config
+  const sdk = !options.strictErrors && (alias || hasSdkMark(visit.headers))
+  out.send(fault.status, faultHeaders(fault), faultBody(fault, surface, { requestId: visit.id, sdk }))
 }

@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** For a body that is read before it is known who sends it. */
     hurry(response: ServerResponse): void
+    /** A way past the framework, for requests that need nothing of it; it answers whether it took one. */
+    shortcut: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
   }
   interface FastifyRequest {
     principal: Principal | null
@@ -79,7 +81,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
         sdk: false,
       })
       // In the middle of an answer, a second one would be read as part of the first.
-      if (socket.writable && !socket.destroyed && !answering.get(socket)?.headersSent)
+      if (socket.writable && !socket.destroyed && !isAnswering(socket))
         socket.end(
           `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
         )
@@ -87,14 +89,18 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     },
   })
 
-  app.server.on('request', (_request, response) => {
+  const [framework] = app.server.listeners('request')
+  app.server.removeAllListeners('request')
+  app.server.on('request', (request, response) => {
     const { socket } = response
-    if (!socket) return
-    answering.set(socket, response)
-    response.once('close', () => {
-      if (answering.get(socket) === response) answering.delete(socket)
-    })
+    if (socket) answering.set(socket, response)
+    if (!app.shortcut?.(request, response)) framework?.call(app.server, request, response)
   })
+
+  function isAnswering(socket: Duplex): boolean {
+    const response = answering.get(socket)
+    return response?.headersSent === true && !response.writableFinished
+  }
 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
     const surface = surfaceOf(request.url, request.routeOptions?.config?.surface)
@@ -122,6 +128,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   }
 
   app.decorate('hurry', hurry)
+  app.decorate('shortcut', undefined)
   app.decorateRequest('principal', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -222,7 +229,7 @@ function frameworkFault(error: unknown): Fault {
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
 
 /** Bodies are JSON: other types are refused, a missing type is forgiven. */
-export function jsonBody(request: FastifyRequest): Buffer {
+export function jsonBody(request: Pick<FastifyRequest, 'headers' | 'body'>): Buffer {
   const type = request.headers['content-type']
   if (type !== undefined && !JSON_TYPE.test(type))
     throw new Fault('request_invalid', {
@@ -234,7 +241,7 @@ export function jsonBody(request: FastifyRequest): Buffer {
   return body
 }
 
-export function rawQuery(request: FastifyRequest): string {
+export function rawQuery(request: Pick<FastifyRequest, 'raw'>): string {
   const url = request.raw.url ?? ''
   const mark = url.indexOf('?')
   return mark < 0 ? '' : url.slice(mark + 1)

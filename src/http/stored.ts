@@ -31,7 +31,8 @@ export function storedHandlers(
     const spec = FREE[id]
     return (request: FastifyRequest, reply: FastifyReply) => {
       const query = queryOf(request, spec)
-      onPath(request, reply, deps, async (out) => {
+      reply.hijack()
+      onPath(request, reply.raw, deps, async (out) => {
         const { id } = request.params as { id: string }
         const principal = request.principal!
         const { accountId } = principal

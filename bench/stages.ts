@@ -1,0 +1,259 @@
+// Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25]`. The ledger and the database are stood in for by
+// what answers at once, so that the figures are those of the path itself; the vendor is the bench's upstream. Each figure is
+// the least of several rounds, in processor time of this process, with what its collector took.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { getHeapStatistics } from 'node:v8'
+import { admit } from '../src/admission/admit.ts'
+import { createApiKeys, makeKey } from '../src/admission/api-key.ts'
+import { checkDocument } from '../src/catalog/document.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import type { Catalog } from '../src/catalog/store.ts'
+import { paidHandler } from '../src/http/paid.ts'
+import { mountApi } from '../src/http/routes.ts'
+import { createServer } from '../src/http/server.ts'
+import { readJson } from '../src/kernel/json.ts'
+import { createLog } from '../src/kernel/log.ts'
+import { realWorld as world } from '../src/kernel/world.ts'
+import type { Answered, Arrived, Held, PathDeps } from '../src/pipeline/call.ts'
+import { createDataCache } from '../src/pipeline/data-cache.ts'
+import { createMetrics } from '../src/pipeline/metrics.ts'
+import { createMonitor } from '../src/pipeline/monitor.ts'
+import type { Out } from '../src/pipeline/out.ts'
+import { type PaidSpec, read } from '../src/pipeline/read.ts'
+import { relayAnswer } from '../src/pipeline/relay.ts'
+import { serve } from '../src/pipeline/serve.ts'
+import { createStreamWatch } from '../src/pipeline/stream-watch.ts'
+import { vendorCall } from '../src/protocols/vendor-call.ts'
+import { routeAsk } from '../src/routing/route.ts'
+import { createVendors } from '../src/routing/vendor.ts'
+import { createByteBudget } from '../src/upstream/budget.ts'
+import type { UpstreamReply } from '../src/upstream/call.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
+import { listCases } from './cases.ts'
+import { benchCatalog } from './catalog.ts'
+import { compileTools, type LoadTools, runLoad } from './load.ts'
+import { freePort } from './process.ts'
+
+const { values: args } = parseArgs({
+  args: process.argv.slice(3),
+  options: { calls: { type: 'string', default: '8000' }, rounds: { type: 'string', default: '25' } },
+})
+const CALLS = Number(args.calls)
+const ROUNDS = Number(args.rounds)
+const CONNECTIONS = 64
+/** Until the compilers have little left to do. */
+const WARM_CALLS = 40_000
+
+interface Cost {
+  readonly nanos: number
+  readonly bytes: number
+}
+
+/** The least of several rounds: whatever else the machine does can only add to it. */
+async function cost(run: (calls: number) => Promise<number> | number): Promise<Cost> {
+  const seen: Cost[] = []
+  for (let warm = 0; warm < WARM_CALLS; warm += CALLS) await run(CALLS)
+  for (let round = 0; round < ROUNDS; round++) {
+    const [cpu, heap] = [process.cpuUsage(), getHeapStatistics().total_allocated_bytes]
+    const calls = await run(CALLS)
+    const used = process.cpuUsage(cpu)
+    const bytes = getHeapStatistics().total_allocated_bytes - heap
+    seen.push({ nanos: ((used.user + used.system) * 1000) / calls, bytes: bytes / calls })
+  }
+  return { nanos: Math.min(...seen.map(({ nanos }) => nanos)), bytes: Math.min(...seen.map(({ bytes }) => bytes)) }
+}
+
+/** One after the other, in this process. */
+const inTurn = (one: () => unknown) => async (calls: number) => {
+  for (let i = 0; i < calls; i++) {
+    const got = one()
+    if (got instanceof Promise) await got
+  }
+  return calls
+}
+
+/** Many at a time, in this process. */
+const atOnce = (one: () => Promise<unknown>) => async (calls: number) => {
+  const lane = async () => {
+    for (let i = 0; i < calls / CONNECTIONS; i++) await one()
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane))
+  return calls
+}
+
+const body = listCases(false).find(({ id }) => id === 'chat-64')!.body
+const spec = ENDPOINTS.find(({ id }) => id === 'chat') as PaidSpec
+const KEY = makeKey(world)
+const PEPPER = Buffer.alloc(32, 7)
+
+function setUp(upstreamPort: number) {
+  const input = benchCatalog({ upstreamPort, slowPort: upstreamPort })
+  const checked = checkDocument(input)
+  if (!checked.ok) throw new Error(checked.problems.join('; '))
+  const catalog: Catalog = { version: 1, document: checked.document, input }
+  const log = createLog({ level: 'info', stream: { write: () => true } as unknown as NodeJS.WritableStream })
+  const vendors = createVendors(world)
+  const watch = createStreamWatch(world)
+  const none = async () => 0
+  const metrics = createMetrics({
+    ...{ vendors: () => [], running: () => 0, ledgerPending: () => 0, databaseWaiting: () => 0, loopLagMs: () => 0 },
+    ...{ shed: () => 0, openStreams: () => 0, holds: none, queue: async () => ({ active: 0, created: 0, failed: 0 }) },
+  })
+  const row = {
+    id: 'key_bench',
+    account_id: 'acc_bench',
+    models: null,
+    ip_ranges: null,
+    expires_at: null,
+    left_ms: null,
+  }
+  const database = { query: async () => [row] } as unknown as PathDeps['database']
+  const posted = 1_000_000_000n
+  const ledger = {
+    reserve: async ({ want }: { want: bigint }) => ({ outcome: 'held', amount: want, rate: null }),
+    resolve: async ({ charge }: { charge: bigint }) => ({
+      outcome: 'resolved',
+      paid: charge,
+      hold: charge,
+      loss: 0n,
+      posted,
+    }),
+    pending: 0,
+  } as unknown as PathDeps['ledger']
+  const path: PathDeps = {
+    ...{ database, ledger, vendors, watch, world, log, cache: createDataCache(world) },
+    upstream: createUpstream({ world }),
+    routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
+    monitor: createMonitor({ world, log, meters: metrics }),
+    jobs: { open: () => Promise.reject(new Error('no jobs')) },
+  }
+  const keys = createApiKeys({
+    ...{ database, world, pepper: PEPPER },
+    changes: { watch() {}, ageMs: () => 0 } as unknown as Parameters<typeof createApiKeys>[0]['changes'],
+  })
+  return { catalog, path, keys, log }
+}
+
+type SetUp = ReturnType<typeof setUp>
+
+/** A caller that takes everything. */
+function listener(): Out {
+  const gone = new AbortController()
+  return {
+    ...{ signal: gone.signal, started: false, send() {}, startStream() {}, end() {}, destroy() {} },
+    write: () => undefined,
+  }
+}
+
+/** The stages that need no socket, each with what the ones before it made. */
+async function measureInside({ catalog, path, keys }: SetUp) {
+  const headers = { authorization: `Bearer ${KEY}`, xApiKey: undefined }
+  const from = { ip: '127.0.0.1' }
+  const principal = await keys.authenticate(headers, from)
+  const bytes = Buffer.from(body)
+  const deps = { world, presets: false, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const ask = () => read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
+  const { ask: asked, product } = ask()
+  const make = (): Arrived => ({
+    ...{ requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH', principal, ask: asked, product, catalog, endpoint: spec.id },
+    ...{ startedMs: world.elapsedMs(), out: listener(), callerHeaders: {} },
+  })
+  const arrived = make()
+  const admitted = await admit(arrived, path.ledger)
+  if (admitted === 'replay' || 'order' in asked) throw new Error('This is no plain chat call.')
+  const held: Held = { ...arrived, admitted }
+  const open = () => {
+    const [candidate] = routeAsk(asked, product.routes, catalog.document, path.routes)
+    const exchange = asked.open(candidate!.target, { requestId: '', createdSeconds: 0, signal: arrived.out.signal })
+    if (exchange instanceof Promise) throw new Error('A chat opens at once.')
+    return { candidate: candidate!, exchange, call: vendorCall(exchange.call, candidate!.target) }
+  }
+  const { candidate, exchange, call } = open()
+  const sending = { deadlines: candidate.vendor.timeouts, signal: arrived.out.signal }
+  const answer = await (await path.upstream.send(call, sending)).read(1_000_000)
+  const reply: UpstreamReply = {
+    ...{ status: 200, headers: { 'content-type': 'application/json' }, abort() {} },
+    read: async () => answer,
+    pipe: () => Promise.reject(new Error('This is no stream.')),
+  }
+  const attempted = { candidate, exchange, reply, attempts: 1, firstByteMs: 1, leave() {} }
+  const answered: Answered = { ...held, ask: asked, attempted }
+  return {
+    'key: found by its hash': await cost(inTurn(() => keys.authenticate(headers, from))),
+    'read: JSON, checks, price facts': await cost(inTurn(ask)),
+    'admit: worst case, hold asked for': await cost(inTurn(() => admit(arrived, path.ledger))),
+    'open: route, request to the vendor': await cost(inTurn(open)),
+    'exchange: sent and read over HTTP': await cost(
+      atOnce(async () => (await path.upstream.send(open().call, sending)).read(1_000_000)),
+    ),
+    'relay and settle: answer read, priced, charged': await cost(inTurn(() => relayAnswer(answered, path))),
+    'whole path, without the door': await cost(atOnce(() => serve(make(), path))),
+  }
+}
+
+/** What a call costs from socket to socket, by a load generator in a process of its own. */
+async function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
+  const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
+  const deps = { world, presets: false, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const paid = paidHandler({
+    catalog: { current: catalog } as never,
+    path,
+    read: deps,
+    budget,
+    strictErrors: false,
+    log,
+  })
+  const driven = async (port: number) => {
+    const aim = { port, path: spec.path, headers: { Authorization: `Bearer ${KEY}` }, body }
+    return cost(async (calls) => {
+      const { n, non200, err } = await runLoad(tools, aim, {
+        connections: CONNECTIONS,
+        seconds: 60,
+        warmSeconds: 0,
+        total: calls,
+      })
+      if (non200 > 0 || err > 0) throw new Error(`${non200} calls were refused and ${err} failed.`)
+      return n
+    })
+  }
+  const bare = createHttpServer((request, response) => {
+    request.on('data', () => {}).on('end', () => response.end('{}'))
+  })
+  await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
+  const floor = await driven((bare.address() as { port: number }).port)
+  bare.close()
+  const app = createServer({ world, log, strictErrors: false })
+  mountApi(app, { keys, paid, free: {} as never, strictErrors: false, log, world, admit: () => undefined })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const whole = await driven((app.server.address() as { port: number }).port)
+  await app.close()
+  return { 'floor: a bare node:http server': floor, 'whole call, from socket to socket': whole }
+}
+
+async function main(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'tollgate-stages-'))
+  const tools = compileTools(directory)
+  if (!tools) throw new Error('The bench needs a C compiler (cc, gcc or clang).')
+  const port = await freePort()
+  const mock = spawn(tools.mock, [String(port)], { stdio: 'ignore' })
+  try {
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const parts = setUp(port)
+    const rows = { ...(await measureInside(parts)), ...(await measureDoor(tools, parts)) }
+    console.log('| stage | µs a call | bytes a call |\n| --- | --- | --- |')
+    for (const [stage, { nanos, bytes }] of Object.entries(rows))
+      console.log(`| ${stage} | ${(nanos / 1000).toFixed(2)} | ${bytes.toFixed(0)} |`)
+    await parts.path.upstream.close()
+  } finally {
+    mock.kill()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+await main()
+process.exit()

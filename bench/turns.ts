@@ -1,0 +1,111 @@
+// Two checkouts of the gateway in turns, for what a change costs or saves: `npm run bench -- turns --against ../before`.
+// Both run all the time on the same core and are loaded one after the other, so that whatever else the machine does meets
+// both. Processor time for a call is the figure to look at: it is steadier than throughput.
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Case, listCases, openStreamChunks } from './cases.ts'
+import { chooseCores, moveTo } from './cores.ts'
+import { compileTools } from './load.ts'
+import { type Measured, measure, median } from './measure.ts'
+import { freePort, start } from './process.ts'
+import { aimAt, type TargetOptions } from './target.ts'
+import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
+
+interface Side {
+  readonly name: string
+  readonly tollgate: Tollgate
+  readonly measured: Measured[]
+}
+
+const { values: args } = parseArgs({
+  args: process.argv.slice(3),
+  options: {
+    /** Checkouts, with a comma between. */
+    against: { type: 'string', default: '' },
+    cases: { type: 'string', default: 'chat-64' },
+    rounds: { type: 'string', default: '9' },
+    seconds: { type: 'string', default: '2' },
+    /** All at the same time, on the one core: on a busy machine, what disturbs one then disturbs the others as much. */
+    together: { type: 'boolean', default: false },
+    /** Of V8, for the side that is this checkout. */
+    node: { type: 'string', default: '' },
+  },
+})
+const OPEN_STREAMS_MICROS = 100_000
+
+export async function compareInTurns(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-turns-'))
+  await chmod(directory, 0o711)
+  const tools = compileTools(directory)
+  if (!tools) throw new Error('The bench needs a C compiler (cc, gcc or clang).')
+  const cores = chooseCores()
+  moveTo(cores.rest)
+  const [upstreamPort, slowPort] = [await freePort(), await freePort()]
+  const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
+  const chunks = [String(slowPort), String(openStreamChunks(true)), String(OPEN_STREAMS_MICROS)]
+  const stops = [
+    (await start(tools.mock, [String(upstreamPort)], onRest(upstreamPort))).stop,
+    (await start(tools.mock, chunks, onRest(slowPort))).stop,
+  ]
+  const store = await startStore(directory)
+  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort }
+  const sides: Side[] = []
+  const open = async (name: string, root?: string, nodeOptions: readonly string[] = []) => {
+    const tollgate = await startTollgate({ ...options, store, name, nodeOptions, ...(root ? { root } : {}) })
+    sides.push({ name, tollgate, measured: [] })
+  }
+  try {
+    for (const root of args.against.split(',').filter(Boolean)) await open(root.split('/').at(-1)!, resolve(root))
+    await open('now', undefined, args.node.split(' ').filter(Boolean))
+    for (const entry of listCases(false).filter(({ id }) => args.cases.split(',').includes(id))) {
+      for (const side of sides) await round(side, entry, 6)
+      for (const side of sides) side.measured.length = 0
+      for (let i = 0; i < Number(args.rounds); i++)
+        if (args.together) await Promise.all(sides.map((side) => round(side, entry)))
+        else for (const side of i % 2 ? [...sides].reverse() : sides) await round(side, entry)
+      console.log(entry.title)
+      for (const side of sides)
+        console.log(`  ${side.name.padEnd(7)} ${words(side.measured)}, ${share(side, sides[0]!)}`)
+    }
+  } finally {
+    for (const { tollgate } of sides) await tollgate.stop()
+    for (const stop of stops) await stop()
+    await store.stop()
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  async function round({ tollgate, measured }: Side, { body, path, shape, method }: Case, seconds?: number) {
+    const aim = { ...aimAt(tollgate, body, path), method: method ?? ('POST' as const) }
+    const how = { ...shape, seconds: seconds ?? Number(args.seconds), warmSeconds: 0.2 }
+    measured.push(await measure(tools!, { gateway: tollgate.pid, store: store.pid }, aim, how))
+  }
+}
+
+function words(rounds: readonly Measured[]): string {
+  const of = (name: 'cpu' | 'storeCpu' | 'rps' | 'p50' | 'p99') => rounds.map((round) => round[name])
+  const cpu = of('cpu')
+  const bad = rounds.reduce((sum, { err, non200 }) => sum + err + non200, 0)
+  return [
+    `CPU ${median(cpu).toFixed(1)} µs a call (quarter ${quarter(cpu).toFixed(1)}, least ${Math.min(...cpu).toFixed(1)})`,
+    `Postgres ${median(of('storeCpu')).toFixed(1)}`,
+    `${median(of('rps')).toFixed(0)}/s`,
+    `p50 ${(median(of('p50')) / 1000).toFixed(2)} ms`,
+    `p99 ${(median(of('p99')) / 1000).toFixed(2)} ms`,
+    `RSS ${Math.max(...rounds.map(({ rss }) => rss)).toFixed(0)} MB`,
+    ...(bad > 0 ? [`${bad} FAILED`] : []),
+  ].join(', ')
+}
+
+/** Round by round, compared with the first. */
+function share(side: Side, first: Side): string {
+  return `CPU × ${median(side.measured.map(({ cpu }, i) => cpu / first.measured[i]!.cpu)).toFixed(3)}`
+}
+
+/** A quarter of the rounds were cheaper: steadier than the least, and less of the neighbours' than the median. */
+function quarter(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 4)] ?? Number.NaN
+}
+
+await compareInTurns()
