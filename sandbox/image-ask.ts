@@ -1,7 +1,7 @@
 // Reading and checking what the image vendor is asked to paint. Fields of a form are strings, those of JSON are not.
 import type { Json } from './json.ts'
 import { string } from './json.ts'
-import { Refusal } from './refusal.ts'
+import { invalid, missing, notAmong, unknown } from './refusal.ts'
 import { hash } from './seed.ts'
 import { countTokens } from './tokens.ts'
 
@@ -39,37 +39,22 @@ const PIXELS_MAX = 3840 * 2160
 
 /** Throws the vendor's refusal. */
 export function readImageAsk(fields: Json, references: readonly ImageReference[]): ImageAsk {
-  for (const name of Object.keys(fields)) {
-    if (!KNOWN.includes(name)) throw new Refusal(400, `Unknown parameter: '${name}'.`, name, 'unknown_parameter')
-  }
+  for (const name of Object.keys(fields)) if (!KNOWN.includes(name)) throw unknown(name)
   const model = string(fields.model)
   const prompt = string(fields.prompt)
   if (model === '') throw missing('model')
   if (prompt === '') throw missing('prompt')
-  if (prompt.length > PROMPT_CHARS_MAX) {
-    throw new Refusal(
-      400,
-      `Invalid 'prompt': string too long. Expected a string with maximum length ${PROMPT_CHARS_MAX}.`,
-      'prompt',
-      'string_above_max_length',
-    )
-  }
-  if (fields.input_fidelity !== undefined) {
-    throw new Refusal(
-      400,
-      "The model does not support the 'input_fidelity' parameter.",
-      'input_fidelity',
-      'unsupported_parameter',
-    )
-  }
+  const long = `Invalid 'prompt': string too long. Expected a string with maximum length ${PROMPT_CHARS_MAX}.`
+  if (prompt.length > PROMPT_CHARS_MAX) throw invalid(long, 'prompt', 'string_above_max_length')
+  const fidelity = "The model does not support the 'input_fidelity' parameter."
+  if (fields.input_fidelity !== undefined) throw invalid(fidelity, 'input_fidelity', 'unsupported_parameter')
   const finer = /2[.-]5/.test(model) ? ['xhigh', 'max'] : []
   const quality = oneOf(fields, 'quality', ['auto', 'low', 'medium', 'high', ...finer])
   const format = oneOf(fields, 'output_format', ['png', 'jpeg', 'webp'])
   const { width, height } = readSize(string(fields.size) || 'auto')
   const background = oneOf(fields, 'background', ['auto', 'transparent', 'opaque'])
-  if (background === 'transparent' && format === 'jpeg') {
-    throw new Refusal(400, 'Transparent background is not supported for JPEG.', 'background', 'invalid_value')
-  }
+  if (background === 'transparent' && format === 'jpeg')
+    throw invalid('Transparent background is not supported for JPEG.', 'background')
   return {
     model,
     prompt,
@@ -95,7 +80,7 @@ function readSize(size: string): { width: number; height: number } {
   if (size === 'auto') return { width: 1024, height: 1024 }
   const [, across, down] = size.match(/^(\d{2,5})x(\d{2,5})$/) ?? []
   const [width, height] = [Number(across), Number(down)]
-  const refuse = (why: string) => new Refusal(400, `Invalid value: '${size}'. ${why}`, 'size', 'invalid_value')
+  const refuse = (why: string) => invalid(`Invalid value: '${size}'. ${why}`, 'size')
   if (across === undefined) throw refuse("Expected 'auto' or a size such as 1024x1024.")
   if (width % 16 !== 0 || height % 16 !== 0) throw refuse('Width and height must both be divisible by 16.')
   if (Math.max(width, height) > SIDE_MAX || width * height > PIXELS_MAX) throw refuse('The largest size is 3840x2160.')
@@ -108,19 +93,13 @@ function readSize(size: string): { width: number; height: number } {
 function oneOf(fields: Json, name: string, values: readonly string[]): string {
   const value = fields[name] ?? values[0]
   if (typeof value === 'string' && values.includes(value)) return value
-  const supported = values.map((own) => `'${own}'`).join(', ')
-  throw new Refusal(
-    400,
-    `Invalid value: '${String(value)}'. Supported values are: ${supported}.`,
-    name,
-    'invalid_value',
-  )
+  throw notAmong(values, value, name)
 }
 
 function between(fields: Json, name: string, [least, most]: readonly [number, number], otherwise: number): number {
   const value = fields[name] === undefined || fields[name] === null ? otherwise : Number(fields[name])
   if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new Refusal(400, `Invalid '${name}': integer between ${least} and ${most} expected.`, name, 'invalid_value')
+  throw invalid(`Invalid '${name}': integer between ${least} and ${most} expected.`, name)
 }
 
 const SQUARE_TOKENS: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160, xhigh: 6240, max: 8320 }
@@ -132,8 +111,4 @@ function outputTokens(quality: string, width: number, height: number): number {
 /** A token for each square of 32 pixels, as far as the vendor looks at a picture. */
 function referenceTokens({ width, height }: ImageReference): number {
   return Math.min(1536, Math.max(64, Math.ceil(width / 32) * Math.ceil(height / 32)))
-}
-
-function missing(param: string): Refusal {
-  return new Refusal(400, `Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
 }

@@ -13,6 +13,31 @@ export class Refusal extends Error {
   }
 }
 
+/** A request that is not valid: most refusals. */
+export const invalid = (message: string, param: string | null = null, code: string | null = 'invalid_value') =>
+  new Refusal(400, message, param, code)
+
+export const missing = (param: string) =>
+  invalid(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+
+export const unknown = (param: string) => invalid(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
+
+export const notAmong = (values: readonly string[], value: unknown, param: string) =>
+  invalid(
+    `Invalid value: '${String(value)}'. Supported values are: ${values.map((one) => `'${one}'`).join(', ')}.`,
+    param,
+  )
+
+export const notOfType = (param: string, expected: string) =>
+  invalid(`Invalid type for '${param}': expected ${expected}.`, param, 'invalid_type')
+
+/** Sixteen tokens are the least that can be asked for. */
+export function checkTokensMost(param: string, limit: number | undefined): void {
+  if (limit === undefined || limit >= 16) return
+  const message = `Invalid '${param}': integer below minimum value. Expected a value >= 16, but got ${limit} instead.`
+  throw invalid(message, param, 'integer_below_min_value')
+}
+
 const OPENAI_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'insufficient_quota',

@@ -1,7 +1,7 @@
 // What the Responses vendor refuses: above all, requests in the shape of chat completions.
 import { versionOf } from './family.ts'
 import { isRecord, type Json, list, number, record, string } from './json.ts'
-import { Refusal } from './refusal.ts'
+import { checkTokensMost, invalid, missing, notAmong, notOfType, unknown } from './refusal.ts'
 
 const KNOWN = new Set(
   [
@@ -15,36 +15,15 @@ const KNOWN = new Set(
 )
 
 export function checkResponses(body: Json, model: string): void {
-  for (const name of Object.keys(body)) {
-    if (!KNOWN.has(name)) throw new Refusal(400, `Unknown parameter: '${name}'.`, name, 'unknown_parameter')
-  }
+  for (const name of Object.keys(body)) if (!KNOWN.has(name)) throw unknown(name)
   if (model === '') throw missing('model')
   if (body.input === undefined) throw missing('input')
-  if (typeof body.input !== 'string' && !Array.isArray(body.input)) {
-    throw new Refusal(
-      400,
-      "Invalid type for 'input': expected one of a string or array of input items.",
-      'input',
-      'invalid_type',
-    )
-  }
-  const limit = number(body.max_output_tokens)
-  if (limit !== undefined && limit < 16) {
-    throw new Refusal(
-      400,
-      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${limit} instead.`,
-      'max_output_tokens',
-      'integer_below_min_value',
-    )
-  }
-  if (record(body.reasoning).effort === 'none' && versionOf(model) >= 6) {
-    throw new Refusal(
-      400,
-      "Unsupported value: 'none' is not supported with this model.",
-      'reasoning.effort',
-      'unsupported_value',
-    )
-  }
+  if (typeof body.input !== 'string' && !Array.isArray(body.input))
+    throw notOfType('input', 'one of a string or array of input items')
+  checkTokensMost('max_output_tokens', number(body.max_output_tokens))
+  const none = "Unsupported value: 'none' is not supported with this model."
+  if (record(body.reasoning).effort === 'none' && versionOf(model) >= 6)
+    throw invalid(none, 'reasoning.effort', 'unsupported_value')
   checkTools(body)
   checkItems(list(body.input), body.previous_response_id !== undefined && body.previous_response_id !== null)
 }
@@ -66,28 +45,21 @@ function checkItems(items: readonly unknown[], continued: boolean): void {
   const called = new Set<string>()
   const answered = new Set<string>()
   for (const [i, given] of items.entries()) {
-    if (!isRecord(given))
-      throw new Refusal(400, `Invalid type for 'input[${i}]': expected an input item.`, `input[${i}]`, 'invalid_type')
+    if (!isRecord(given)) throw notOfType(`input[${i}]`, 'an input item')
     const type = string(given.type) || 'message'
     if (type === 'message') checkMessage(given, i)
     if (type === 'function_call') called.add(string(given.call_id))
     if (type === 'function_call_output') {
       const id = string(given.call_id)
       if (!continued && !called.has(id))
-        throw new Refusal(400, `No tool call found for function call output with call_id ${id}.`, 'input')
+        throw invalid(`No tool call found for function call output with call_id ${id}.`, 'input', null)
       answered.add(id)
     }
-    if (type === 'reasoning' && !isFollowed(items, i)) {
-      throw new Refusal(
-        400,
-        `Item '${string(given.id)}' of type 'reasoning' was provided without its required following item.`,
-        'input',
-      )
-    }
+    const alone = `Item '${string(given.id)}' of type 'reasoning' was provided without its required following item.`
+    if (type === 'reasoning' && !isFollowed(items, i)) throw invalid(alone, 'input', null)
   }
-  for (const id of called) {
-    if (!answered.has(id)) throw new Refusal(400, `No tool output found for function call ${id}.`, 'input')
-  }
+  for (const id of called)
+    if (!answered.has(id)) throw invalid(`No tool output found for function call ${id}.`, 'input', null)
 }
 
 function isFollowed(items: readonly unknown[], i: number): boolean {
@@ -99,41 +71,16 @@ function isFollowed(items: readonly unknown[], i: number): boolean {
 }
 
 function checkMessage(message: Json, i: number): void {
-  if (!ROLES.includes(string(message.role))) {
-    const values = ROLES.map((role) => `'${role}'`).join(', ')
-    throw new Refusal(
-      400,
-      `Invalid value: '${String(message.role)}'. Supported values are: ${values}.`,
-      `input[${i}]`,
-      'invalid_value',
-    )
-  }
+  if (!ROLES.includes(string(message.role))) throw notAmong(ROLES, message.role, `input[${i}]`)
   for (const [k, given] of list(message.content).entries()) {
     const part = record(given)
     const allowed =
       message.role === 'assistant'
         ? ['output_text', 'refusal']
         : ['input_text', 'input_image', 'input_file', 'input_audio']
-    if (!allowed.includes(string(part.type))) {
-      const values = allowed.map((name) => `'${name}'`).join(', ')
-      throw new Refusal(
-        400,
-        `Invalid value: '${String(part.type)}'. Supported values are: ${values}.`,
-        `input[${i}].content[${k}]`,
-        'invalid_value',
-      )
-    }
-    if (part.image_url !== undefined && typeof part.image_url !== 'string') {
-      throw new Refusal(
-        400,
-        `Invalid type for 'input[${i}].content[${k}].image_url': expected an image URL, but got an object instead.`,
-        `input[${i}].content[${k}].image_url`,
-        'invalid_type',
-      )
-    }
+    const at = `input[${i}].content[${k}]`
+    if (!allowed.includes(string(part.type))) throw notAmong(allowed, part.type, at)
+    if (part.image_url !== undefined && typeof part.image_url !== 'string')
+      throw notOfType(`${at}.image_url`, 'an image URL, but got an object instead')
   }
-}
-
-function missing(param: string): Refusal {
-  return new Refusal(400, `Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
 }

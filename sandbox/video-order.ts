@@ -1,7 +1,7 @@
 // Reading and checking what the video vendor is asked to make.
 import { isRecord, type Json, list, number, record, string } from './json.ts'
 import { RATIOS } from './media.ts'
-import { Refusal } from './refusal.ts'
+import { invalid } from './refusal.ts'
 import { hash } from './seed.ts'
 
 export interface ClipOrder {
@@ -91,12 +91,8 @@ function checkParts(parts: readonly unknown[], limits: Limits): void {
   const count = (role: string) => roles.filter((own) => own === role).length
   const references = roles.some((role) => role.startsWith('reference_'))
   if (references && (count('first_frame') > 0 || count('last_frame') > 0)) {
-    throw new Refusal(
-      400,
-      'first/last frame content cannot be mixed with reference media content',
-      'content',
-      'InvalidParameter',
-    )
+    const mixed = 'first/last frame content cannot be mixed with reference media content'
+    throw invalid(mixed, 'content', 'InvalidParameter')
   }
   if (count('first_frame') > 1 || count('last_frame') > 1)
     throw wrong('content', 'one first_frame and one last_frame at most')
@@ -109,20 +105,10 @@ function checkParts(parts: readonly unknown[], limits: Limits): void {
     throw wrong('content', 'audio only with an image or a video')
 }
 
-function missing(param: string): Refusal {
-  return new Refusal(
-    400,
-    `The request failed because it is missing the \`${param}\` parameter.`,
-    param,
-    'MissingParameter',
-  )
-}
+const missing = (param: string) =>
+  invalid(`The request failed because it is missing the \`${param}\` parameter.`, param, 'MissingParameter')
 
-function wrong(param: string, allowed: string): Refusal {
-  return new Refusal(
-    400,
-    `The parameter \`${param}\` specified in the request is not valid: expected ${allowed}.`,
-    param,
-    'InvalidParameter',
-  )
+function wrong(param: string, allowed: string) {
+  const message = `The parameter \`${param}\` specified in the request is not valid: expected ${allowed}.`
+  return invalid(message, param, 'InvalidParameter')
 }

@@ -14,6 +14,7 @@ import { readAnalyticsAsk } from '../src/protocols/data/site-analytics.ts'
 import type { Target } from '../src/protocols/protocol.ts'
 import { vendorCall } from '../src/protocols/vendor-call.ts'
 import { casesOf } from './field-cases.ts'
+import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
@@ -124,120 +125,8 @@ for (const spec of ANALYTICS) {
 const hex = (name: string) => name.charCodeAt(0).toString(16) + name.slice(1)
 
 test('each endpoint fills in its stated defaults and nothing else', async () => {
-  const stated: Record<string, Given> = {
-    'keywords/suggestions': {
-      country: '999',
-      latest: '28d',
-      rowsPerPage: '100',
-      type: 'Broad',
-      websource: 'Total',
-      sort: 'windowVolume',
-      asc: 'false',
-    },
-    'websites/backlinks': {
-      Page: '1',
-      PageSize: '100',
-      Status: 'All',
-      FollowType: 'All',
-      sort: 'DomainScore',
-      asc: 'false',
-    },
-    'websites/keywords': {
-      page: '1',
-      pageSize: '100',
-      sourceType: 'all',
-      IncludeBranded: 'false',
-      IncludeNoneBranded: 'false',
-    },
-    'keywords/websites': { selectedPageTab: 'Organic', sourceType: 'organic', Device: 'Total', graphDuration: '28d' },
-    'websites/traffic-sources': { sourceType: 'Referral', page: '1', orderBy: 'Share desc', timeGranularity: 'Daily' },
-    'websites/outgoing-traffic': {
-      country: '999',
-      isWWW: 'false',
-      isWindow: 'false',
-      webSource: 'Total',
-      page: '1',
-      orderby: 'Share desc',
-      orderBy: 'Share desc',
-      sort: 'Share',
-      asc: 'false',
-    },
-    'websites/incoming-referrals': {
-      country: '999',
-      latest: '28d',
-      isWWW: 'false',
-      isWindow: 'true',
-      isDaily: 'false',
-      webSource: 'Total',
-      selectedTab: 'incomingTraffic',
-      orderBy: 'TotalShare desc',
-      ignoreFilterConsistency: 'false',
-      page: '1',
-    },
-    'websites/branded-keywords': { from: '2026|10|01', to: '2026|10|31' },
-    'websites/geography': { from: '2026|08|01', to: '2026|10|31', pageSize: '5', orderBy: 'TotalShare desc' },
-    'websites/devices': { from: '2026|08|01', to: '2026|10|31', ShouldGetVerifiedData: 'false' },
-    'websites/search-performance': {
-      from: '2026|10|01',
-      to: '2026|10|31',
-      pageSize: '5',
-      duration: '1m',
-      SourceType: 'Organic',
-    },
-    'websites/social-traffic': { from: '2026|08|01', to: '2026|10|31' },
-    'websites/engagement': {
-      ShouldGetVerifiedData: 'false',
-      includeLeaders: 'true',
-      unBounced: 'false',
-      from: '2026|10|16',
-      to: '2026|11|12',
-    },
-    'websites/visits': { timeGranularity: 'Monthly', from: '2026|10|16', to: '2026|11|12', isWindow: 'true' },
-    'websites/visits/table': { timeGranularity: 'Monthly', from: '2026|10|16', to: '2026|11|12' },
-    'websites/visits/trend': { timeGranularity: 'Daily', from: '2026|10|16', to: '2026|11|12' },
-    'websites/ranks': { timeGranularity: 'Monthly' },
-    'websites/ranks/country': { timeGranularity: 'Monthly' },
-    'websites/ranks/global': { timeGranularity: 'Monthly' },
-    'websites/ranks/category': { timeGranularity: 'Monthly' },
-    'websites/channels': { timeGranularity: 'Daily', from: '2026|10|16', to: '2026|11|12' },
-    'websites/similar-sites': {
-      from: '2026|08|01',
-      to: '2026|10|31',
-      isWindow: 'false',
-      timeGranularity: 'Monthly',
-      orderBy: 'Affinity desc',
-    },
-    'websites/similar-sites/suggestions': { limit: '20', country: '999', webSource: 'Total' },
-    'websites/history/visits': {
-      country: '999',
-      isWindow: 'false',
-      timeGranularity: 'Monthly',
-      from: '2026|05|01',
-      to: '2026|10|31',
-    },
-    'websites/history/bounce-rate': {
-      country: '999',
-      isWindow: 'false',
-      timeGranularity: 'Monthly',
-      from: '2026|05|01',
-      to: '2026|10|31',
-    },
-    'websites/history/visit-duration': {
-      country: '999',
-      isWindow: 'false',
-      timeGranularity: 'Monthly',
-      from: '2026|05|01',
-      to: '2026|10|31',
-    },
-    'websites/history/pages-per-visit': {
-      country: '999',
-      isWindow: 'false',
-      timeGranularity: 'Monthly',
-      from: '2026|05|01',
-      to: '2026|10|31',
-    },
-  }
-  assert.deepEqual(ANALYTICS.map((spec) => spec.vendorPath).toSorted(), Object.keys(stated).toSorted())
+  const stated: Record<string, Given> = DEFAULTS
+  assert.deepEqual(ANALYTICS.map((spec) => spec.vendorPath).toSorted(), Object.keys(DEFAULTS).toSorted())
   assert.equal(ANALYTICS.length, 27)
   for (const spec of ANALYTICS) {
     const required = Object.entries(spec.params).filter(([, field]) => field.required)
