@@ -51,6 +51,9 @@ export type Boss = Pick<PgBoss, 'insert' | 'fetch' | 'deleteJob' | 'fail' | 'sto
 const SCHEMA = 'pgboss'
 const CONNECTIONS_MAX = 3
 const FETCH_MAX = 200
+/** Making its tables takes a while; what follows is short, and a server that vanished must not keep it waiting. */
+const START_MS_MAX = 60_000
+const QUERY_MS_MAX = 5_000
 /** Tries of a webhook beyond the first: with doubling pauses, the last is some six hours after it. */
 export const WEBHOOK_RETRIES = 12
 
@@ -67,8 +70,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log } = options
   const { connection } = options
   const pool = openPool({ connection, connectionsMax: CONNECTIONS_MAX, name: 'tollgate-queue' })
+  let withinMs = START_MS_MAX
   const boss = new PgBoss({
-    db: { executeSql: (text, values) => pool.query(values ? { text, values } : { text }) },
+    db: {
+      executeSql: (text, values) => pool.query({ text, query_timeout: withinMs, ...(values ? { values } : {}) }),
+    },
     schema: SCHEMA,
     schedule: false,
   })
@@ -85,6 +91,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     await pool.close()
     throw error
   }
+  withinMs = QUERY_MS_MAX
   const queue = createQueue(boss, options)
   return {
     ...queue,
