@@ -26,10 +26,11 @@ import { mountAssets } from './http/assets.ts'
 import { openBackOffice } from './http/back-office.ts'
 import { boundConnections } from './http/connections.ts'
 import { createDrain } from './http/drain.ts'
+import { mountFetch } from './http/fetch-route.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
-import { mountApi } from './http/routes.ts'
+import { createAdmission, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
@@ -45,6 +46,7 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
+import { createMcp, MCP_PATHS } from './mcp/mcp.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
@@ -126,22 +128,17 @@ export async function createGateway(options: GatewayOptions) {
       keep: assets.keep,
     }),
   }
-  mountNoEdits(app)
-  mountAssets(app, { store: files, signer, world })
+  const doors = { keys: apiKeys, admit: createAdmission({ budget, overload }), strictErrors, log, world }
   mountApi(app, {
-    keys: apiKeys,
+    ...doors,
     paid: paidHandler({ catalog, path, read, budget, strictErrors, log }),
     free: {
       ...accountHandlers({ catalog, database, read, budget }),
       ...jobHandlers({ world, engine: jobs, strictErrors, log }),
       ...storedHandlers({ catalog, path, strictErrors, log }),
     },
-    ...{ strictErrors, log, world },
-    admit(bytes, response) {
-      if (bytes > 0) response.once('close', budget.carry(bytes))
-      return overload.admit()
-    },
   })
+  mountFetch(app, MCP_PATHS, { ...doors, answer: createMcp({ catalog, database, path, read, budget, jobs, log }) })
 
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
@@ -298,6 +295,8 @@ async function openAssets(
       })
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
+  mountNoEdits(app)
+  mountAssets(app, { store: files, signer, world })
   const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
   return { files, signer, assets }
 }

@@ -161,7 +161,7 @@ export async function startTestEngine(
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
       const requestId = `req_${newId(world)}`
       const asked = readVideo(json, catalog.current, principal)
-      const job = await engine.open(asked.ask.order, requestId, new AbortController().signal)
+      const job = await engine.open(asked.ask.order, { requestId, endpoint: 'video' }, new AbortController().signal)
       await admit({ requestId, principal, catalog: catalog.current, ...asked }, ledger, job.row)
       return job.row.id
     },

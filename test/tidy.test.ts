@@ -25,6 +25,7 @@ const FOLDERS = [
   'jobs',
   'pipeline',
   'http',
+  'mcp',
   'process',
   'cli',
 ]

@@ -12,13 +12,15 @@ export interface AnalyticsEntry {
   readonly pairs?: readonly Pair[]
   readonly modes?: readonly Mode[]
   readonly rowsMax?: number
+  /** When an agent should choose it rather than a similar one. */
+  readonly advice?: string
 }
 
 const DATES: Pair = { from: 'from', to: 'to', together: true }
 
 /** An entry of the table as a whole endpoint. */
 export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndpointSpec {
-  const { pairs = [], modes = [], rowsMax = 100, ...rest } = entry
+  const { pairs = [], modes = [], rowsMax = 100, advice, ...rest } = entry
   const id = `siteanalytics/${path}`
   return {
     ...rest,
@@ -35,5 +37,6 @@ export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndp
     pairs: 'from' in entry.params ? [DATES, ...pairs] : pairs,
     modes,
     rowsMax,
+    ...(advice === undefined ? {} : { tool: { advice } }),
   }
 }

@@ -88,6 +88,7 @@ export const SEARCH: Readonly<Record<string, AnalyticsEntry>> = {
     title: 'Keywords of a website',
     description:
       'Search keywords that bring visits. `latest=1m` is a one-month overview of 5 rows. For non-branded views use sourceType organic or paid with IncludeNoneBranded=true and IncludeBranded=false.',
+    advice: 'For the keywords of one website; search-performance gives only its top terms.',
     returns: '`Data.Records` with Keyword, Clicks, Share, KwVolume, Cpc and more; `TotalCount` counts them all.',
     answer: loose({
       TotalCount: { type: 'integer' },

@@ -43,6 +43,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/traffic-sources': {
     title: 'Traffic sources',
     description: 'Sources of visits by type. Another table than incoming-referrals.',
+    advice: 'For types; website_incoming_referrals names the websites, website_channels the shares by channel.',
     returns: 'Rows in `Data`.',
     answer: rows('Data', fields('Share Visits Rank', 'Domain SourceType Favicon')),
     window: ROLLING,
@@ -77,6 +78,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/incoming-referrals': {
     title: 'Incoming referrals',
     description: 'Websites that send visitors.',
+    advice: 'For the websites that send visits; website_outgoing_traffic is the other direction.',
     returns: 'Rows in `Records`, 100 a page; native fields may include SiteOrigins and TotalShare.',
     answer: rows('Records', fields('Share TotalShare TotalVisits Change Rank', 'Domain Category Favicon')),
     window: ROLLING,
@@ -124,6 +126,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/search-performance': {
     title: 'Search performance',
     description: 'Top search terms. Paid keywords use `SourceType=Paid`; the spelling `sourceType` is not taken.',
+    advice: 'For a quick look at the top terms; website_keywords lists them all.',
     returns: 'Rows in `Data` with SearchTerm, TotalShare and TotalVisits.',
     answer: rows('Data', fields('TotalShare TotalVisits', 'SearchTerm')),
     window: ONE_MONTH,
@@ -145,6 +148,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/engagement': {
     title: 'Engagement',
     description: 'Visits, bounce rate, pages per visit and visit duration.',
+    advice: 'For all engagement figures of one period; website_history_* give one figure month by month.',
     returns: 'Rows in `Data`; they may contain AvgMonthVisits, BounceRate, PagesPerVisit, AvgVisitDuration.',
     answer: rows(
       'Data',
@@ -165,6 +169,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/visits': {
     title: 'Visits',
     description: 'Total visits, with a comparison. A rolling total need not equal a complete-month total.',
+    advice: 'For one total; website_visits_trend gives a series, website_history_visits six months.',
     returns: '`Data.<domain>`; it may contain TotalVisits, Change, ShareOfVisits.',
     answer: byDomain(loose({ ...fields('TotalVisits Change ShareOfVisits'), Trend: points })),
     window: ROLLING,
@@ -195,6 +200,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/ranks': {
     title: 'Ranks',
     description: 'Global, country and category rank in one answer.',
+    advice: 'The first choice for ranks: website_ranks_country, _global and _category give one each, as a row.',
     returns: '`Data.<domain>` with separate GlobalRank, CountryRank and CategoryRank objects.',
     answer: byDomain(loose({ GlobalRank: rank, CountryRank: rank, CategoryRank: rank })),
     window: ROLLING,
@@ -206,6 +212,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/channels': {
     title: 'Marketing channels',
     description: 'Visits by channel. A share can be computed only when the sum is positive.',
+    advice: 'For direct, search, social, mail and paid side by side.',
     returns: '`Data.Total.<domain>` (with webSource=Total) with visit counts by channel name.',
     answer: loose({ Data: mapOf(mapOf(figures)) }),
     window: ROLLING,
@@ -214,6 +221,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
   'websites/similar-sites': {
     title: 'Similar websites',
     description: 'Websites with a similar audience, by affinity.',
+    advice: 'For the audience; website_similar_sites_suggestions is quicker and gives only candidates.',
     returns: 'Rows in `Data` with Domain and Affinity.',
     answer: rows('Data', fields('Affinity Rank', 'Domain Category Favicon')),
     window: THREE_MONTHS,

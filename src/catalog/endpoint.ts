@@ -51,6 +51,8 @@ export interface EndpointSpec {
   readonly returns?: string
   /** The schema of a successful answer, where the contract fixes it. */
   readonly answer?: JsonSchema
+  /** As a tool of agents: the name, where none follows from the path, and when to choose it rather than a similar one. */
+  readonly tool?: { readonly name?: string; readonly advice?: string }
 }
 
 /** An endpoint that looks up data at a vendor: everything about its query is in this entry. */

@@ -68,7 +68,7 @@ const username: TextField = {
 function social(
   path: string,
   vendorPath: string,
-  words: Pick<DataEndpointSpec, 'title' | 'description' | 'returns' | 'answer'>,
+  words: Pick<DataEndpointSpec, 'title' | 'description' | 'returns' | 'answer' | 'tool'>,
   params: Readonly<Record<string, Field>>,
 ): DataEndpointSpec {
   return {
@@ -99,6 +99,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       description: 'Looks up a profile by user name: the way from a name to the id that timelines need.',
       returns: '`{data: user}`, without an envelope; `includes` when expansions were asked for.',
       answer: userAnswer,
+      tool: { name: 'social_user_by_name', advice: 'Begin here when you have a handle.' },
     },
     { username, ...userParams },
   ),
@@ -110,6 +111,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       description: 'Looks up a profile by user id.',
       returns: '`{data: user}`, without an envelope; `includes` when expansions were asked for.',
       answer: userAnswer,
+      tool: { name: 'social_user_by_id' },
     },
     { id: userId, ...userParams },
   ),
@@ -122,6 +124,7 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
       returns:
         '`{data: [tweet], includes?, meta}`, without an envelope. While `meta.next_token` is present there is another page: send it as `pagination_token`, with the other parameters unchanged.',
       answer: timelineAnswer,
+      tool: { name: 'social_timeline', advice: 'It takes the id, not the handle.' },
     },
     {
       id: userId,

@@ -1,6 +1,7 @@
 // What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
+import type { Principal } from '../admission/api-key.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -13,12 +14,12 @@ import type { ReadDeps } from '../pipeline/read.ts'
 import { countTokens } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { createModelLists } from './models.ts'
-import { readQuoted } from './quote.ts'
+import { type Question, readQuoted } from './quote.ts'
 import type { HandlersOf } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 import type { OwnAccount, QuoteView } from './views.ts'
 
-interface AccountDeps {
+export interface AccountDeps {
   readonly catalog: CatalogStore
   readonly database: Database
   readonly read: ReadDeps
@@ -44,55 +45,62 @@ export function accountHandlers(
         lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, isBeta(request)),
       ),
     async account(request, reply) {
-      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [
-        request.principal!.accountId,
-        request.principal!.keyId,
-      ])
-      if (!row) throw new Fault('key_unknown')
-      const { models, expiresAtMs } = request.principal!
-      const data: OwnAccount = {
-        ...accountFacts(row),
-        key: {
-          id: request.principal!.keyId,
-          models: models && [...models],
-          expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
-          limits: showLimits(row.key_limits ?? {}),
-        },
-      }
+      const data = await readAccount(request.principal!, deps)
       return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
     async quote(request, reply) {
-      const principal = request.principal!
-      const now = catalog.current
-      const { endpoint, ask, product } = await readQuoted(
-        { body: jsonBody(request), endpoint: new URLSearchParams(rawQuery(request)).get('endpoint'), principal },
-        now,
-        deps,
-      )
-      const { want, floor } = estimate(ask, product)
-      const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
-      const available = row ? row.posted - row.held : 0n
-      const lines = chargeOf(product.pricing, ask.worst, ask.price).lines
-      const data: QuoteView = {
-        endpoint,
-        product: ask.product,
-        unit: 'credits',
-        hold: formatCredits(want < available ? want : available > floor ? available : want),
-        costAtMost: formatCredits(want),
-        costAtLeast: formatCredits(floor),
-        worstCase: ask.worst,
-        lines: lines.map(([unit, quantity, rate]) => ({
-          unit,
-          quantity,
-          rate: formatCredits(BigInt(rate)),
-          per: 1_000_000,
-        })),
-        available: formatCredits(available),
-        affordable: floor <= available,
-        catalogVersion: now.version,
-      }
+      const endpoint = new URLSearchParams(rawQuery(request)).get('endpoint')
+      const data = await quoteCall({ body: jsonBody(request), endpoint, principal: request.principal! }, deps)
       return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
+  }
+}
+
+/** The account of a key, and what the key may do. */
+export async function readAccount(
+  principal: Principal,
+  { database }: Pick<AccountDeps, 'database'>,
+): Promise<OwnAccount> {
+  const { keyId, models, expiresAtMs } = principal
+  const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
+  if (!row) throw new Fault('key_unknown')
+  return {
+    ...accountFacts(row),
+    key: {
+      id: keyId,
+      models: models && [...models],
+      expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
+      limits: showLimits(row.key_limits ?? {}),
+    },
+  }
+}
+
+/** What a call would hold and cost. */
+export async function quoteCall(question: Question, deps: AccountDeps): Promise<QuoteView> {
+  const now = deps.catalog.current
+  const { principal } = question
+  const { endpoint, ask, product } = await readQuoted(question, now, deps)
+  const { want, floor } = estimate(ask, product)
+  const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
+  const available = row ? row.posted - row.held : 0n
+  const lines = chargeOf(product.pricing, ask.worst, ask.price).lines
+  return {
+    endpoint,
+    product: ask.product,
+    unit: 'credits',
+    hold: formatCredits(want < available ? want : available > floor ? available : want),
+    costAtMost: formatCredits(want),
+    costAtLeast: formatCredits(floor),
+    worstCase: ask.worst,
+    lines: lines.map(([unit, quantity, rate]) => ({
+      unit,
+      quantity,
+      rate: formatCredits(BigInt(rate)),
+      per: 1_000_000,
+    })),
+    available: formatCredits(available),
+    affordable: floor <= available,
+    catalogVersion: now.version,
   }
 }
 

@@ -26,14 +26,9 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
   const { engine, world } = deps
   const view = (job: JobRow) => viewJob(job, engine.results)
 
-  /** The caller's own job. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
-  async function ownJob(request: FastifyRequest): Promise<JobRow> {
+  const ownJob = (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
-    const job = /^\d{1,30}$/.test(id) ? await engine.jobs.find(id) : undefined
-    if (!job) throw new Fault('job_unknown')
-    if (job.account_id !== request.principal!.accountId)
-      throw new Fault('access_denied', { message: 'This job belongs to another account.' })
-    return job
+    return findOwnJob(engine, request.principal!.accountId, id)
   }
 
   return {
@@ -59,6 +54,14 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
       onPath(request, reply.raw, deps, (out) => relayEvents(job, out, { engine, world, view }))
     },
   }
+}
+
+/** A caller's own job. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
+export async function findOwnJob(engine: Pick<JobEngine, 'jobs'>, account: string, id: string): Promise<JobRow> {
+  const job = /^\d{1,30}$/.test(id) ? await engine.jobs.find(id) : undefined
+  if (!job) throw new Fault('job_unknown')
+  if (job.account_id !== account) throw new Fault('access_denied', { message: 'This job belongs to another account.' })
+  return job
 }
 
 /** An account's jobs for the console, a page at a time. */
@@ -110,7 +113,7 @@ async function relayEvents(
   })
 }
 
-const hasEnded = ({ status }: JobRow) => status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED'
+export const hasEnded = ({ status }: JobRow) => status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED'
 
 function readListQuery(query: string): { status?: JobStatus; before?: string; limit: number } {
   const params = new URLSearchParams(query)

@@ -13,7 +13,7 @@ interface Quoted extends Read {
   readonly endpoint: string
 }
 
-interface Question {
+export interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null

@@ -10,7 +10,9 @@ import { asFault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { GONE } from '../pipeline/call.ts'
+import type { Overload } from '../pipeline/overload.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
 import { Caller, CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
 import { bodyBytes, holdBack, logFault } from './server.ts'
@@ -36,6 +38,20 @@ export interface RoutesOptions {
   readonly world: World
   /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
   readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
+}
+
+/** A call is let in while there is room for it; what a large body takes is counted until its answer has ended. */
+export function createAdmission({
+  budget,
+  overload,
+}: {
+  budget: ByteBudget
+  overload: Overload
+}): RoutesOptions['admit'] {
+  return (bytes, response) => {
+    if (bytes > 0) response.once('close', budget.carry(bytes))
+    return overload.admit()
+  }
 }
 
 /** Calls that another door of this server (the console's playground) has already vouched for. */
@@ -120,7 +136,7 @@ export function mountOptions(app: FastifyInstance, url: string, used: ReadonlySe
   })
 }
 
-function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promise<Principal> {
+export function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promise<Principal> {
   const xApiKey = request.headers['x-api-key']
   return keys.authenticate(
     { authorization: request.headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey },

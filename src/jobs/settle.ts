@@ -33,7 +33,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     kind: paid ? 'settled' : 'released',
     charge: paid?.charge.amount ?? 0n,
     lines: paid?.charge.lines ?? [],
-    endpoint: 'video',
+    endpoint: endpointOf(job.request),
     status:
       job.verdict === 'COMPLETED' ? 200 : job.verdict === 'CANCELLED' ? CANCELLED_STATUS : (job.error?.status ?? 500),
     estimated: paid?.estimated ?? false,
@@ -43,6 +43,14 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     firstByteMs: 0,
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
+  }
+}
+
+function endpointOf(request: string): string {
+  try {
+    return readStoredRequest(request).endpoint ?? 'video'
+  } catch {
+    return 'video'
   }
 }
 

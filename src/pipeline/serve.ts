@@ -58,7 +58,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps): Promis
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
-  const job = await deps.jobs.open(arrived.ask.order, arrived.requestId, arrived.out.signal)
+  const job = await deps.jobs.open(arrived.ask.order, arrived, arrived.out.signal)
   const held = await hold(arrived, seen, deps, job.row).catch(async (error: unknown) => {
     await job.drop(error)
     throw error

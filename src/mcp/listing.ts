@@ -1,0 +1,130 @@
+// Which tools a client sees. Every word of a listing stands in a model's context, so a client may ask for fewer: by the
+// address, by name, or for a pair of tools that finds and calls the others.
+import type { Tool as Listed } from '@modelcontextprotocol/server'
+import type { Principal } from '../admission/api-key.ts'
+import type { Catalog } from '../catalog/store.ts'
+import { invalid } from '../kernel/fault.ts'
+import { type Arguments, type Group, objectSchema, requiredText, type Tool, type ToolCall } from './tool.ts'
+
+/** What stands behind /mcp/ in an address. */
+export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]
+type Subset = (typeof SUBSETS)[number]
+
+const FOUND_MAX = 5
+const WORD = /[a-z0-9]+/g
+
+/** What a client asked for by its address. */
+export interface Choice {
+  readonly subset: Subset | undefined
+  /** Of `?tools=a,b`. */
+  readonly names: readonly string[] | undefined
+}
+
+/** Whether the tool is among those that the address chooses. */
+export function isChosen(tool: Tool, { subset, names }: Choice): boolean {
+  if (names !== undefined) return names.includes(tool.name)
+  if (subset === 'discover') return false
+  return subset === undefined || tool.group === subset
+}
+
+/** A listing as the protocol writes it. */
+export function listed(tool: Tool, catalog: Catalog): Listed {
+  // Schemas are JSON, and objectSchema makes every input.
+  const properties = tool.input.properties as NonNullable<Listed['inputSchema']['properties']>
+  return {
+    name: tool.name,
+    title: tool.title,
+    description: tool.describe(catalog),
+    inputSchema: {
+      ...tool.input,
+      type: 'object',
+      properties: tool.endpoint !== undefined ? { ...properties, max_cost: MAX_COST } : properties,
+    },
+    outputSchema: tool.output,
+    annotations: {
+      readOnlyHint: tool.readOnly,
+      ...(tool.readOnly ? {} : { destructiveHint: false }),
+      openWorldHint: tool.openWorld,
+    },
+  }
+}
+
+/** Its name says it, and the instructions of the server: a description in every paid tool would cost 500 tokens. */
+const MAX_COST = { type: 'number' } as const
+
+/** The pair. `offered` are the tools that the key may use; `call` runs one of them. */
+export function discoveryTools(
+  offered: (principal: Principal) => readonly Tool[],
+  current: () => Catalog,
+  call: (tool: Tool, call: ToolCall) => ReturnType<Tool['run']>,
+): Tool[] {
+  const shared = { group: 'account', openWorld: true, offered: () => true } as const
+  return [
+    {
+      ...shared,
+      name: 'find_tool',
+      title: 'Find a tool',
+      describe: () =>
+        'Finds tools for website analytics, search keywords, social profiles and posts, images, videos and other models by what they do; returns the best with description, price and arguments. Call one with call_tool. Free. Example: {"query":"where do visitors of a site come from"}.',
+      input: objectSchema({ query: { type: 'string' } }, ['query']),
+      output: objectSchema({ tools: { type: 'array' } }, ['tools']),
+      readOnly: true,
+      async run({ principal, args }) {
+        const catalog = current()
+        const found = search(requiredText(args, 'query'), offered(principal), catalog)
+        const tools = found.map((tool) => listed(tool, catalog))
+        const text = tools.map(({ name, description, inputSchema }) =>
+          [`## ${name}`, description, `Arguments: ${JSON.stringify(inputSchema)}`].join('\n'),
+        )
+        return { structured: { tools }, text: text.join('\n\n') || 'No tool fits; use other words.' }
+      },
+    },
+    {
+      ...shared,
+      name: 'call_tool',
+      title: 'Call a tool',
+      describe: () =>
+        'Calls a tool that find_tool found. Example: {"name":"website_visits","arguments":{"keys":"example.com"}}.',
+      input: objectSchema({ name: { type: 'string' }, arguments: { type: 'object' } }, ['name']),
+      output: { type: 'object' },
+      readOnly: false,
+      async run(outer) {
+        const name = requiredText(outer.args, 'name')
+        const tool = offered(outer.principal).find((one) => one.name === name)
+        if (!tool) throw invalid(`There is no tool "${name.slice(0, 64)}" for this key; find_tool finds them.`, 'name')
+        return call(tool, { ...outer, args: objectArgument(outer.args, 'arguments') })
+      },
+    },
+  ]
+}
+
+export function objectArgument(args: Arguments, name: string): Arguments {
+  const value = args[name] ?? {}
+  if (typeof value !== 'object' || Array.isArray(value)) throw invalid(`"${name}" must be an object.`, name)
+  return value as Arguments // Of parsed JSON, what is no array.
+}
+
+/** Those with the most words of the question; a word in the name counts most, and a rare one more than a common one. */
+function search(query: string, tools: readonly Tool[], catalog: Catalog): Tool[] {
+  const stems = (text: string) =>
+    (text.toLowerCase().match(WORD) ?? []).map((word) => word.replace(/(?:ies|es|s)$/, ''))
+  const texts = tools.map((tool) => ({
+    tool,
+    name: new Set(stems(tool.name)),
+    all: new Set(stems(`${tool.name} ${tool.title} ${tool.describe(catalog)}`)),
+  }))
+  const weigh = (word: string) => {
+    const having = texts.filter(({ all }) => all.has(word)).length
+    return having === 0 ? 0 : Math.log(1 + tools.length / having)
+  }
+  const words = [...new Set(stems(query.slice(0, 500)))].map((word) => ({ word, weight: weigh(word) }))
+  return texts
+    .map(({ tool, name, all }) => ({
+      tool,
+      score: words.reduce((sum, { word, weight }) => sum + (name.has(word) ? 3 : all.has(word) ? 1 : 0) * weight, 0),
+    }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, FOUND_MAX)
+    .map(({ tool }) => tool)
+}

@@ -1,0 +1,259 @@
+// What models make: text, pictures and videos, as tools.
+import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
+import { PAID } from '../catalog/generation.ts'
+import type { KindName } from '../catalog/kind.ts'
+import type { Catalog } from '../catalog/store.ts'
+import { findOwnJob, hasEnded } from '../http/jobs.ts'
+import type { JobEngine } from '../jobs/engine.ts'
+import type { JobRow } from '../jobs/job.ts'
+import { viewJob } from '../jobs/job-view.ts'
+import { invalid } from '../kernel/fault.ts'
+import { mayUse, type PaidSpec } from '../pipeline/read.ts'
+import { firstSentence } from './field-schema.ts'
+import { markdownOf } from './markdown.ts'
+import { callEndpoint, type PaidDeps } from './paid-call.ts'
+import { type Arguments, objectSchema, requiredText, type Tool, type ToolAnswer, type ToolCall } from './tool.ts'
+
+interface MediaDeps extends PaidDeps {
+  readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
+}
+
+const WAIT_SECONDS_MAX = 300
+const WAIT_SECONDS = 120
+const IMAGE_TYPE: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' }
+
+export function mediaTools(deps: MediaDeps): Tool[] {
+  return [askModel(deps), generateImage(deps), createVideo(deps), ...videoJobs(deps)]
+}
+
+function sold(spec: EndpointSpec, kind: KindName): PaidSpec {
+  return { ...spec, sells: kind }
+}
+
+/** There is a model of that kind that the key may use. */
+const sells =
+  (kind: KindName): Tool['offered'] =>
+  (principal, { document }: Catalog) =>
+    Object.entries(document.models).some(
+      ([uid, { type, enabled }]) => type === kind && enabled && mayUse(principal, uid),
+    )
+
+/** The members of a body that an agent needs; the endpoint takes more. */
+function members(body: JsonSchema | undefined, names: readonly string[]): Record<string, JsonSchema> {
+  const properties = body?.properties as Record<string, JsonSchema> // Every body of the table is an object.
+  const short = ({ description, ...rest }: JsonSchema) =>
+    typeof description === 'string' ? { ...rest, description: firstSentence(description) } : rest
+  return Object.fromEntries(names.map((name) => [name, short(properties[name] ?? {})]))
+}
+
+const bodyBytes = (body: Arguments) => Buffer.from(JSON.stringify(body))
+
+function askModel(deps: MediaDeps): Tool {
+  const spec = sold(PAID.chat, 'text')
+  const asBody = ({ prompt, system, ...rest }: Arguments): Arguments => ({
+    ...rest,
+    messages: [
+      ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+      { role: 'user', content: prompt },
+    ],
+  })
+  const tool: Tool = {
+    name: 'ask_model',
+    group: 'text',
+    title: 'Ask a model',
+    describe: () =>
+      'Asks a text model one question and returns its answer: for a second opinion, a summary or a translation by another model. Each model has its price per token: list_models. Example: {"model":"alpha-5.4","prompt":"Name three uses of toll data.","max_tokens":300}.',
+    input: objectSchema(
+      {
+        model: { type: 'string', description: 'From list_models with type text.' },
+        prompt: { type: 'string' },
+        system: { type: 'string', description: 'Instructions before the prompt.' },
+        ...members(spec.body, ['max_tokens', 'temperature']),
+      },
+      ['model', 'prompt'],
+    ),
+    output: objectSchema({ text: { type: 'string' }, model: { type: 'string' } }, ['text']),
+    readOnly: true,
+    openWorld: true,
+    endpoint: spec.id,
+    asBody,
+    offered: sells('text'),
+    async run(call) {
+      requiredText(call.args, 'prompt')
+      const { value, ...paid } = await callEndpoint(
+        { spec, tool: tool.name },
+        { body: bodyBytes(asBody(call.args)) },
+        call,
+        deps,
+      )
+      // The chat format's own answer, which the protocol has read.
+      const { model, usage, choices } = value as ChatAnswer
+      const [choice] = choices ?? []
+      const text = choice?.message?.content ?? ''
+      return { structured: { text, model, finishReason: choice?.finish_reason ?? null, usage }, text, ...paid }
+    },
+  }
+  return tool
+}
+
+interface ChatAnswer {
+  readonly model: string
+  readonly usage?: unknown
+  readonly choices?: readonly {
+    readonly message?: { readonly content?: string | null }
+    readonly finish_reason?: string
+  }[]
+}
+
+function generateImage(deps: MediaDeps): Tool {
+  const spec = sold(PAID.images, 'image')
+  const tool: Tool = {
+    name: 'generate_image',
+    group: 'media',
+    title: spec.title,
+    describe: () =>
+      `${spec.description} Reference images are addresses, such as the links of earlier results. Returns an address that is good for days. The price depends on model, resolution and quality: quote tells. Example: {"model":"alpha-image-2","prompt":"A toll gate at dawn, watercolour","quality":"low"}.`,
+    input: objectSchema(
+      {
+        ...members(spec.body, ['model', 'prompt', 'size', 'quality', 'resolution', 'image_urls', 'output_format']),
+        size: { type: 'string', default: 'auto', description: 'A ratio such as 16:9, or pixels such as 1536x1024.' },
+      },
+      ['model', 'prompt'],
+    ),
+    output: objectSchema({ data: { type: 'array' } }, ['data']),
+    readOnly: false,
+    openWorld: true,
+    endpoint: spec.id,
+    offered: sells('image'),
+    async run(call) {
+      const { value, ...paid } = await callEndpoint(
+        { spec, tool: tool.name },
+        { body: bodyBytes(call.args) },
+        call,
+        deps,
+      )
+      const { data = [] } = value as { readonly data?: readonly { readonly url: string }[] } // As the relay writes it.
+      const mimeType = IMAGE_TYPE[String(call.args.output_format)] ?? 'image/png'
+      const links = data.map(({ url }, index) => ({ uri: url, name: `image ${index + 1}`, mimeType }))
+      return { structured: value, text: data.map(({ url }) => url).join('\n'), links, ...paid }
+    },
+  }
+  return tool
+}
+
+function createVideo(deps: MediaDeps): Tool {
+  const spec = sold(PAID.video, 'video')
+  const tool: Tool = {
+    name: 'create_video',
+    group: 'media',
+    title: spec.title,
+    describe: () =>
+      `${spec.description} Returns a job id at once; then call wait_for_video. It is paid for when the video is there; quote tells the price. Example: {"model":"videogen-2.0","prompt":"A barrier opens at dawn","duration":5}.`,
+    input: objectSchema(
+      members(spec.body, [
+        ...['model', 'prompt', 'first_frame', 'last_frame', 'image_urls', 'video_urls', 'audio_urls'],
+        ...['ratio', 'duration', 'resolution', 'seed', 'generate_audio'],
+      ]),
+      ['model'],
+    ),
+    output: objectSchema({ jobId: { type: 'string' }, status: { type: 'string' } }, ['jobId']),
+    readOnly: false,
+    openWorld: true,
+    endpoint: spec.id,
+    offered: sells('video'),
+    async run(call) {
+      const { value, ...paid } = await callEndpoint(
+        { spec, tool: tool.name },
+        { body: bodyBytes(call.args) },
+        call,
+        deps,
+      )
+      const { data } = value as { readonly data: { readonly jobId: string } } // As the job's row has it.
+      return { structured: data, text: `Job ${data.jobId} has begun. Call wait_for_video with this job_id.`, ...paid }
+    },
+  }
+  return tool
+}
+
+const jobInput = { job_id: { type: 'string', description: 'From create_video.' } } as const
+
+function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
+  const shared = {
+    group: 'media',
+    output: objectSchema({ id: { type: 'string' }, status: { type: 'string' } }, ['id', 'status']),
+    readOnly: true,
+    openWorld: false,
+    offered: sells('video'),
+  } as const
+  const find = ({ principal, args }: ToolCall) => findOwnJob(jobs, principal.accountId, requiredText(args, 'job_id'))
+  const answer = (job: JobRow): ToolAnswer => {
+    const view = viewJob(job, jobs.results)
+    const uris = view.outputResult?.flatMap(({ url }) => url) ?? []
+    const links = uris.map((uri) => ({ uri, name: `video of job ${job.id}`, mimeType: 'video/mp4' }))
+    const { inputParams: _, ...told } = view
+    return { structured: view, text: markdownOf(told), links }
+  }
+  return [
+    {
+      ...shared,
+      name: 'get_video',
+      title: 'A video job',
+      describe: () => 'Status and result of a video job, at once. Free.',
+      input: objectSchema(jobInput, ['job_id']),
+      run: async (call) => answer(await find(call)),
+    },
+    {
+      ...shared,
+      name: 'wait_for_video',
+      title: 'Wait for a video',
+      describe: () =>
+        'Waits until a video job has ended, with notices of progress, and returns its status and result. When the time is over it returns the status so far: call it again with the same job_id. Free.',
+      input: objectSchema(
+        {
+          ...jobInput,
+          timeout_seconds: { type: 'integer', minimum: 1, maximum: WAIT_SECONDS_MAX, default: WAIT_SECONDS },
+        },
+        ['job_id'],
+      ),
+      async run(call) {
+        const seconds = secondsOf(call.args.timeout_seconds)
+        const job = await find(call)
+        const seen = hasEnded(job) ? job : await waitFor(job, call, (done) => world.after(seconds * 1000, done))
+        return answer(seen)
+      },
+    },
+  ]
+
+  /** The job when it has ended, or as it was last seen when the time is over or nobody waits any more. */
+  function waitFor(job: JobRow, call: ToolCall, after: (done: () => void) => () => void): Promise<JobRow> {
+    return new Promise((resolve) => {
+      let last = job
+      let steps = 0
+      const tell = () => call.progress(++steps, STEPS, `The job is ${last.status}.`)
+      const end = () => {
+        stop()
+        cancel()
+        call.signal.removeEventListener('abort', end)
+        resolve(last)
+      }
+      const stop = jobs.events.listen(job, (row) => {
+        last = row
+        tell()
+        if (hasEnded(row)) end()
+      })
+      const cancel = after(end)
+      call.signal.addEventListener('abort', end)
+      tell()
+      if (call.signal.aborted) end()
+    })
+  }
+}
+
+/** PENDING, CONNECT, PROCESSING and the end. */
+const STEPS = 4
+
+function secondsOf(given: unknown): number {
+  if (given === undefined || given === null) return WAIT_SECONDS
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 1 && given <= WAIT_SECONDS_MAX) return given
+  throw invalid(`"timeout_seconds" must be a whole number from 1 to ${WAIT_SECONDS_MAX}.`, 'timeout_seconds')
+}

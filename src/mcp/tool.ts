@@ -1,0 +1,98 @@
+// A tool: an endpoint as an agent sees it.
+import type { Principal } from '../admission/api-key.ts'
+import type { JsonSchema } from '../catalog/endpoint.ts'
+import type { Catalog } from '../catalog/store.ts'
+import type { Credits } from '../kernel/credits.ts'
+import { invalid } from '../kernel/fault.ts'
+
+/** By which a listing is cut: each of the first three has an address of its own. */
+export type Group = 'analytics' | 'social' | 'media' | 'text' | 'account'
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+/** One request of a client, whatever it asks for. */
+export interface Visit {
+  readonly principal: Principal
+  /** The HTTP request's own for its first call; a batch has more calls than requests. */
+  readonly newRequestId: () => string
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal
+  /** Of the HTTP request, by lower-case names. */
+  readonly header: (name: string) => string | undefined
+}
+
+/** One call of a tool. */
+export interface ToolCall extends Visit {
+  readonly requestId: string
+  readonly args: Arguments
+  /** Nothing is done that may cost more. */
+  readonly costMax: Credits | undefined
+  readonly idempotencyKey: string | undefined
+  /** For clients that want to hear how far it is; a no-op for the others. */
+  readonly progress: (done: number, total: number, message: string) => void
+}
+
+export interface ToolAnswer {
+  readonly structured: unknown
+  /** For whoever reads: compact, not complete. */
+  readonly text: string
+  /** Absent: the tool is free of charge. */
+  readonly charge?: string | undefined
+  readonly balance?: string | undefined
+  /** Arguments of the next page. */
+  readonly next?: Arguments | undefined
+  /** Files that it made. */
+  readonly links?: readonly { readonly uri: string; readonly name: string; readonly mimeType: string }[]
+}
+
+export interface Tool {
+  readonly name: string
+  readonly group: Group
+  readonly title: string
+  /** With its price, which the catalogue knows. */
+  readonly describe: (catalog: Catalog) => string
+  readonly input: JsonSchema
+  readonly output: JsonSchema
+  /** Whether calling it changes nothing: looking up is reading, whatever it costs. */
+  readonly readOnly: boolean
+  /** It reaches out of the gateway. */
+  readonly openWorld: boolean
+  /** The endpoint by which a quote reads its arguments. Absent: it is free of charge. */
+  readonly endpoint?: string
+  /** The body that the endpoint takes, where the arguments are another. */
+  readonly asBody?: (args: Arguments) => Arguments
+  /** Whether this key may use it at all, and there is something to use. */
+  readonly offered: (principal: Principal, catalog: Catalog) => boolean
+  readonly run: (call: ToolCall) => Promise<ToolAnswer>
+}
+
+export function objectSchema(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): JsonSchema {
+  return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
+}
+
+/** An argument that must be a text; undefined when it is not there. */
+export function textArgument(args: Arguments, name: string): string | undefined {
+  const value = args[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string') throw invalid(`"${name}" must be a text.`, name)
+  return value
+}
+
+export function requiredText(args: Arguments, name: string): string {
+  const value = textArgument(args, name)
+  if (value === undefined || value === '') throw invalid(`"${name}" is required.`, name)
+  return value
+}
+
+/** Refuses names that the tool does not know: a misspelt argument must not be ignored. */
+export function checkNames({ name, input }: Pick<Tool, 'name' | 'input'>, args: Arguments): void {
+  const known = Object.keys(input.properties as JsonSchema)
+  const unknown = Object.keys(args).find((given) => !known.includes(given))
+  if (unknown !== undefined)
+    throw invalid(
+      `${JSON.stringify(unknown.slice(0, 64))} is not an argument of ${name}. It takes ${known.join(', ') || 'none'}.`,
+    )
+}
