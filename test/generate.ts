@@ -10,6 +10,7 @@ import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/postgres/embedded.ts'
+import { typescriptClient } from './clients/typescript.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
 import { commandLinePage } from './pages/command-line.ts'
@@ -40,6 +41,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
+    ['clients/typescript/src/generated.ts', typescriptClient()],
     [CASTS_FILE, castsFile()],
   ])
 }

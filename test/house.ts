@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { parseAst } from 'vite'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const FOLDERS = ['src', 'sandbox', 'console', 'test', 'bench', 'bin', 'examples']
+const FOLDERS = ['src', 'sandbox', 'console', 'clients', 'test', 'bench', 'bin', 'examples']
 export const CASTS_FILE = 'test/casts.json'
 
 interface Node {
@@ -96,7 +96,7 @@ export function readHouse(): SourceFile[] {
   return FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-    .filter((path) => /\.(tsx?|js)$/.test(path) && !/node_modules|\bdist\b/.test(path))
+    .filter((path) => /\.(tsx?|js)$/.test(path) && !/node_modules|\bdist\b|\bgenerated\.ts$/.test(path))
     .map(read)
 }
 

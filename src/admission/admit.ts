@@ -76,6 +76,11 @@ export async function admit(
     case 'short':
       throw new Fault('credits_short', {
         message: `Insufficient credit: this call needs ${formatCredits(floor)} credits, ${formatCredits(reserved.available)} are available.`,
+        // For programs, which must not read messages.
+        headers: {
+          'x-tollgate-required': formatCredits(floor),
+          'x-tollgate-available': formatCredits(reserved.available),
+        },
       })
     case 'limited':
       throw limitFault(reserved.limit, reserved.max, reserved.waitSeconds)

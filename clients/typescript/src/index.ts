@@ -1,0 +1,10 @@
+// tollgate-client: what a program may ask for by name.
+export { Tollgate } from './client.ts'
+export * from './errors.ts'
+export type { Reference } from './files.ts'
+export type * from './generated.ts'
+export type { ImageEvent, ImageParams, PendingImage } from './images.ts'
+export type { TimelineParams } from './social.ts'
+export type { Answer, CallOptions, ClientOptions, Cost, Hooks } from './transport.ts'
+export { Video, type VideoParams, type WaitOptions } from './videos.ts'
+export { verifyWebhook, WebhookError, type WebhookEvent } from './webhooks.ts'

@@ -1,0 +1,135 @@
+// The package for TypeScript as it is published: what it compiles to, its size, older Nodes, and what it lets nobody write.
+import assert from 'node:assert/strict'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, before, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { runProgram } from '../sdk/cache.ts'
+import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'
+
+const ROOT = resolve(import.meta.dirname, '..', '..')
+const PACKAGE = join(ROOT, 'clients', 'typescript')
+const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+const BYTES_MAX = 12 * 1024
+const RUN_MS_MAX = 60_000
+
+let g: TestGateway
+let room: string
+let built: string
+let key: string
+before(async () => {
+  g = await startGateway()
+  key = (await g.account({ credits: 1_000_000_000_000n })).key
+  // Outside of the repository, where no package of the repository can be found.
+  room = await mkdtemp(join(tmpdir(), 'package-'))
+  built = join(room, 'node_modules', 'tollgate-client')
+  await mkdir(built, { recursive: true })
+  await compile(['-p', join(PACKAGE, 'tsconfig.build.json'), '--outDir', join(built, 'dist')])
+  await cp(join(PACKAGE, 'package.json'), join(built, 'package.json'))
+  await writeFile(join(room, 'package.json'), '{"type":"module"}')
+})
+after(async () => {
+  await rm(room, { recursive: true, force: true })
+  await g.settled()
+  await g.close()
+})
+
+async function compile(args: readonly string[]): Promise<void> {
+  const { code, out } = await runProgram(process.execPath, [TSC, ...args], { cwd: room ?? ROOT, timeoutMs: RUN_MS_MAX })
+  assert.equal(code, 0, out)
+}
+
+const STRICT = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext'.split(' ')
+const WITH_NODE = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')]
+
+test('wrong values do not compile, right ones do, and the types need neither Node nor an SDK', async () => {
+  await cp(join(import.meta.dirname, 'types', 'wrong.ts'), join(room, 'wrong.ts'))
+  await compile([...STRICT, '--types', '', '--lib', 'es2022,dom,dom.asynciterable', 'wrong.ts'])
+})
+
+test('the whole client is at most 12 KB compressed, and what is not used falls away', async (t) => {
+  const { build } = await import('vite')
+  const sizeOf = async (source: string) => {
+    await writeFile(join(room, 'entry.js'), source)
+    const made = await build({
+      configFile: false,
+      root: room,
+      logLevel: 'silent',
+      build: { write: false, minify: true, rollupOptions: { input: join(room, 'entry.js') }, modulePreload: false },
+    })
+    const [output] = [made].flat()
+    assert.ok(output && 'output' in output)
+    const code = output.output.map((chunk) => ('code' in chunk ? chunk.code : '')).join('')
+    return gzipSync(code, { level: 9 }).length
+  }
+  const whole = await sizeOf("import { Tollgate } from 'tollgate-client'\nglobalThis.client = new Tollgate()\n")
+  const part = await sizeOf("import { verifyWebhook } from 'tollgate-client'\nglobalThis.verify = verifyWebhook\n")
+  t.diagnostic(`the client has ${whole} bytes compressed, verifyWebhook alone ${part}`)
+  assert.ok(whole <= BYTES_MAX, `${whole} bytes`)
+  assert.ok(part < whole / 4, `${part} bytes`)
+})
+
+test('it has no dependencies, and its files are those that it names', async () => {
+  const about = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'))
+  assert.equal(about.dependencies, undefined)
+  const files = await readdir(join(built, 'dist'))
+  assert.ok(files.includes('index.js') && files.includes('index.d.ts'))
+})
+
+test('every example of its guide compiles and runs', async (t) => {
+  const examples = await examplesIn('19-typescript-client.md', 'ts')
+  assert.equal(examples.length, 12)
+  await symlink(join(ROOT, 'node_modules', 'openai'), join(room, 'node_modules', 'openai'))
+  await cp(join(import.meta.dirname, 'types', 'harbour.png'), join(room, 'harbour.png'))
+  for (const [index, code] of examples.entries()) await writeFile(join(room, `example-${index + 1}.mts`), code)
+  await compile([...STRICT, '--skipLibCheck', ...WITH_NODE, ...examples.map((_, index) => `example-${index + 1}.mts`)])
+  const env = { PATH: process.env.PATH, TOLLGATE_URL: g.url, TOLLGATE_KEY: key, WEBHOOK_SECRET }
+  // One after another: some go on with what another has made.
+  for (const index of examples.keys())
+    await t.test(`example ${index + 1}`, async () => {
+      const file = join(room, `example-${index + 1}.mts`)
+      const script = `const made = await import(${JSON.stringify(file)}); if (made.POST) { const { url, init } = ${JSON.stringify(webhookRequest())}; const answer = await made.POST(new Request(url, init)); console.log(answer.status) }`
+      const ran = await runProgram(process.execPath, ['--input-type=module', '-e', script], {
+        cwd: room,
+        env,
+        timeoutMs: RUN_MS_MAX,
+      })
+      assert.equal(ran.code, 0, ran.err)
+      assert.notEqual(ran.out.trim(), '')
+    })
+})
+
+const SMOKE = `
+import { Tollgate, InvalidRequestError, verifyWebhook } from 'tollgate-client'
+const client = new Tollgate()
+const answer = await client.analytics.websites.visits({ keys: 'example.com', country: 'us' })
+const { url, init } = ${JSON.stringify(webhookRequest())}
+const event = await verifyWebhook(init.body, init.headers, process.env.WEBHOOK_SECRET)
+let pieces = 0
+for await (const _ of client.chat.stream({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'hello' }] })) pieces++
+const refused = await client.analytics.websites.visits({ keys: 'x' }).catch((error) => error instanceof InvalidRequestError)
+const vectors = await client.embeddings.create({ model: 'alpha-embed-3-small', input: 'x' })
+console.log(JSON.stringify({ version: process.version, cost: answer.cost, type: event.type, pieces, refused, vectors: vectors.data.length }))
+`
+
+test('it runs in the Node that this machine has, whichever that is', async (t) => {
+  await writeFile(join(room, 'smoke.js'), SMOKE)
+  // Without the pinned one, which stands first while npm runs.
+  const path = (process.env.PATH ?? '').split(':').filter((part) => !part.includes('node_modules'))
+  const { code, out, err } = await runProgram('node', ['smoke.js'], {
+    cwd: room,
+    env: { PATH: path.join(':'), TOLLGATE_URL: g.url, TOLLGATE_KEY: key, WEBHOOK_SECRET },
+    timeoutMs: RUN_MS_MAX,
+  })
+  if (code === 127) {
+    console.log('The package was not tried in another Node: there is none in the path.')
+    return t.skip('there is no other Node')
+  }
+  assert.equal(code, 0, err)
+  const said = JSON.parse(out)
+  t.diagnostic(said.version)
+  assert.ok(said.pieces > 2 && said.refused === true && said.vectors === 1 && said.type === 'job.completed')
+  assert.match(said.cost.charge, /^\d/)
+})
