@@ -8,6 +8,9 @@ import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
 import { startJobs } from './engine.ts'
+import type { ClaimedJob } from './job.ts'
+import type { VendorTasks } from './vendor-tasks.ts'
+import { stepJob } from './video.ts'
 import { webhookSecret } from './webhook.ts'
 
 let on: TestEngine
@@ -109,6 +112,40 @@ test('a shorter or smaller video than asked for costs what it is', async () => {
   await on.ended()
   assert.equal((await on.row(id)).status, 'COMPLETED')
   assert.equal((await on.balance(account)).posted, GRANTED - 10n * 3_500_000n)
+})
+
+test('a worker that slept while its order was on its way keeps the task for whoever has the job now', async () => {
+  const account = await on.account(GRANTED)
+  const id = await on.store(account, { prompt: 'a lantern' })
+  const { jobs } = on.step
+  const lost = { text: `update job set lease_until = now() - interval '1 second' where id = $1` }
+  const first = (await jobs.claim(id))!
+  let second: ClaimedJob | undefined
+  // The vendor takes the order; its answer is read after another worker has taken the job, which this vendor does not find.
+  const tasks: VendorTasks = {
+    ...on.step.tasks,
+    async submit(...about) {
+      const submission = await on.step.tasks.submit(...about)
+      await on.database.query(lost, [id])
+      second = await jobs.claim(id)
+      return submission
+    },
+    search: async () => undefined,
+  }
+  await jobs.putDown(first, await stepJob(first, { ...on.step, tasks }))
+  assert.ok(second && second.submit_age_ms !== null && second.task_id === null)
+  assert.notEqual((await on.row(id)).task_id, null)
+  // Who believes that there is no task must not end the job.
+  const past = { ...second, submit_age_ms: HOUR_MS }
+  await jobs.putDown(second, await stepJob(past, { ...on.step, tasks }))
+  assert.equal((await on.row(id)).verdict, null)
+
+  on.engine.created(id)
+  await on.ended()
+  const row = await on.row(id)
+  assert.equal(row.status, 'COMPLETED')
+  assert.equal(taken(id), 1)
+  assert.deepEqual(await on.balance(account), { posted: GRANTED - PRICE, held: 0n })
 })
 
 test('past its deadline a job fails and is refunded; a success that comes later is written down', async () => {

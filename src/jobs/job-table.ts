@@ -107,6 +107,24 @@ const SUBMITTED = statement(
    select id from done`,
 )
 
+/**
+ * From a worker that slept while its order was on its way: the job is in other hands, but the task is its task, and nobody
+ * else may ever find it. The fence is the number of the submission; whoever holds the job now loses it, and what they believe
+ * of it with it.
+ */
+const KEEP_TASK = statement(
+  'job_keep_task',
+  `with done as (
+     update job set task_id = $3, request = $4, version = version + 1, lease_until = null, step_at = now()
+     where id = $1 and submissions = $2 and submit_started_at is not null and task_id is null and verdict is null
+     returning id
+   ), unneeded as (
+     delete from job_body using done where job_id = done.id
+   )
+   select id from done`,
+)
+const IS_DECIDED = statement('job_is_decided', 'select 1 from job where id = $1 and verdict is not null')
+
 const DECIDE = statement(
   'job_decide',
   `with done as (
@@ -252,6 +270,8 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     beginSubmission: ({ id, version }, { vendor, route }) => change(BEGIN_SUBMISSION, [id, version, vendor, route]),
     refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
     submitted: ({ id, version }, taskId, request) => change(SUBMITTED, [id, version, taskId, request]),
+    keepTask: ({ id, submission }, taskId, request) => change(KEEP_TASK, [id, submission, taskId, request]),
+    isDecided: async (id) => (await database.query(IS_DECIDED, [id])).length > 0,
     decide: ({ id, version }, { verdict, error, files, delivered, watchMs }) =>
       change(DECIDE, [
         id,

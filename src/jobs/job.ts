@@ -96,6 +96,9 @@ export interface Jobs {
   refusedSubmission(job: Fenced): Promise<boolean>
   /** The vendor has it. The stored request is no longer needed. */
   submitted(job: Fenced, taskId: string, request: string): Promise<boolean>
+  /** The same from a worker that has lost the job since its submission (counted from 1) left. False: it is known, or too late. */
+  keepTask(job: { readonly id: string; readonly submission: number }, taskId: string, request: string): Promise<boolean>
+  isDecided(id: string): Promise<boolean>
   /** The vendor works on it, or has made it and we are fetching it. */
   processing(job: Fenced): Promise<void>
   /** Decides how the job ends; once, for ever. */

@@ -80,7 +80,7 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
   const about = { job: job.id, vendor: candidate.vendorName, submission: job.submissions + 1 }
   switch (submission.outcome) {
     case 'accepted':
-      return accepted(job, submission.taskId, candidate, deps)
+      return accepted({ ...job, submissions: job.submissions + 1 }, submission.taskId, candidate, deps)
     case 'refused':
       deps.log.warn(
         { ...about, fault: submission.fault?.kind, why: submission.ours, alert: submission.ours ? true : undefined },
@@ -100,10 +100,12 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
 async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
   const kept = withoutOrder(readStoredRequest(job.request))
   if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
-  // Somebody else took the job for abandoned. While it is open they will find the task by its mark; if they have ended it,
-  // the vendor works for nobody.
-  const now = await deps.jobs.find(job.id)
-  if (now && isTerminal(now.status)) await noteLate({ job: job.id, task: taskId, what: 'was accepted' }, place, deps)
+  // Somebody else took the job for abandoned. They may find the task by its mark, but not every vendor repeats a mark; if
+  // they have ended it, the vendor works for nobody.
+  if (await deps.jobs.keepTask({ id: job.id, submission: job.submissions }, taskId, kept))
+    deps.log.info({ job: job.id, task: taskId }, 'video task was kept for those who took the job over')
+  else if (await deps.jobs.isDecided(job.id))
+    await noteLate({ job: job.id, task: taskId, what: 'was accepted' }, place, deps)
   return again(pollMs(deps))
 }
 

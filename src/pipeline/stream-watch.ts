@@ -17,6 +17,7 @@ export interface StreamWatch {
 }
 
 const LOOK_EVERY_MS = 2_000
+const LATE_MS = 1_000
 const QUIET_MS = 10_000
 const STUCK_MS = 30_000
 
@@ -24,9 +25,15 @@ export function createStreamWatch(world: World): StreamWatch {
   const streams = new Set<Watched>()
   let cancel: (() => void) | undefined
 
+  let lookedMs = 0
+
   function look(): void {
     const nowMs = world.elapsedMs()
+    // A process that was stopped must not blame its callers for what it did not write meanwhile.
+    const lateMs = nowMs - lookedMs - LOOK_EVERY_MS
+    lookedMs = nowMs
     for (const stream of streams) {
+      if (lateMs > LATE_MS && stream.fullMs > 0) stream.fullMs += lateMs
       if (stream.fullMs > 0 && nowMs - stream.fullMs > STUCK_MS) stream.stuck()
       else if (stream.fullMs === 0 && nowMs - stream.wroteMs > QUIET_MS) {
         stream.wroteMs = nowMs
@@ -39,7 +46,10 @@ export function createStreamWatch(world: World): StreamWatch {
   return {
     add(stream) {
       streams.add(stream)
-      cancel ??= world.after(LOOK_EVERY_MS, look)
+      if (!cancel) {
+        lookedMs = world.elapsedMs()
+        cancel = world.after(LOOK_EVERY_MS, look)
+      }
       return () => streams.delete(stream)
     },
     get open() {

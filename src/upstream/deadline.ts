@@ -3,10 +3,14 @@
 import type { World } from '../kernel/world.ts'
 
 const LOOK_EVERY_MS = 50
+/** A look that comes so late means that this process was stopped, or had no time for anything. */
+const LATE_MS = 1_000
 
 export interface Watched {
   /** Called at each look with the monotonic time; does whatever is due. */
   look(nowMs: number): void
+  /** This process slept for so long: what came meanwhile has not been read yet, and silence was nobody's. */
+  slept(ms: number): void
 }
 
 export interface DeadlineWatch {
@@ -18,8 +22,13 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
   const items = new Set<Watched>()
   let running = false
 
+  let lookedMs = 0
+
   function look() {
     const nowMs = world.elapsedMs()
+    const lateMs = nowMs - lookedMs - LOOK_EVERY_MS
+    if (lateMs > LATE_MS) for (const item of items) item.slept(lateMs)
+    lookedMs = nowMs
     for (const item of items) item.look(nowMs)
     if (items.size > 0) world.after(LOOK_EVERY_MS, look)
     else running = false
@@ -30,6 +39,7 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
       items.add(item)
       if (running) return
       running = true
+      lookedMs = world.elapsedMs()
       world.after(LOOK_EVERY_MS, look)
     },
     remove(item) {

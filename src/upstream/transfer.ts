@@ -31,7 +31,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   readonly #signal: AbortSignal
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (reason: unknown) => void
-  readonly #totalAtMs: number
+  #totalAtMs: number
 
   #phase: Phase = 'connect'
   #controller: Dispatcher.DispatchController | undefined
@@ -176,6 +176,12 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   abort(): void {
     this.#giveUp(new Fault('upstream_failed', { internal: { phase: this.#phase, sent: this.#sent, why: 'aborted' } }))
+  }
+
+  slept(ms: number): void {
+    this.#phaseAtMs += ms
+    this.#totalAtMs += ms
+    if (this.#heldFromMs !== undefined) this.#heldFromMs += ms
   }
 
   look(nowMs: number): void {

@@ -2,6 +2,7 @@
 // long after everybody has given them up.
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
+import { watchFences } from './fences.ts'
 import type { Lane } from './lane.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
@@ -28,6 +29,8 @@ export class Line {
   readonly #world: VirtualWorld
   readonly #weather: Weather
   readonly #sabotage: Sabotage | undefined
+  /** Told of what must never happen. */
+  onWrong: (error: Error) => void = () => {}
   /** Statements that will still run. */
   zombies = 0
   calm = false
@@ -55,13 +58,17 @@ export class Line {
   }
 
   #on(queryable: Queryable): Queryable {
-    const sabotage = this.#sabotage
-    if (!sabotage) return queryable
     const run: Queryable['query'] = (statement, values) => queryable.query(statement, values)
     const chance = () => this.#world.chance.is(0.3)
+    const sabotaged: Queryable['query'] = (statement, values = []) =>
+      (this.#sabotage?.(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values)
     return {
-      query: (statement, values = []) =>
-        (sabotage(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values),
+      query: async <R>(statement: Statement, values: readonly Value[] = []) => {
+        const ask = () => sabotaged<R>(statement, values)
+        const { result, broken } = await watchFences(statement, values, queryable, ask)
+        for (const what of broken) this.onWrong(new Error(what))
+        return result
+      },
     }
   }
 
@@ -129,9 +136,13 @@ export async function asMortal<T>(mortal: Mortal, run: () => Promise<T>): Promis
 }
 
 /** The database as one process sees it. */
-export function databaseOf(line: Line, mortal: Mortal): Database {
+export function databaseOf(line: Line, mortal: Mortal, asked: (name: string) => void): Database {
   return {
-    query: (statement, values) => asMortal(mortal, () => line.query(statement, values)) as never,
+    query: (statement, values) =>
+      asMortal(mortal, () => {
+        asked(statement.name ?? '')
+        return line.query(statement, values)
+      }) as never,
     transaction: (run) => asMortal(mortal, () => line.transaction(run)),
     waiting: () => 0,
     close: async () => {},

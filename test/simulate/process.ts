@@ -55,6 +55,7 @@ export class Process implements Mortal {
   #engine: JobEngine | undefined
   #stepsLeft = Number.POSITIVE_INFINITY
   #sleepsUntilMs = 0
+  #dozes = 0
   #onDeath: () => void = () => {}
   dead = false
 
@@ -62,7 +63,7 @@ export class Process implements Mortal {
     const { world, line } = around
     this.#world = world
     this.id = `p_${newId(world)}`
-    const database = databaseOf(line, this)
+    const database = databaseOf(line, this, (name) => this.#mayDoze(name))
     this.ledger = createLedger({ database, world, processId: this.id })
     this.path = {
       database,
@@ -100,6 +101,18 @@ export class Process implements Mortal {
   sleep(forMs: number): void {
     this.#sleepsUntilMs = this.#world.elapsedMs() + forMs
     this.#world.note(`${this.id} sleeps for ${forMs} ms`)
+  }
+
+  /** It will be stopped in the middle of a job, for longer than anybody waits for it. */
+  dozeOnce(): void {
+    this.#dozes = 1
+  }
+
+  #mayDoze(statement: string): void {
+    const { chance } = this.#world
+    if (this.#dozes === 0 || !/^job_(claim|begin|decide|processing)/.test(statement) || !chance.is(0.25)) return
+    this.#dozes -= 1
+    this.sleep(25_000 + chance.below(30_000))
   }
 
   /** It will die at one of its next steps. */

@@ -133,5 +133,17 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     'open = e.after_ms is not null',
     'open = e.after_ms is not null and e.version % 5 > 0',
   ),
+  'a job is taken from a worker that has it': instead(
+    'job_claim',
+    'and (lease_until is null or lease_until < now())',
+    '',
+  ),
+  'a worker that has lost a job puts it down': instead('job_put_down', 'and job.version = e.version', ''),
+  'a worker that has lost a job decides its end': instead('job_decide', 'and version = $2', 'and $2::int > 0'),
+  'an order leaves whoever has the job, and whether one has left before': instead(
+    'job_begin_submission',
+    /and version = \$2[\s\S]*and submit_started_at is null/,
+    'and $2::int > 0',
+  ),
   'a neglected job is never found': instead('job_neglected', 'where open', 'where open and false'),
 }

@@ -48,6 +48,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const wrong = (error: unknown) => {
     failure ??= { error }
   }
+  line.onWrong = wrong
   const texts = new TextCalls(world, account, wrong)
   const processes: Process[] = []
   const alive = () => processes.filter(({ dead }) => !dead)
@@ -125,6 +126,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
       })
     if (chance.is(0.6)) processes[1]!.dieAfter(1 + chance.below(250), replace)
     if (chance.is(0.2)) world.after(chance.below(STORY_MS), () => processes[2]!.sleep(25_000 + chance.below(30_000)))
+    if (chance.is(0.7)) for (const process of processes) process.dozeOnce()
   }
 
   await world.runUntil(() => raise() || over(), END_MS)
