@@ -16,7 +16,7 @@ FROM node:26.10.0-bookworm-slim
 RUN groupadd --gid 10001 tollgate \
  && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin tollgate \
  && install --directory --owner=10001 --group=10001 --mode=0700 /data
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 TOLLGATE_DATA=/data
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 TOLLGATE_DATA=/data NODE_COMPILE_CACHE=/data/compile-cache
 WORKDIR /app
 COPY --from=build /app/package.json /app/package-lock.json /app/LICENSE ./
 COPY --from=build /app/node_modules node_modules

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript for any Node from 18 on: it hands over to the runtime that `npm ci` installed, which runs TypeScript.
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -50,6 +50,7 @@ function run(runtime, otherwise) {
   for (const signal of SIGNALS) process.on(signal, pass)
   child = spawn(runtime, [...process.execArgv, MAIN, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, ...compileCache() },
   })
   const watch = watchNpm(() => pass('SIGTERM'))
   const giveUp = (reason) => {
@@ -62,6 +63,22 @@ function run(runtime, otherwise) {
     if (NOT_STARTED.includes(code)) giveUp(`it ended with ${code}; the system's reason stands above`)
     else process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1))
   })
+}
+
+/**
+ * What Node has compiled, for the next start: it then takes half as long. In the data directory, because nobody else can write
+ * there. Another place, or none, is the operator's word.
+ */
+function compileCache() {
+  const { NODE_COMPILE_CACHE: given, NODE_DISABLE_COMPILE_CACHE: off, TOLLGATE_DATA: data } = process.env
+  if (process.argv[2] !== 'serve' || given || off) return {}
+  const folder = join(data || 'data', 'compile-cache')
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch {
+    return {} // The server itself says what is wrong with its data directory.
+  }
+  return { NODE_COMPILE_CACHE: folder }
 }
 
 /**

@@ -1,8 +1,11 @@
 // The server of the simulated vendors, on loopback.
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { World } from '../src/kernel/world.ts'
 import { CallLog, type SandboxLog } from './log.ts'
+
+// Not imported: a module that imports node:http by name loads all of Node's fetch and WebSocket with it.
+const { createServer } = process.getBuiltinModule('node:http')
 
 export interface SandboxOptions {
   /** A free port by default. */

@@ -46,7 +46,7 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
-import { createMcp, MCP_PATHS } from './mcp/mcp.ts'
+import { MCP_PATHS, openMcp } from './mcp/open.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
@@ -138,7 +138,7 @@ export async function createGateway(options: GatewayOptions) {
       ...storedHandlers({ catalog, path, strictErrors, log }),
     },
   })
-  mountFetch(app, MCP_PATHS, { ...doors, answer: createMcp({ catalog, database, path, read, budget, jobs, log }) })
+  mountFetch(app, MCP_PATHS, { ...doors, answer: openMcp({ catalog, database, path, read, budget, jobs, log }) })
 
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },

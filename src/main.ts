@@ -3,11 +3,9 @@ import cluster from 'node:cluster'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settings } from './cli/command.ts'
-import { runCli } from './cli/run.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { VERSION } from './kernel/version.ts'
 import { realWorld } from './kernel/world.ts'
-import { readServerFile } from './process/data-directory.ts'
 import { watchForStop } from './process/stop.ts'
 
 const OTHER_VERBS = [
@@ -37,6 +35,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(`tollgate ${other[0]}${verb === 'sandbox' ? ' [port]' : ''}\n\n${other[1]}\n`)
     return 0
   }
+  const { runCli } = await import('./cli/run.ts')
   return runCli({
     args,
     world: realWorld,
@@ -89,6 +88,7 @@ async function sandbox(args: readonly string[]): Promise<number> {
 /** Where the gateway is and what its token is: from the environment, else from what it left in its data directory. */
 async function settingsOf(config: Config): Promise<Settings> {
   const { dataDirectory } = config
+  const { readServerFile } = await import('./process/data-directory.ts')
   const server = await readServerFile(dataDirectory)
   const [url, urlSource] = config.TOLLGATE_URL
     ? [config.TOLLGATE_URL, 'from TOLLGATE_URL']

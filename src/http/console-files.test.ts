@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { silentLog } from '../kernel/log.ts'
 import { realWorld } from '../kernel/world.ts'
 import { mountConsoleFiles } from './console-files.ts'
@@ -23,6 +23,8 @@ async function served(t: { after(run: () => unknown): void }, built = true) {
     await mkdir(join(folder, 'assets'))
     await writeFile(join(folder, 'index.html'), '<!doctype html><title>Tollgate</title>')
     await writeFile(join(folder, 'assets', 'app-1.js'), SCRIPT)
+    await writeFile(join(folder, 'assets', 'app-1.js.br'), brotliCompressSync(SCRIPT))
+    await writeFile(join(folder, 'assets', 'app-1.js.gz'), gzipSync(SCRIPT))
     await writeFile(join(folder, '.sources'), 'a digest')
   }
   if (built) await build()

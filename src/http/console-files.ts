@@ -1,8 +1,7 @@
-// The console's files, from memory, compressed once, under a policy that lets nothing else in.
+// The console's files, as its build left and compressed them, read when somebody first asks, under a policy that lets nothing
+// else in.
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 
@@ -35,14 +34,12 @@ interface File {
   readonly gzip?: Buffer
 }
 
-const SMALL_BYTES = 1024
-const COMPRESSED = new Set(['.html', '.js', '.css', '.svg', '.json', '.webmanifest'])
-// The highest quality takes seconds for the whole console; this one a tenth of that, for 5 % more bytes.
-const QUALITY = 9
+/** How the build names what it compressed. */
+const CODINGS = { br: '.br', gzip: '.gz' } as const
 
 export interface ConsoleFiles {
-  /** Reads the built files anew. */
-  load(): Promise<void>
+  /** There may be a new build: the files are read anew when somebody asks next. */
+  forget(): void
 }
 
 export function mountConsoleFiles(app: FastifyInstance, options: { folder: string; https: boolean }): ConsoleFiles {
@@ -88,27 +85,25 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
 
   async function load(): Promise<void> {
     const found = await readdir(options.folder, { recursive: true, withFileTypes: true }).catch(() => [])
+    const bytes = new Map<string, Buffer>()
+    for (const entry of found) {
+      const path = join(entry.parentPath, entry.name)
+      const name = relative(options.folder, path).split(sep).join('/')
+      if (entry.isFile() && !name.startsWith('.')) bytes.set(name, await readFile(path))
+    }
     const next = new Map<string, File>()
-    await Promise.all(
-      found.map(async (entry) => {
-        const path = join(entry.parentPath, entry.name)
-        const name = relative(options.folder, path).split(sep).join('/')
-        if (entry.isFile() && !name.startsWith('.')) next.set(name, await compressed(name, await readFile(path)))
-      }),
-    )
+    for (const [name, identity] of bytes) {
+      const [br, gzip] = [bytes.get(name + CODINGS.br), bytes.get(name + CODINGS.gzip)]
+      next.set(name, { identity, ...(br ? { br } : {}), ...(gzip ? { gzip } : {}) })
+    }
     files = next
   }
-  return { load }
-}
 
-async function compressed(name: string, identity: Buffer): Promise<File> {
-  if (!COMPRESSED.has(extname(name)) || identity.length < SMALL_BYTES) return { identity }
-  const params = { [constants.BROTLI_PARAM_QUALITY]: QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: identity.length }
-  const [br, zipped] = await Promise.all([
-    promisify(brotliCompress)(identity, { params }),
-    promisify(gzip)(identity, { level: 9 }),
-  ])
-  return { identity, br, gzip: zipped }
+  return {
+    forget() {
+      files = new Map()
+    },
+  }
 }
 
 /** The smallest that the browser takes; `q=0` refuses a coding. */

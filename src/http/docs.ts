@@ -18,7 +18,16 @@ const CSP =
 interface Guide {
   readonly name: string
   readonly title: string
-  readonly html: string
+  readonly html: () => string
+}
+
+/** Made when somebody first asks for it: all pages together would hold up the start, and most are never read. */
+function once(make: () => string): () => string {
+  let made: string | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 /** Files are named `01-quick-start.md`, so that they stand in order. */
@@ -32,7 +41,7 @@ function readGuides(folder: string): Guide[] {
       return {
         name: file.replace(/^\d+-/, '').replace(/\.md$/, ''),
         title,
-        html: scrollable(withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder))),
+        html: once(() => scrollable(withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder)))),
       }
     })
 }
@@ -56,8 +65,7 @@ function scrollable(html: string): string {
 }
 
 export function mountDocs(app: FastifyInstance, options: Parameters<typeof openapiDocument>[0]): void {
-  const document = openapiDocument(options)
-  const json = JSON.stringify(document)
+  const json = once(() => JSON.stringify(openapiDocument(options)))
   const guides = readGuides(GUIDES)
   const reference = readGuides(REFERENCE)
   const menu = [
@@ -84,12 +92,12 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof opena
     app.get(`${at}/:name`, (request, reply) => {
       const found = list.find(({ name }) => name === (request.params as { name: string }).name)
       if (!found) throw new Fault('not_found')
-      return send(reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html }))
+      return send(reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html() }))
     })
   }
 
   app.get('/openapi.json', (_request, reply) =>
-    reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8').send(json),
+    reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8').send(json()),
   )
   app.get('/docs/style.css', (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=300').send(style),
@@ -107,8 +115,10 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof opena
     body: `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p>${lines.join('').slice('</ul>'.length)}</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`,
   })
   app.get('/docs', (_request, reply) => send(reply, start))
-  const api = page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(document) })
-  app.get('/docs/api', (_request, reply) => send(reply, api))
+  const api = once(() =>
+    page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(openapiDocument(options)) }),
+  )
+  app.get('/docs/api', (_request, reply) => send(reply, api()))
   show(guides, '/docs/guides')
   show(reference, '/docs/reference')
 }

@@ -19,6 +19,7 @@ export function openBufferedOutput(fd: number): BufferedOutput {
   let leaving: Buffer = Buffer.alloc(0)
   let writing = false
   let gone = false
+  let timed = false
 
   function flush(): void {
     if (writing || gone || (leaving.length === 0 && waiting === '')) return
@@ -36,6 +37,18 @@ export function openBufferedOutput(fd: number): BufferedOutput {
     })
   }
 
+  /** A process that logs nothing is not woken for it. */
+  function flushLater(): void {
+    if (timed) return
+    timed = true
+    setTimeout(() => {
+      timed = false
+      flush()
+      // A reader that is behind is tried again.
+      if (!gone && (leaving.length > 0 || waiting !== '')) flushLater()
+    }, FLUSH_EVERY_MS).unref()
+  }
+
   function flushAtExit(): void {
     // What is on its way is in the hands of a thread, whose work is waited for.
     let rest = writing ? Buffer.from(waiting) : Buffer.concat([leaving, Buffer.from(waiting)])
@@ -51,12 +64,12 @@ export function openBufferedOutput(fd: number): BufferedOutput {
     }
   }
 
-  setInterval(flush, FLUSH_EVERY_MS).unref()
   process.once('exit', flushAtExit)
   return {
     write(line) {
       if (gone || waiting.length > WAITING_CHARS_MAX) return
       waiting += line
+      flushLater()
       if (waiting.length >= FLUSH_CHARS) flush()
     },
   }

@@ -26,13 +26,10 @@ import type { PaidDeps } from './paid-call.ts'
 import { answered, refused } from './result.ts'
 import { type Arguments, checkNames, type Tool, type ToolCall, type Visit } from './tool.ts'
 
-interface McpDeps extends PaidDeps, AccountDeps {
+export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
   readonly log: Log
 }
-
-/** The paths at which it answers. */
-export const MCP_PATHS = ['/mcp', ...SUBSETS.map((subset) => `/mcp/${subset}`)]
 
 const INSTRUCTIONS =
   'Tollgate sells website analytics, search keywords, social profiles and posts, images, videos and answers of other models. Every paid call has a price in credits, which its description tells; quote and get_balance are free. Give max_cost to bound a call. Errors say what to do next, and cost nothing.'

@@ -21,6 +21,7 @@ function makeTime() {
   }
   return {
     world,
+    timers: () => timers.length,
     async pass(ms: number, lateMs = 0) {
       const endMs = nowMs + ms
       for (;;) {
@@ -80,6 +81,7 @@ test('without room a call waits: the newest goes in first when there is some, an
 test('a loop that is late once goes on, late twice is overloaded, and is well again with the next look', async () => {
   const time = makeTime()
   const overload = createOverload({ world: time.world, waiting: () => 0, running: () => 0, lagMsMax: 250 })
+  assert.equal(overload.admit(), undefined)
   await time.pass(50, 400)
   assert.equal(overload.admit(), undefined)
   await time.pass(60, 400)
@@ -88,6 +90,22 @@ test('a loop that is late once goes on, late twice is overloaded, and is well ag
   assert.ok(line)
   await time.pass(60)
   await line
+})
+
+test('a process that nobody calls is not woken, and one that is called is watched again', async () => {
+  const time = makeTime()
+  let running = 0
+  const overload = createOverload({ world: time.world, waiting: () => 0, running: () => running })
+  assert.equal(time.timers(), 0)
+  assert.equal(overload.admit(), undefined)
+  running = 1
+  await time.pass(500)
+  assert.equal(time.timers(), 1, 'while calls run')
+  running = 0
+  await time.pass(500)
+  assert.equal(time.timers(), 0, 'after the last')
+  assert.equal(overload.admit(), undefined)
+  assert.equal(time.timers(), 1)
 })
 
 test('a line that is too long refuses at once, and a process that stops refuses all who wait', async () => {

@@ -43,7 +43,9 @@ export function createOverload(options: OverloadOptions): Overload {
   let lagMs = 0
   let lastLateMs = 0
   let shed = 0
-  let cancel: () => void = () => {}
+  /** Undefined: nobody has called since the last look, and an idle process is not woken for nothing. */
+  let cancel: (() => void) | undefined
+  let called = false
   let cancelLine: (() => void) | undefined
 
   function look(): void {
@@ -53,10 +55,11 @@ export function createOverload(options: OverloadOptions): Overload {
       // Late twice in a row: a single pause (a start, a collection) is not overload.
       lagMs = Math.min(lateMs, lastLateMs)
       lastLateMs = lateMs
-      look()
+      cancel = undefined
+      if (called || options.running() > 0 || lagMs > 0) look()
+      called = false
     })
   }
-  look()
 
   function trouble(): string | undefined {
     if (lagMs > lagMsMax) return 'event loop lag'
@@ -94,6 +97,8 @@ export function createOverload(options: OverloadOptions): Overload {
 
   return {
     admit() {
+      called = true
+      if (!cancel) look()
       const why = trouble()
       if (why === undefined) return undefined
       if (line.length >= LINE_MAX) {
@@ -112,7 +117,7 @@ export function createOverload(options: OverloadOptions): Overload {
       return shed
     },
     stop() {
-      cancel()
+      cancel?.()
       cancelLine?.()
       const fault = refusal('the process stops')
       for (const one of line.splice(0)) one.refuse(fault)

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
-import { createServer as createHttpServer } from 'node:http'
+import { setPriority, constants as system } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { startSandbox } from '../../sandbox/server.ts'
@@ -20,6 +20,8 @@ import { type Stop, watchForStop } from './stop.ts'
 import { joinParent } from './worker.ts'
 import { createWorkers, type Shared } from './workers.ts'
 
+// Not imported: a module that imports node:http by name loads all of Node's fetch and WebSocket with it.
+const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 const RETRY_MS = 1_000
 /** Beyond the time for its calls: for settlements that a database which is away makes wait, and a busy machine. */
 const LEAVE_MS = 60_000
@@ -121,6 +123,8 @@ function buildConsole(gateway: Gateway, log: Log): () => void {
   const build = spawn(process.execPath, [join(import.meta.dirname, '..', '..', 'console', 'build.ts'), '--if-stale'], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
+  // Calls go before it, also on a single core.
+  if (build.pid !== undefined) setPriority(build.pid, system.priority.PRIORITY_LOW)
   let problem = ''
   build.stderr.on('data', (bytes: Buffer) => {
     problem += bytes.toString()
@@ -133,7 +137,7 @@ function buildConsole(gateway: Gateway, log: Log): () => void {
         { problem: problem.slice(-500) },
         'the console could not be built; a build from before is served, if there is one',
       )
-    void gateway.office.consoleFiles.load()
+    gateway.office.consoleFiles.forget()
   })
   return () => {
     givenUp = true

@@ -1,6 +1,7 @@
 // The one HTTP client. Vendors' addresses come from the operator's catalogue and are trusted; addresses that callers give
 // go through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
+import Pool from 'undici/lib/dispatcher/pool.js'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { createDeadlineWatch, type DeadlineWatch } from './deadline.ts'

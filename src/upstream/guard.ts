@@ -2,7 +2,8 @@
 // destination.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
 import net from 'node:net'
 import tls from 'node:tls'
-import { type buildConnector, Client } from 'undici'
+import type { buildConnector } from 'undici'
+import Client from 'undici/lib/dispatcher/client.js'
 import { Fault } from '../kernel/fault.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../kernel/image-file.ts'
 import type { World } from '../kernel/world.ts'

@@ -1,0 +1,9 @@
+// Only the parts that are used are loaded: the whole of undici brings a second fetch, WebSocket and caches, 15 MB of memory.
+declare module 'undici/lib/dispatcher/pool.js' {
+  import { Pool } from 'undici'
+  export = Pool
+}
+declare module 'undici/lib/dispatcher/client.js' {
+  import { Client } from 'undici'
+  export = Client
+}
