@@ -2,19 +2,13 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { afterEach, test } from 'node:test'
+import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
-let g: TestGateway
 let key: string
-before(async () => {
-  g = await startGateway({ catalog: openAllDoors })
+const g = testGateway({ catalog: openAllDoors }, async () => {
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 afterEach(() => g.sandbox.seen.clear())
 

@@ -2,25 +2,20 @@
 // whatever it forbids is refused.
 import assert from 'node:assert/strict'
 import { METHODS, request as send } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../src/catalog/field.ts'
 import { type Asked, addressOf, document, OPERATIONS, type Operation } from './contract-document.ts'
 import { odd } from './fuzz/bodies.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 
 const REQUESTS = 3_000
 const AT_ONCE = 24
 
-let g: TestGateway
 let key: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   key = (await g.account({ credits: 1_000_000_000_000_000n })).key
-})
-after(async () => {
-  await g.close()
 })
 
 async function ask(operation: Operation, { values, body }: Asked) {

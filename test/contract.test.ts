@@ -1,18 +1,15 @@
 // The contract of the chat, models and account endpoints, to the letter, over the whole gateway.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { test } from 'node:test'
+import { startGateway, type TestGateway, testGateway } from './gateway.ts'
 
-let g: TestGateway
 let key: string
 let account: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
 })
-after(() => g.close())
 
 const CHAT = '/v1/chat-completions'
 const hello = [{ role: 'user', content: 'Hello' }]

@@ -2,22 +2,18 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway, testGateway } from './gateway.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway({
-    catalog: (document) => {
-      document.endpoints['siteanalytics/websites/ranks'].cache = {
-        ttlSeconds: 60,
-        pricing: { unit: 'credits', tiers: [{ call: '0.1' }] },
-      }
-    },
-  })
+const g = testGateway({
+  catalog: (document) => {
+    document.endpoints['siteanalytics/websites/ranks'].cache = {
+      ttlSeconds: 60,
+      pricing: { unit: 'credits', tiers: [{ call: '0.1' }] },
+    }
+  },
 })
-after(() => g.close())
 
 test('every analytics endpoint answers a minimal query with the vendor’s JSON, and costs its price', async () => {
   const { id, key } = await g.account()

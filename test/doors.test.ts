@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, METHODS } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { makeKey } from '../src/admission/api-key.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
@@ -18,16 +18,9 @@ import { networkOf } from '../src/upstream/address.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
 import { each, until } from './faults/raw-client.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway, testGateway } from './gateway.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-})
+const g = testGateway()
 
 test('an e-mail address of 250 kB is refused at once, and nobody waits for it', async () => {
   const startedMs = performance.now()

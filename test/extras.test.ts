@@ -1,15 +1,11 @@
 // What vendors price higher than the catalogue does is refused before anything is held, and asking for headers is free.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(() => g.close())
+const g = testGateway()
 afterEach(() => g.settled())
 
 const messages = [{ role: 'user', content: 'Hi' }]

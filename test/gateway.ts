@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after, before } from 'node:test'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
@@ -35,21 +36,38 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
-export async function startGateway(
-  options: {
-    env?: Record<string, string>
-    catalog?: (document: any) => void
-    log?: Log
-    world?: World
-    /** The simulated vendors' clock. */
-    vendorWorld?: World
-    jobs?: Partial<JobTiming>
-    /** Shared with another gateway; one of its own by default. */
-    database?: FreshDatabase
-    /** Puts something between the gateway and its database. */
-    through?: (connection: EmbeddedConnection) => EmbeddedConnection
-  } = {},
-): Promise<TestGateway> {
+interface TestGatewayOptions {
+  env?: Record<string, string>
+  catalog?: (document: any) => void
+  log?: Log
+  world?: World
+  /** The simulated vendors' clock. */
+  vendorWorld?: World
+  jobs?: Partial<JobTiming>
+  /** Shared with another gateway; one of its own by default. */
+  database?: FreshDatabase
+  /** Puts something between the gateway and its database. */
+  through?: (connection: EmbeddedConnection) => EmbeddedConnection
+}
+
+/**
+ * The gateway of a test file: started before its tests; after them nothing may be left held. `then` is what else has to be
+ * there, because the hooks of a file run at the same time.
+ */
+export function testGateway(options: TestGatewayOptions = {}, then?: () => Promise<void>): TestGateway {
+  let started: TestGateway | undefined
+  before(async () => {
+    started = await startGateway(options)
+    await then?.()
+  })
+  after(async () => {
+    await started?.settled()
+    await started?.close()
+  })
+  return new Proxy({} as TestGateway, { get: (_, name) => Reflect.get(started!, name) })
+}
+
+export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const fresh = options.database ?? (await freshDatabase())
   const world = options.world ?? realWorld
   const sandbox = await startSandbox({ world: options.vendorWorld ?? realWorld, speed: 1000 })

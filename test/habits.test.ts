@@ -1,13 +1,9 @@
 // What clients send by habit: a temperature in every request, a tool by its name, and the body of any call to be quoted.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { test } from 'node:test'
+import { testGateway } from './gateway.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(() => g.close())
+const g = testGateway()
 
 /** The head of a PNG file of one pixel. */
 const PICTURE = `data:image/png;base64,${Buffer.from('89504e470d0a1a0a0000000d494844520000000100000001080200000000000000', 'hex').toString('base64')}`

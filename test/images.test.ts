@@ -2,26 +2,20 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
 import { readImageFacts } from '../src/kernel/image-file.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 
-let g: TestGateway
 let key: string
 let account: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const PATH = '/alpha/v1/images/generations'

@@ -1,13 +1,9 @@
 // What one account sends in bulk is its own trouble: it is bounded, kept apart, and read back in small pages.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { test } from 'node:test'
+import { testGateway } from './gateway.ts'
 
-let on: TestGateway
-before(async () => {
-  on = await startGateway()
-})
-after(() => on.close())
+const on = testGateway()
 
 const VIDEO = { model: 'videogen-2.0', prompt: 'a harbour' }
 const MB = 1_000_000

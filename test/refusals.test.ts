@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const FUNCTION = { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } }
@@ -71,13 +71,10 @@ const BODIES: Readonly<Record<string, object>> = {
 }
 const ODD: readonly unknown[] = ['', 0, true, [], {}]
 
-let gateway: TestGateway
 let key: string
-before(async () => {
-  gateway = await startGateway()
+const gateway = testGateway({}, async () => {
   key = (await gateway.account()).key
 })
-after(() => gateway.close())
 
 /** The body with each of its members, at any depth, replaced by something odd. */
 function* spoiled(body: unknown): Generator<unknown> {

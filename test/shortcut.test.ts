@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 
-let g: TestGateway
 let taken = 0
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   const { app } = g.gateway
   const way = app.shortcut!
   app.shortcut = (request, response) => {
@@ -17,10 +15,6 @@ before(async () => {
     if (took) taken += 1
     return took
   }
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -2,24 +2,18 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import OpenAI from 'openai'
 import { forgetKeptAnswers } from '../src/admission/kept-answers.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
-let g: TestGateway
 let key: string
 let account: string
-before(async () => {
-  g = await startGateway({ catalog: openAllDoors })
+const g = testGateway({ catalog: openAllDoors }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })

@@ -37,6 +37,10 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
+/** The refusal of a field: what it must be, and what it is. */
+export const mustBe = (at: string, what: string, value: unknown) =>
+  invalid(`"${at}" must be ${what}, not ${shown(value)}.`, at)
+
 /** The fields of one request, checked one by one. */
 export class Fields {
   readonly json: JsonText
@@ -62,26 +66,26 @@ export class Fields {
   boolean(name: string): boolean | undefined {
     const value = this.get(name)
     if (value === undefined || typeof value === 'boolean') return value
-    throw invalid(`"${name}" must be true or false, not ${shown(value)}.`, name)
+    throw mustBe(name, 'true or false', value)
   }
 
   string(name: string): string | undefined {
     const value = this.get(name)
     if (value === undefined || typeof value === 'string') return value
-    throw invalid(`"${name}" must be a string, not ${shown(value)}.`, name)
+    throw mustBe(name, 'a string', value)
   }
 
   object(name: string): Json | undefined {
     const value = this.get(name)
     if (value === undefined || isObject(value)) return value
-    throw invalid(`"${name}" must be an object, not ${shown(value)}.`, name)
+    throw mustBe(name, 'an object', value)
   }
 
   /** Any finite number. Ranges differ by model, and the model has the last word on them. */
   number(name: string): number | undefined {
     const value = this.get(name)
     if (value === undefined) return undefined
-    if (typeof value !== 'number') throw invalid(`"${name}" must be a number, not ${shown(value)}.`, name)
+    if (typeof value !== 'number') throw mustBe(name, 'a number', value)
     if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER || this.vanishes(name, value))
       throw invalid(`"${name}" must be a number that a computer can hold exactly enough, not ${this.raw(name)}.`, name)
     return value
@@ -91,7 +95,7 @@ export class Fields {
   integer(name: string, min: number): number | undefined {
     const value = this.get(name)
     if (value === undefined) return undefined
-    if (typeof value !== 'number') throw invalid(`"${name}" must be a whole number, not ${shown(value)}.`, name)
+    if (typeof value !== 'number') throw mustBe(name, 'a whole number', value)
     if (!Number.isSafeInteger(value) || value < min || this.vanishes(name, value))
       throw invalid(`"${name}" must be a whole number of at least ${min}, not ${this.raw(name)}.`, name)
     return value
@@ -109,10 +113,9 @@ export class Fields {
   list(name: string): Json[] | undefined {
     const value = this.get(name)
     if (value === undefined) return undefined
-    if (!Array.isArray(value)) throw invalid(`"${name}" must be an array, not ${shown(value)}.`, name)
+    if (!Array.isArray(value)) throw mustBe(name, 'an array', value)
     value.forEach((entry, index) => {
-      if (!isObject(entry))
-        throw invalid(`"${name}[${index}]" must be an object, not ${shown(entry)}.`, `${name}[${index}]`)
+      if (!isObject(entry)) throw mustBe(`${name}[${index}]`, 'an object', entry)
     })
     return value as Json[]
   }

@@ -3,25 +3,19 @@ import assert from 'node:assert/strict'
 import { access, mkdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { type TestContext, test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { npmPackages, type Ran, runProgram } from './cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
 const RUN_MS_MAX = 60_000
-let g: TestGateway
 let key: string
 let home: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
   home = join(g.config.TOLLGATE_DATA, 'home')
   await mkdir(home)
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 /** Where the package is installed, without running anything of it; skips the test where it cannot be. */

@@ -1,22 +1,16 @@
 // The Vercel AI SDK with its openai, anthropic and openai-compatible providers, unchanged.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, type LanguageModel, Output, stepCountIs, streamText, tool } from 'ai'
 import * as z from 'zod'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
 
-let g: TestGateway
 let key: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const openai = (path = '/v1') => createOpenAI({ apiKey: key, baseURL: `${g.url}${path}` })

@@ -1,20 +1,14 @@
 // The official @anthropic-ai/sdk, newest and 0.60, unchanged, at the Messages door.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import Newest from '@anthropic-ai/sdk'
 import Older from 'anthropic-sdk-060'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
 import { FAMILIES, openAllDoors, WEATHER } from './families.ts'
 
-let g: TestGateway
 let key: string
-before(async () => {
-  g = await startGateway({ catalog: openAllDoors })
+const g = testGateway({ catalog: openAllDoors }, async () => {
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const VERSIONS = [

@@ -1,22 +1,16 @@
 // The official openai package, unchanged, at the chat and Responses doors.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import OpenAI from 'openai'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
 import { FAMILIES, openAllDoors, WEATHER } from './families.ts'
 
-let g: TestGateway
 let key: string
 let account: string
-before(async () => {
-  g = await startGateway({ catalog: openAllDoors })
+const g = testGateway({ catalog: openAllDoors }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 const client = (path: string, options = {}) => new OpenAI({ apiKey: key, baseURL: `${g.url}${path}`, ...options })

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { type TestContext, test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { npmPackages, pythonWith, runProgram } from './cache.ts'
 
 const NPM_TOOLS = [
@@ -17,22 +17,16 @@ const NPM_TOOLS = [
 const RULES = 'extends: ["spectral:oas"]\n'
 const SCRIPTS = join(import.meta.dirname, 'python')
 
-let g: TestGateway
 let key: string
 let room: string
 let document: string
-before(async () => {
-  g = await startGateway()
+const g = testGateway({}, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
   room = join(g.config.TOLLGATE_DATA, 'tools')
   await mkdir(room)
   document = join(room, 'openapi.json')
   await writeFile(document, await (await fetch(`${g.url}/openapi.json`)).text())
   await writeFile(join(room, 'rules.yaml'), RULES)
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 /** Nothing of the machine's settings, such as a proxy or somebody's key. */

@@ -1,8 +1,8 @@
 // The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real gateway.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from './cache.ts'
 import { openAllDoors } from './families.ts'
 
@@ -21,15 +21,9 @@ const SETS = {
 
 const SCRIPTS = join(import.meta.dirname, 'python')
 const SCRIPT_MS_MAX = 120_000
-let g: TestGateway
 let key: string
-before(async () => {
-  g = await startGateway({ catalog: openAllDoors })
+const g = testGateway({ catalog: openAllDoors }, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 async function check(python: string, script: string): Promise<Array<{ name: string; trace: string | null }>> {

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { readCount } from '../../meter/usage.ts'
-import { Fields, isObject, shown } from '../check.ts'
+import { Fields, isObject, mustBe, shown } from '../check.ts'
 import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './whole.ts'
@@ -22,7 +22,7 @@ export function readEmbeddingsAsk(json: JsonText, uid: string, model?: Pick<Mode
   fields.string('user')
   const encoding = fields.get('encoding_format')
   if (encoding !== undefined && encoding !== 'float' && encoding !== 'base64')
-    throw invalid(`"encoding_format" must be float or base64, not ${shown(encoding)}.`, 'encoding_format')
+    throw mustBe('encoding_format', 'float or base64', encoding)
   let most = 0
   let likely = 0
   for (const input of inputs) {
@@ -49,8 +49,7 @@ type Input = string | readonly number[]
 /** One text or many, each as it is or as the numbers of its tokens. */
 function readInputs(input: unknown): readonly Input[] {
   if (typeof input === 'string') return [readText(input, 'input')]
-  if (!Array.isArray(input))
-    throw invalid(`"input" must be a string or an array of strings or of tokens, not ${shown(input)}.`, 'input')
+  if (!Array.isArray(input)) throw mustBe('input', 'a string or an array of strings or of tokens', input)
   if (typeof input[0] === 'number') return [readTokens(input, 'input')]
   if (input.length === 0 || input.length > INPUTS_MAX)
     throw invalid(`"input" must hold 1 to ${INPUTS_MAX} inputs, not ${input.length}.`, 'input')
@@ -58,12 +57,12 @@ function readInputs(input: unknown): readonly Input[] {
     const at = `input[${index}]`
     if (typeof input[0] === 'string') return readText(entry, at)
     if (Array.isArray(entry)) return readTokens(entry, at)
-    throw invalid(`"${at}" must be a string or an array of tokens, not ${shown(entry)}.`, at)
+    throw mustBe(at, 'a string or an array of tokens', entry)
   })
 }
 
 function readText(value: unknown, at: string): string {
-  if (typeof value !== 'string') throw invalid(`"${at}" must be a string, like the first, not ${shown(value)}.`, at)
+  if (typeof value !== 'string') throw mustBe(at, 'a string, like the first', value)
   if (value === '') throw invalid(`"${at}" must not be empty.`, at)
   return value
 }

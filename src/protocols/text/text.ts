@@ -4,7 +4,7 @@ import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
-import { Fields, shown } from '../check.ts'
+import { Fields, mustBe } from '../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
@@ -53,7 +53,7 @@ const HIDDEN_TOKENS_MOST = 10_000
 export function readModelName(json: JsonText): string {
   const model = new Fields(json).get('model')
   if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
-  if (typeof model !== 'string') throw invalid(`"model" must be a string, not ${shown(model)}.`, 'model')
+  if (typeof model !== 'string') throw mustBe('model', 'a string', model)
   if (model.trim() === '') throw invalid('"model" must not be empty; GET /v1/models lists the ids of models.', 'model')
   return model
 }

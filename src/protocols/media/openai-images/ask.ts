@@ -2,7 +2,7 @@
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { ImageType } from '../../../kernel/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
-import { Fields, shown } from '../../check.ts'
+import { Fields, mustBe } from '../../check.ts'
 import type { Ask } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import {
@@ -63,7 +63,7 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
     if (fields.get(mask) !== undefined)
       throw invalid(`"${mask}" is not supported: masks cannot be used. Say in the prompt what to change.`, mask)
   const n = fields.get('n')
-  if (n !== undefined && n !== 1) throw invalid(`"n" must be 1, not ${shown(n)}.`, 'n')
+  if (n !== undefined && n !== 1) throw mustBe('n', '1', n)
   const quality = choice(fields, 'quality', QUALITIES) ?? 'auto'
   const drawn = drawnSize(fields.string('size') ?? 'auto', choice(fields, 'resolution', RESOLUTIONS))
   const references = readReferences(fields, body)
@@ -93,7 +93,7 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
 
 function readPrompt(fields: Fields): string {
   const prompt = fields.required('prompt')
-  if (typeof prompt !== 'string') throw invalid(`"prompt" must be a string, not ${shown(prompt)}.`, 'prompt')
+  if (typeof prompt !== 'string') throw mustBe('prompt', 'a string', prompt)
   if (prompt.trim() === '') throw invalid('"prompt" must not be empty.', 'prompt')
   if (prompt.length > PROMPT_CHARS_MAX)
     throw invalid(`"prompt" may have at most ${PROMPT_CHARS_MAX} characters.`, 'prompt')
@@ -103,19 +103,19 @@ function readPrompt(fields: Fields): string {
 function choice<T extends string>(fields: Fields, name: string, allowed: readonly T[]): T | undefined {
   const value = fields.get(name)
   if (value === undefined || allowed.includes(value as T)) return value as T | undefined
-  throw invalid(`"${name}" must be one of ${allowed.join(', ')}, not ${shown(value)}.`, name)
+  throw mustBe(name, `one of ${allowed.join(', ')}`, value)
 }
 
 function readReferences(fields: Fields, body: ImageRequestBody): readonly (string | InlineImage)[] {
   const urls = fields.get('image_urls')
   if (urls === undefined) return []
-  if (!Array.isArray(urls)) throw invalid(`"image_urls" must be an array of strings, not ${shown(urls)}.`, 'image_urls')
+  if (!Array.isArray(urls)) throw mustBe('image_urls', 'an array of strings', urls)
   if (urls.length > IMAGES_MAX) throw invalid(`"image_urls" may hold at most ${IMAGES_MAX} images.`, 'image_urls')
   return urls.map((url, index) => {
     const inline = body.inline.get(index)
     if (inline) return inline
     const at = `image_urls[${index}]`
-    if (typeof url !== 'string') throw invalid(`"${at}" must be a string, not ${shown(url)}.`, at)
+    if (typeof url !== 'string') throw mustBe(at, 'a string', url)
     if (!/^https?:\/\//i.test(url) || url.length > URL_CHARS_MAX)
       throw invalid(`"${at}" must be a public http or https address, or a data URI of an image.`, at)
     return url

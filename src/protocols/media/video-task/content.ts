@@ -2,7 +2,7 @@
 
 import type { VideoTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { type Fields, isObject, type Json, shown } from '../../check.ts'
+import { type Fields, isObject, type Json, mustBe } from '../../check.ts'
 
 type MediaKind = 'image' | 'video' | 'audio'
 
@@ -92,7 +92,7 @@ function readMany(fields: Fields, names: readonly string[]): { url: string; name
 /** `"https://…"` or `{"url": "https://…"}`. */
 function readUrl(value: unknown, at: string): string {
   const url = isObject(value) ? value.url : value
-  if (typeof url !== 'string' || url === '') throw invalid(`"${at}" must be an address, not ${shown(value)}.`, at)
+  if (typeof url !== 'string' || url === '') throw mustBe(at, 'an address', value)
   return url
 }
 
@@ -104,16 +104,12 @@ function readPart(part: Json, at: string): ContentPart {
     return { type: 'text', text: part.text }
   }
   const kind = (['image', 'video', 'audio'] as const).find((name) => part.type === `${name}_url`)
-  if (!kind)
-    throw invalid(
-      `"${at}.type" must be text, image_url, video_url or audio_url, not ${shown(part.type)}.`,
-      `${at}.type`,
-    )
+  if (!kind) throw mustBe(`${at}.type`, 'text, image_url, video_url or audio_url', part.type)
   const type = `${kind}_url`
   const url = readUrl(part[type], `${at}.${type}`)
   const role = part.role ?? (kind === 'image' ? '' : `reference_${kind}`)
   if (role !== '' && !ROLES[kind].includes(role as string))
-    throw invalid(`"${at}.role" must be ${ROLES[kind].join(', ')}, not ${shown(role)}.`, `${at}.role`)
+    throw mustBe(`${at}.role`, `${ROLES[kind].join(', ')}`, role)
   return media(kind, url, role as string, `${at}.${type}`)
 }
 

@@ -4,7 +4,7 @@ import type { VideoTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { Fields, isObject, shown } from '../../check.ts'
+import { Fields, isObject, mustBe } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { type ContentPart, FRAME_NAMES, REFERENCE_NAMES, readContent } from './content.ts'
 import { RATIOS, RESOLUTION_DEFAULT, SECONDS_DEFAULT, worstTokens } from './rules.ts'
@@ -89,10 +89,7 @@ function readSeconds(fields: Fields, rules: VideoTraits): number {
     seconds < rules.secondsMin ||
     seconds > rules.secondsMax
   )
-    throw invalid(
-      `"${name}" must be a whole number of seconds from ${rules.secondsMin} to ${rules.secondsMax}, not ${shown(value)}.`,
-      name,
-    )
+    throw mustBe(name, `a whole number of seconds from ${rules.secondsMin} to ${rules.secondsMax}`, value)
   return seconds
 }
 
@@ -100,11 +97,7 @@ function readResolution(fields: Fields, rules: VideoTraits): string {
   const given = fields.string('resolution')
   if (given === undefined) return RESOLUTION_DEFAULT
   const resolution = rules.resolutions.find((allowed) => allowed === given.toLowerCase())
-  if (resolution === undefined)
-    throw invalid(
-      `"resolution" must be ${rules.resolutions.join(', ')} for this model, not ${shown(given)}.`,
-      'resolution',
-    )
+  if (resolution === undefined) throw mustBe('resolution', `${rules.resolutions.join(', ')} for this model`, given)
   return resolution
 }
 
@@ -112,7 +105,7 @@ function readRatio(fields: Fields): string | undefined {
   const given = readAlias(fields, ['ratio', 'aspect_ratio'])
   if (!given) return undefined
   if (!(RATIOS as readonly unknown[]).includes(given.value))
-    throw invalid(`"${given.name}" must be ${RATIOS.join(', ')}, not ${shown(given.value)}.`, given.name)
+    throw mustBe(given.name, `${RATIOS.join(', ')}`, given.value)
   return given.value as string
 }
 
@@ -127,8 +120,7 @@ function readSeed(fields: Fields): number | undefined {
 function readFlag(fields: Fields, names: readonly string[]): boolean | undefined {
   const given = readAlias(fields, names)
   if (!given) return undefined
-  if (typeof given.value !== 'boolean')
-    throw invalid(`"${given.name}" must be true or false, not ${shown(given.value)}.`, given.name)
+  if (typeof given.value !== 'boolean') throw mustBe(given.name, 'true or false', given.value)
   return given.value
 }
 

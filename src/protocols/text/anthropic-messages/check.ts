@@ -1,6 +1,6 @@
 // What the Messages endpoint refuses before any vendor is called.
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type Fields, isObject, shown } from '../../check.ts'
+import { type Fields, isObject, mustBe } from '../../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
 const ROLES = ['user', 'assistant', 'system']
@@ -39,14 +39,13 @@ function threadUnknown(): Fault {
 /** The part that count_tokens shares. */
 export function checkPrompt(fields: Fields): void {
   const messages = fields.required('messages')
-  if (!Array.isArray(messages))
-    throw invalid(`"messages" must be an array of objects, not ${shown(messages)}.`, 'messages')
+  if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
   if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
   messages.forEach((message, i) => {
     const at = `messages[${i}]`
-    if (!isObject(message)) throw invalid(`"${at}" must be an object, not ${shown(message)}.`, at)
+    if (!isObject(message)) throw mustBe(at, 'an object', message)
     if (typeof message.role !== 'string' || !ROLES.includes(message.role))
-      throw invalid(`"${at}.role" must be one of ${ROLES.join(', ')}, not ${shown(message.role)}.`, `${at}.role`)
+      throw mustBe(`${at}.role`, `one of ${ROLES.join(', ')}`, message.role)
     checkContent(message.content, `${at}.content`)
   })
   const system = fields.get('system')
@@ -60,26 +59,19 @@ export function checkPrompt(fields: Fields): void {
 
 function checkContent(content: unknown, at: string): void {
   if (typeof content === 'string') return
-  if (!Array.isArray(content))
-    throw invalid(`"${at}" must be a string or an array of blocks, not ${shown(content)}.`, at)
+  if (!Array.isArray(content)) throw mustBe(at, 'a string or an array of blocks', content)
   content.forEach((block, j) => {
     if (!isObject(block) || typeof block.type !== 'string')
       throw invalid(`"${at}[${j}]" must be an object with a "type".`, `${at}[${j}]`)
     if (block.type === 'text' && typeof block.text !== 'string')
-      throw invalid(`"${at}[${j}].text" must be a string, not ${shown(block.text)}.`, `${at}[${j}].text`)
+      throw mustBe(`${at}[${j}].text`, 'a string', block.text)
     if (block.type === 'tool_result' && typeof block.tool_use_id !== 'string')
-      throw invalid(
-        `"${at}[${j}].tool_use_id" must be a string, not ${shown(block.tool_use_id)}.`,
-        `${at}[${j}].tool_use_id`,
-      )
+      throw mustBe(`${at}[${j}].tool_use_id`, 'a string', block.tool_use_id)
   })
 }
 
 function checkBudget(budget: unknown): void {
   if (budget === undefined || budget === null) return
   if (!Number.isSafeInteger(budget) || (budget as number) < 1)
-    throw invalid(
-      `"thinking.budget_tokens" must be a whole number of at least 1, not ${shown(budget)}.`,
-      'thinking.budget_tokens',
-    )
+    throw mustBe('thinking.budget_tokens', 'a whole number of at least 1', budget)
 }

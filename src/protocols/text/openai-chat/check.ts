@@ -3,7 +3,7 @@
 import { CHAT_ANSWERS_MAX } from '../../../catalog/generation-bodies.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { type Fields, isObject, type Json, shown } from '../../check.ts'
+import { type Fields, isObject, type Json, mustBe, shown } from '../../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
@@ -31,11 +31,7 @@ export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
   const stream = fields.boolean('stream') ?? false
   const options = fields.object('stream_options')
   const includeUsage = options?.include_usage ?? false
-  if (typeof includeUsage !== 'boolean')
-    throw invalid(
-      `"stream_options.include_usage" must be true or false, not ${shown(includeUsage)}.`,
-      'stream_options.include_usage',
-    )
+  if (typeof includeUsage !== 'boolean') throw mustBe('stream_options.include_usage', 'true or false', includeUsage)
   return {
     stream,
     includeUsage,
@@ -46,8 +42,7 @@ export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
 }
 
 function checkMessages(messages: unknown): void {
-  if (!Array.isArray(messages))
-    throw invalid(`"messages" must be an array of objects, not ${shown(messages)}.`, 'messages')
+  if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
   if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i)
 }
@@ -138,7 +133,7 @@ function checkTools(tools: Json[] | undefined): number {
 
 function checkChoice(choice: unknown): void {
   if (choice === undefined || typeof choice === 'string' || isObject(choice)) return
-  throw invalid(`"tool_choice" must be a string or an object, not ${shown(choice)}.`, 'tool_choice')
+  throw mustBe('tool_choice', 'a string or an object', choice)
 }
 
 function bad(i: number, at: string, why: string): Error {

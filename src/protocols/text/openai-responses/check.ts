@@ -1,6 +1,6 @@
 // What the Responses endpoint refuses before any vendor is called.
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type Fields, isObject, type Json, shown } from '../../check.ts'
+import { type Fields, isObject, type Json, mustBe } from '../../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
 const ROLES = ['user', 'assistant', 'system', 'developer']
@@ -8,8 +8,7 @@ const ROLES = ['user', 'assistant', 'system', 'developer']
 export function checkResponses(fields: Fields): CheckedAsk {
   const input = fields.required('input')
   if (Array.isArray(input)) checkItems(input)
-  else if (typeof input !== 'string')
-    throw invalid(`"input" must be a string or an array of items, not ${shown(input)}.`, 'input')
+  else if (typeof input !== 'string') throw mustBe('input', 'a string or an array of items', input)
   for (const name of ['instructions', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'truncation'])
     fields.string(name)
   for (const name of ['temperature', 'top_p']) fields.number(name)
@@ -31,7 +30,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
   })
   const choice = fields.get('tool_choice')
   if (choice !== undefined && typeof choice !== 'string' && !isObject(choice))
-    throw invalid(`"tool_choice" must be a string or an object, not ${shown(choice)}.`, 'tool_choice')
+    throw mustBe('tool_choice', 'a string or an object', choice)
   return {
     stream: fields.boolean('stream') ?? false,
     includeUsage: true,
@@ -56,14 +55,14 @@ function checkItems(items: readonly unknown[]): void {
   if (items.length === 0) throw invalid('"input" must hold at least one item.', 'input')
   items.forEach((item, i) => {
     const at = `input[${i}]`
-    if (!isObject(item)) throw invalid(`"${at}" must be an object, not ${shown(item)}.`, at)
+    if (!isObject(item)) throw mustBe(at, 'an object', item)
     checkItem(item, at)
   })
 }
 
 function checkItem(item: Json, at: string): void {
   const type = item.type ?? 'message'
-  if (typeof type !== 'string') throw invalid(`"${at}.type" must be a string, not ${shown(type)}.`, `${at}.type`)
+  if (typeof type !== 'string') throw mustBe(`${at}.type`, 'a string', type)
   const strings: Readonly<Record<string, readonly string[]>> = {
     function_call: ['call_id', 'name', 'arguments'],
     function_call_output: ['call_id'],
@@ -71,20 +70,18 @@ function checkItem(item: Json, at: string): void {
     custom_tool_call_output: ['call_id'],
   }
   for (const name of strings[type] ?? [])
-    if (typeof item[name] !== 'string')
-      throw invalid(`"${at}.${name}" must be a string, not ${shown(item[name])}.`, `${at}.${name}`)
+    if (typeof item[name] !== 'string') throw mustBe(`${at}.${name}`, 'a string', item[name])
   if (/_output$/.test(type) && strings[type] && typeof item.output !== 'string' && !Array.isArray(item.output))
-    throw invalid(`"${at}.output" must be a string or an array of parts, not ${shown(item.output)}.`, `${at}.output`)
+    throw mustBe(`${at}.output`, 'a string or an array of parts', item.output)
   if (type !== 'message') return
   if (typeof item.role !== 'string' || !ROLES.includes(item.role))
-    throw invalid(`"${at}.role" must be one of ${ROLES.join(', ')}, not ${shown(item.role)}.`, `${at}.role`)
+    throw mustBe(`${at}.role`, `one of ${ROLES.join(', ')}`, item.role)
   if (typeof item.content === 'string') return
-  if (!Array.isArray(item.content))
-    throw invalid(`"${at}.content" must be a string or an array of parts, not ${shown(item.content)}.`, `${at}.content`)
+  if (!Array.isArray(item.content)) throw mustBe(`${at}.content`, 'a string or an array of parts', item.content)
   item.content.forEach((part, j) => {
     if (!isObject(part) || typeof part.type !== 'string')
       throw invalid(`"${at}.content[${j}]" must be an object with a "type".`, `${at}.content[${j}]`)
     if (/_text$/.test(part.type) && typeof part.text !== 'string')
-      throw invalid(`"${at}.content[${j}].text" must be a string, not ${shown(part.text)}.`, `${at}.content[${j}].text`)
+      throw mustBe(`${at}.content[${j}].text`, 'a string', part.text)
   })
 }
