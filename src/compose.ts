@@ -138,7 +138,8 @@ export async function createGateway(options: GatewayOptions) {
       ...storedHandlers({ catalog, path, strictErrors, log }),
     },
   })
-  mountFetch(app, MCP_PATHS, { ...doors, answer: openMcp({ catalog, database, path, read, budget, jobs, log }) })
+  const mcp = openMcp({ catalog, database, path, read, budget, jobs, log })
+  mountFetch(app, MCP_PATHS, { ...doors, answer: mcp, publicUrl: () => publicUrlOf(app, config) })
 
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },

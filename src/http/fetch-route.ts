@@ -1,7 +1,9 @@
 // Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol. The key
 // is checked as for every endpoint; what answers never sees the web framework.
+import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import { type ApiKeys, type Principal, plainAddress } from '../admission/api-key.ts'
+import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Caller, CORS } from './caller.ts'
@@ -21,6 +23,8 @@ interface FetchRoutes {
   readonly admit: RoutesOptions['admit']
   readonly strictErrors: boolean
   readonly log: Log
+  /** Where callers reach this gateway. */
+  readonly publicUrl: () => string
   readonly answer: (call: FetchCall) => Promise<Response>
 }
 
@@ -36,6 +40,7 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
       async onRequest(request, reply) {
         reply.headers({ ...CORS, 'www-authenticate': 'Bearer' })
         holdBack(request.raw)
+        checkHost(request, options.publicUrl())
         request.principal = await authenticate(request, options.keys)
         reply.removeHeader('www-authenticate')
         await options.admit(bodyBytes(request.raw), reply.raw)
@@ -47,6 +52,25 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
     })
     mountOptions(app, url, new Set(['POST']))
   }
+}
+
+/**
+ * A page of a stranger can have its own name resolve to the machine that shows it, and then call what listens there as if it
+ * were its own server. What comes from this machine therefore names it by a name that is known, or by an address.
+ */
+function checkHost({ raw, headers }: FastifyRequest, publicUrl: string): void {
+  if (!isLoopback(raw.socket.remoteAddress ?? '')) return
+  const named = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  if (named === 'localhost' || isIP(named) !== 0 || named === new URL(publicUrl).hostname) return
+  throw new Fault('access_denied', {
+    message:
+      'This server is not known by the name in the Host header. Use localhost, an address, or the name in PUBLIC_URL.',
+  })
+}
+
+function isLoopback(address: string): boolean {
+  const plain = plainAddress(address)
+  return plain === '::1' || plain.startsWith('127.')
 }
 
 function callOf(request: FastifyRequest, out: Caller): FetchCall {

@@ -2,7 +2,7 @@
 import type { Principal } from '../admission/api-key.ts'
 import { KINDS } from '../catalog/kind.ts'
 import { type AccountDeps, quoteCall, readAccount } from '../http/account.ts'
-import { createModelLists } from '../http/models.ts'
+import type { createModelLists } from '../http/models.ts'
 import { invalid } from '../kernel/fault.ts'
 import { objectArgument } from './listing.ts'
 import { markdownOf } from './markdown.ts'
@@ -18,9 +18,12 @@ interface ListedModel {
 
 const FREE = { group: 'account', readOnly: true, openWorld: false, offered: () => true } as const
 
-export function accountTools(deps: AccountDeps, tools: () => readonly Tool[]): Tool[] {
+export function accountTools(
+  deps: AccountDeps,
+  lists: ReturnType<typeof createModelLists>,
+  tools: () => readonly Tool[],
+): Tool[] {
   const { catalog } = deps
-  const lists = createModelLists(() => catalog.current)
 
   function listModels(principal: Principal, type: string | undefined): ListedModel[] {
     const listed = JSON.parse(lists.list(principal, '', false)) as { data: ListedModel[] } // As written there.
@@ -32,7 +35,7 @@ export function accountTools(deps: AccountDeps, tools: () => readonly Tool[]): T
       ...FREE,
       name: 'list_models',
       title: 'Models and prices',
-      describe: () =>
+      description:
         'Lists the models that this key may use, with their prices in credits. Use it before ask_model, generate_image or create_video to choose a model. Free.',
       input: objectSchema({ type: { type: 'string', enum: Object.keys(KINDS) } }),
       output: objectSchema({ models: { type: 'array' } }, ['models']),
@@ -50,7 +53,7 @@ export function accountTools(deps: AccountDeps, tools: () => readonly Tool[]): T
       ...FREE,
       name: 'get_balance',
       title: 'Balance and limits',
-      describe: () => 'The credits that are left, what is held for running calls, and the limits of this key. Free.',
+      description: 'The credits that are left, what is held for running calls, and the limits of this key. Free.',
       input: objectSchema({}),
       output: { type: 'object' },
       async run({ principal }) {
@@ -62,7 +65,7 @@ export function accountTools(deps: AccountDeps, tools: () => readonly Tool[]): T
       ...FREE,
       name: 'quote',
       title: 'Quote',
-      describe: () =>
+      description:
         'What a call of a paid tool would cost at most, and whether the balance covers it, without making it. Free. Example: {"tool":"website_visits","arguments":{"keys":"example.com"}}.',
       input: objectSchema({ tool: { type: 'string' }, arguments: { type: 'object' } }, ['tool']),
       output: { type: 'object' },

@@ -22,16 +22,13 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
     name,
     group: spec.restriction === 'socialapi' ? 'social' : 'analytics',
     title: spec.title,
-    describe: (catalog) =>
-      [
-        spec.description,
-        spec.tool?.advice ?? '',
-        `Returns: ${spec.returns}`,
-        `Example: ${exampleOf(spec, required)}.`,
-        priceText(catalog, spec.product),
-      ]
-        .filter(Boolean)
-        .join(' '),
+    description: [
+      spec.description,
+      ...(spec.tool?.advice ? [spec.tool.advice] : []),
+      `Returns: ${spec.returns}`,
+      `Example: ${exampleOf(spec, required)}.`,
+    ].join(' '),
+    price: (catalog) => priceText(catalog, spec.product),
     input: objectSchema(fieldSchemas(spec.params), required),
     // What it holds stands in the description; its whole schema would double the listing.
     output: { type: spec.answer?.type === 'array' ? 'array' : 'object' },

@@ -4,43 +4,43 @@ import type { Tool as Listed } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { invalid } from '../kernel/fault.ts'
-import { type Arguments, type Group, objectSchema, requiredText, type Tool, type ToolCall } from './tool.ts'
+import { type Arguments, type Group, type Guest, objectSchema, requiredText, runTool, type Tool } from './tool.ts'
 
 /** What stands behind /mcp/ in an address. */
 export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]
-type Subset = (typeof SUBSETS)[number]
 
 const FOUND_MAX = 5
 const WORD = /[a-z0-9]+/g
 
-/** What a client asked for by its address. */
-export interface Choice {
-  readonly subset: Subset | undefined
-  /** Of `?tools=a,b`. */
-  readonly names: readonly string[] | undefined
-}
-
-/** Whether the tool is among those that the address chooses. */
-export function isChosen(tool: Tool, { subset, names }: Choice): boolean {
-  if (names !== undefined) return names.includes(tool.name)
-  if (subset === 'discover') return false
-  return subset === undefined || tool.group === subset
+/** What the client sees: of the tools that its key may use, those that its address chooses. */
+export function listFor(
+  { path, query }: Guest,
+  { pair, offered, catalog }: { pair: readonly Tool[]; offered: readonly Tool[]; catalog: Catalog },
+): Listed[] {
+  const subset = SUBSETS.find((name) => path.replace(/\/$/, '').endsWith(`/${name}`))
+  const names = query
+    .get('tools')
+    ?.split(',')
+    .map((name) => name.trim())
+  const isChosen = ({ name, group }: Tool) => names?.includes(name) ?? (subset === undefined || group === subset)
+  const isPaired = ({ name }: Tool) => names?.includes(name) ?? subset === 'discover'
+  return [...pair.filter(isPaired), ...offered.filter(isChosen)].map((tool) => listed(tool, catalog))
 }
 
 /** A listing as the protocol writes it. */
-export function listed(tool: Tool, catalog: Catalog): Listed {
+function listed(tool: Tool, catalog: Catalog): Listed {
   // Schemas are JSON, and objectSchema makes every input.
   const properties = tool.input.properties as NonNullable<Listed['inputSchema']['properties']>
   return {
     name: tool.name,
     title: tool.title,
-    description: tool.describe(catalog),
+    description: wordsOf(tool, catalog),
     inputSchema: {
       ...tool.input,
       type: 'object',
       properties: tool.endpoint !== undefined ? { ...properties, max_cost: MAX_COST } : properties,
     },
-    outputSchema: tool.output,
+    ...(tool.output ? { outputSchema: tool.output } : {}),
     annotations: {
       readOnlyHint: tool.readOnly,
       ...(tool.readOnly ? {} : { destructiveHint: false }),
@@ -52,19 +52,19 @@ export function listed(tool: Tool, catalog: Catalog): Listed {
 /** Its name says it, and the instructions of the server: a description in every paid tool would cost 500 tokens. */
 const MAX_COST = { type: 'number' } as const
 
-/** The pair. `offered` are the tools that the key may use; `call` runs one of them. */
-export function discoveryTools(
-  offered: (principal: Principal) => readonly Tool[],
-  current: () => Catalog,
-  call: (tool: Tool, call: ToolCall) => ReturnType<Tool['run']>,
-): Tool[] {
+function wordsOf({ description, price }: Tool, catalog: Catalog): string {
+  return [description, price?.(catalog)].filter(Boolean).join(' ')
+}
+
+/** The pair; `offered` are the tools that the key may use. */
+export function discoveryTools(offered: (principal: Principal) => readonly Tool[], current: () => Catalog): Tool[] {
   const shared = { group: 'account', openWorld: true, offered: () => true } as const
   return [
     {
       ...shared,
       name: 'find_tool',
       title: 'Find a tool',
-      describe: () =>
+      description:
         'Finds tools for website analytics, search keywords, social profiles and posts, images, videos and other models by what they do; returns the best with description, price and arguments. Call one with call_tool. Free. Example: {"query":"where do visitors of a site come from"}.',
       input: objectSchema({ query: { type: 'string' } }, ['query']),
       output: objectSchema({ tools: { type: 'array' } }, ['tools']),
@@ -83,7 +83,7 @@ export function discoveryTools(
       ...shared,
       name: 'call_tool',
       title: 'Call a tool',
-      describe: () =>
+      description:
         'Calls a tool that find_tool found. Example: {"name":"website_visits","arguments":{"keys":"example.com"}}.',
       input: objectSchema({ name: { type: 'string' }, arguments: { type: 'object' } }, ['name']),
       output: { type: 'object' },
@@ -92,7 +92,7 @@ export function discoveryTools(
         const name = requiredText(outer.args, 'name')
         const tool = offered(outer.principal).find((one) => one.name === name)
         if (!tool) throw invalid(`There is no tool "${name.slice(0, 64)}" for this key; find_tool finds them.`, 'name')
-        return call(tool, { ...outer, args: objectArgument(outer.args, 'arguments') })
+        return runTool(tool, { ...outer, args: objectArgument(outer.args, 'arguments') })
       },
     },
   ]
@@ -111,7 +111,7 @@ function search(query: string, tools: readonly Tool[], catalog: Catalog): Tool[]
   const texts = tools.map((tool) => ({
     tool,
     name: new Set(stems(tool.name)),
-    all: new Set(stems(`${tool.name} ${tool.title} ${tool.describe(catalog)}`)),
+    all: new Set(stems(`${tool.name} ${tool.title} ${wordsOf(tool, catalog)}`)),
   }))
   const weigh = (word: string) => {
     const having = texts.filter(({ all }) => all.has(word)).length

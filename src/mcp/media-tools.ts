@@ -46,6 +46,8 @@ function members(body: JsonSchema | undefined, names: readonly string[]): Record
   return Object.fromEntries(names.map((name) => [name, short(properties[name] ?? {})]))
 }
 
+const link = (uri: string, name: string, mimeType: string) => ({ type: 'resource_link' as const, uri, name, mimeType })
+
 const bodyBytes = (body: Arguments) => Buffer.from(JSON.stringify(body))
 
 function askModel(deps: MediaDeps): Tool {
@@ -61,7 +63,7 @@ function askModel(deps: MediaDeps): Tool {
     name: 'ask_model',
     group: 'text',
     title: 'Ask a model',
-    describe: () =>
+    description:
       'Asks a text model one question and returns its answer: for a second opinion, a summary or a translation by another model. Each model has its price per token: list_models. Example: {"model":"alpha-5.4","prompt":"Name three uses of toll data.","max_tokens":300}.',
     input: objectSchema(
       {
@@ -111,8 +113,7 @@ function generateImage(deps: MediaDeps): Tool {
     name: 'generate_image',
     group: 'media',
     title: spec.title,
-    describe: () =>
-      `${spec.description} Reference images are addresses, such as the links of earlier results. Returns an address that is good for days. The price depends on model, resolution and quality: quote tells. Example: {"model":"alpha-image-2","prompt":"A toll gate at dawn, watercolour","quality":"low"}.`,
+    description: `${spec.description} Reference images are addresses, such as the links of earlier results. Returns an address that is good for days. The price depends on model, resolution and quality: quote tells. Example: {"model":"alpha-image-2","prompt":"A toll gate at dawn, watercolour","quality":"low"}.`,
     input: objectSchema(
       {
         ...members(spec.body, ['model', 'prompt', 'size', 'quality', 'resolution', 'image_urls', 'output_format']),
@@ -134,8 +135,8 @@ function generateImage(deps: MediaDeps): Tool {
       )
       const { data = [] } = value as { readonly data?: readonly { readonly url: string }[] } // As the relay writes it.
       const mimeType = IMAGE_TYPE[String(call.args.output_format)] ?? 'image/png'
-      const links = data.map(({ url }, index) => ({ uri: url, name: `image ${index + 1}`, mimeType }))
-      return { structured: value, text: data.map(({ url }) => url).join('\n'), links, ...paid }
+      const content = data.map(({ url }, index) => link(url, `image ${index + 1}`, mimeType))
+      return { structured: value, text: data.map(({ url }) => url).join('\n'), content, ...paid }
     },
   }
   return tool
@@ -147,8 +148,7 @@ function createVideo(deps: MediaDeps): Tool {
     name: 'create_video',
     group: 'media',
     title: spec.title,
-    describe: () =>
-      `${spec.description} Returns a job id at once; then call wait_for_video. It is paid for when the video is there; quote tells the price. Example: {"model":"videogen-2.0","prompt":"A barrier opens at dawn","duration":5}.`,
+    description: `${spec.description} Returns a job id at once; then call wait_for_video. It is paid for when the video is there; quote tells the price. Example: {"model":"videogen-2.0","prompt":"A barrier opens at dawn","duration":5}.`,
     input: objectSchema(
       members(spec.body, [
         ...['model', 'prompt', 'first_frame', 'last_frame', 'image_urls', 'video_urls', 'audio_urls'],
@@ -189,16 +189,16 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
   const answer = (job: JobRow): ToolAnswer => {
     const view = viewJob(job, jobs.results)
     const uris = view.outputResult?.flatMap(({ url }) => url) ?? []
-    const links = uris.map((uri) => ({ uri, name: `video of job ${job.id}`, mimeType: 'video/mp4' }))
+    const content = uris.map((uri) => link(uri, `video of job ${job.id}`, 'video/mp4'))
     const { inputParams: _, ...told } = view
-    return { structured: view, text: markdownOf(told), links }
+    return { structured: view, text: markdownOf(told), content }
   }
   return [
     {
       ...shared,
       name: 'get_video',
       title: 'A video job',
-      describe: () => 'Status and result of a video job, at once. Free.',
+      description: 'Status and result of a video job, at once. Free.',
       input: objectSchema(jobInput, ['job_id']),
       run: async (call) => answer(await find(call)),
     },
@@ -206,7 +206,7 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
       ...shared,
       name: 'wait_for_video',
       title: 'Wait for a video',
-      describe: () =>
+      description:
         'Waits until a video job has ended, with notices of progress, and returns its status and result. When the time is over it returns the status so far: call it again with the same job_id. Free.',
       input: objectSchema(
         {

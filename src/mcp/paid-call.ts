@@ -13,6 +13,7 @@ import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { ANSWER_BYTES_MAX, AnswerTaker } from './answer-taker.ts'
+import { askConsent } from './consent.ts'
 import type { ToolCall } from './tool.ts'
 
 export interface PaidDeps {
@@ -55,6 +56,7 @@ export async function callEndpoint(
         message: `This call may cost up to ${formatCredits(want)} credits, which is more than the max_cost of ${formatCredits(call.costMax)}. Raise max_cost, or ask for less.`,
         param: 'max_cost',
       })
+    askConsent(call, want)
     const endpoint = `mcp:${tool}`
     const out = new AnswerTaker(call.signal)
     const traceparent = call.header('traceparent')

@@ -11,18 +11,16 @@ const NEXT = 'tollgate/next'
 const ERROR = 'tollgate/error'
 
 export function answered(
-  { structured, text, charge, balance, next, links }: ToolAnswer,
+  { structured, text, charge, balance, next, content }: ToolAnswer,
   requestId: string,
 ): CallToolResult {
   const notes = [
     ...(next ? [`More: call again with ${JSON.stringify(next)}.`] : []),
     ...(charge === undefined ? [] : [`Charged ${charge} credits${balance === undefined ? '' : `, ${balance} left`}.`]),
   ]
+  const told = [text, ...notes].filter(Boolean).join('\n\n')
   return {
-    content: [
-      { type: 'text', text: [text, ...notes].filter(Boolean).join('\n\n') },
-      ...(links ?? []).map((link) => ({ type: 'resource_link' as const, ...link })),
-    ],
+    content: [...(told ? [{ type: 'text' as const, text: told }] : []), ...(content ?? [])],
     structuredContent: structured as NonNullable<CallToolResult['structuredContent']>, // Parsed JSON, or our own object.
     _meta: {
       [REQUEST_ID]: requestId,

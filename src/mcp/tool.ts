@@ -1,4 +1,5 @@
 // A tool: an endpoint as an agent sees it.
+import type { ContentBlock, ServerContext } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { JsonSchema } from '../catalog/endpoint.ts'
 import type { Catalog } from '../catalog/store.ts'
@@ -11,7 +12,7 @@ export type Group = 'analytics' | 'social' | 'media' | 'text' | 'account'
 export type Arguments = Readonly<Record<string, unknown>>
 
 /** One request of a client, whatever it asks for. */
-export interface Visit {
+export interface Guest {
   readonly principal: Principal
   /** The HTTP request's own for its first call; a batch has more calls than requests. */
   readonly newRequestId: () => string
@@ -19,15 +20,22 @@ export interface Visit {
   readonly signal: AbortSignal
   /** Of the HTTP request, by lower-case names. */
   readonly header: (name: string) => string | undefined
+  /** Of the address that the client was given. */
+  readonly path: string
+  readonly query: URLSearchParams
 }
 
 /** One call of a tool. */
-export interface ToolCall extends Visit {
+export interface ToolCall extends Guest {
   readonly requestId: string
   readonly args: Arguments
   /** Nothing is done that may cost more. */
   readonly costMax: Credits | undefined
   readonly idempotencyKey: string | undefined
+  /** As the protocol has it, with what the client was asked and answered. */
+  readonly request: ServerContext['mcpReq']
+  /** Whether the client can ask its user. */
+  readonly canAsk: boolean
   /** For clients that want to hear how far it is; a no-op for the others. */
   readonly progress: (done: number, total: number, message: string) => void
 }
@@ -41,18 +49,20 @@ export interface ToolAnswer {
   readonly balance?: string | undefined
   /** Arguments of the next page. */
   readonly next?: Arguments | undefined
-  /** Files that it made. */
-  readonly links?: readonly { readonly uri: string; readonly name: string; readonly mimeType: string }[]
+  /** What is no text, such as links to files that it made. */
+  readonly content?: readonly ContentBlock[]
 }
 
 export interface Tool {
   readonly name: string
   readonly group: Group
   readonly title: string
-  /** With its price, which the catalogue knows. */
-  readonly describe: (catalog: Catalog) => string
+  readonly description: string
+  /** In words, which follow the description; absent: its description tells. */
+  readonly price?: (catalog: Catalog) => string
   readonly input: JsonSchema
-  readonly output: JsonSchema
+  /** Absent: it promises nothing. */
+  readonly output?: JsonSchema
   /** Whether calling it changes nothing: looking up is reading, whatever it costs. */
   readonly readOnly: boolean
   /** It reaches out of the gateway. */
@@ -87,8 +97,14 @@ export function requiredText(args: Arguments, name: string): string {
   return value
 }
 
+export function runTool(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
+  // Data endpoints refuse unknown names by themselves, and say which were meant.
+  if (tool.group !== 'analytics' && tool.group !== 'social') checkNames(tool, call.args)
+  return tool.run(call)
+}
+
 /** Refuses names that the tool does not know: a misspelt argument must not be ignored. */
-export function checkNames({ name, input }: Pick<Tool, 'name' | 'input'>, args: Arguments): void {
+function checkNames({ name, input }: Tool, args: Arguments): void {
   const known = Object.keys(input.properties as JsonSchema)
   const unknown = Object.keys(args).find((given) => !known.includes(given))
   if (unknown !== undefined)

@@ -1,6 +1,7 @@
-// The tools as agents meet them: which are listed and how large the listing is, what a call may cost, what errors say, and what
-// becomes of bytes that no client would send.
+// The tools as agents meet them: which are listed and how large the listing is, what answers and errors say, and what becomes of
+// bytes that no client would send.
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { connect, ERAS } from './client.ts'
@@ -150,75 +151,55 @@ for (const era of ERAS)
     await other.close()
   })
 
-test('a call that may cost more than max_cost, or more than there is, costs nothing and says what to do', async () => {
-  const { key, id } = await g.account({ credits: 400_000n })
-  const client = await connect(g.url, key)
-  const call = async (args: Record<string, unknown>, name = 'website_visits') =>
-    (await client.callTool({ name, arguments: { keys: 'example.com', ...args } })) as Result
-  assert.match(textOf(await call({ max_cost: 0.2 })), /up to 0\.5 credits.*max_cost of 0\.2/)
-  assert.match(textOf(await call({ max_cost: 'much' })), /"max_cost" must be an amount/)
-  const short = await call({})
-  assert.equal(short.isError, true)
-  assert.match(textOf(short), /needs 0\.5 credits, 0\.4 are available.*Nothing was charged/)
-  const ranks = await call({ max_cost: '0.3' }, 'website_ranks')
-  assert.equal(metaOf(ranks)['tollgate/charge'], '0.3')
-  assert.equal(metaOf(ranks)['tollgate/balance'], '0.1')
-  const quote = (await client.callTool({
-    name: 'quote',
-    arguments: { tool: 'website_ranks', arguments: { keys: 'example.com' } },
-  })) as Result
-  assert.equal(quote.structuredContent.costAtMost, '0.3')
-  assert.equal(quote.structuredContent.affordable, false)
-  const asked = { tool: 'ask_model', arguments: { model: 'alpha-5.4', prompt: 'Hello', max_tokens: 10 } }
-  const ask = (await client.callTool({ name: 'quote', arguments: asked })) as Result
-  assert.equal(ask.structuredContent.endpoint, 'chat')
-  await g.settled()
-  assert.equal((await g.balance(id)).posted, 100_000n)
-  await client.close()
-})
+for (const era of ERAS)
+  test(`models and prices can be read, and prompts name tools that there are (${era})`, async () => {
+    const { key } = await g.account({ models: ['siteanalytics', 'socialapi', 'gamma-v4-pro'] })
+    const client = await connect(g.url, key, { era })
+    const { resources } = await client.listResources()
+    assert.deepEqual(
+      resources.map(({ uri }) => uri),
+      ['tollgate://models', 'tollgate://tools'],
+    )
+    const read = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text
+    assert.deepEqual(
+      JSON.parse(await read('tollgate://models')).data.map(({ uid }: { uid: string }) => uid),
+      ['gamma-v4-pro', 'socialapi'],
+    )
+    const prices = await read('tollgate://tools')
+    assert.match(prices, /^- `website_visits`: Visits\. Costs 0\.5 credits a call\.$/m)
+    assert.doesNotMatch(prices, /generate_image/)
+    await assert.rejects(read('tollgate://nope'))
+    const { tools } = await client.listTools()
+    const names = tools.map(({ name }) => name)
+    const { prompts } = await client.listPrompts()
+    assert.ok(prompts.length >= 3)
+    for (const { name, arguments: wanted = [] } of prompts) {
+      const given = Object.fromEntries(wanted.map((one) => [one.name, 'example.com']))
+      const { messages } = await client.getPrompt({ name, arguments: given })
+      const { text } = messages[0]!.content as { text: string }
+      assert.match(text, /example\.com/)
+      for (const [tool] of text.matchAll(/\b(?:website|keyword|social)_\w+/g)) assert.ok(names.includes(tool), tool)
+      await assert.rejects(client.getPrompt({ name }), /is required/)
+    }
+    await client.close()
+  })
 
-test('a limit says when to come back, and is the same limit for tools and endpoints', async () => {
-  const account = await g.account()
-  await g.gateway.accounts.change(
-    account.id,
-    { limits: { requestsPerMinute: 2 } },
-    { actor: 'test', ip: null, requestId: null },
-  )
-  const client = await connect(g.url, account.key)
-  const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
-  assert.equal((await g.call('/v1/siteanalytics/websites/visits?keys=example.com', account.key)).status, 200)
-  assert.equal(((await client.callTool(visits)) as Result).isError, undefined)
-  const limited = await client.callTool(visits)
-  assert.match(textOf(limited), /2 requests per minute\. Try again in \d+ s\. Nothing was charged/)
-  const { kind, retryAfterSeconds } = metaOf(limited)['tollgate/error']
-  assert.equal(kind, 'rate_limited')
-  assert.ok(retryAfterSeconds >= 1 && retryAfterSeconds <= 60)
-  await client.close()
-})
-
-test('an idempotency key makes a call safe to repeat: one charge, the same answer, by any tool', async () => {
-  const { key, id } = await g.account()
-  const client = await connect(g.url, key)
-  const keyed = (name: string, args: Record<string, unknown>, idempotencyKey: unknown) =>
-    client.callTool({ name, arguments: args, _meta: { 'tollgate/idempotencyKey': idempotencyKey } }) as Promise<Result>
-  for (const [name, args] of [
-    ['website_visits', { keys: 'example.com' }],
-    ['ask_model', { model: 'alpha-5.4', prompt: 'Hello' }],
-    ['create_video', { model: 'videogen-2.0', prompt: 'a gate' }],
-  ] as const) {
-    const first = await keyed(name, args, `key of ${name}`)
-    const before = await g.balance(id)
-    const second = await keyed(name, args, `key of ${name}`)
-    assert.deepEqual(second.structuredContent, first.structuredContent)
-    assert.equal(metaOf(second)['tollgate/charge'], '0')
-    if (name !== 'create_video') assert.deepEqual(await g.balance(id), before)
-  }
-  const other = await keyed('website_visits', { keys: 'other.example' }, 'key of website_visits')
-  assert.match(textOf(other), /different request/)
-  assert.match(textOf(await keyed('website_visits', { keys: 'example.com' }, 7)), /must be a text/)
-  const jobs = await g.gateway.database.query({ text: 'select id from job where account_id = $1' }, [id])
-  assert.equal(jobs.length, 1)
-  await client.close()
+test('a page of a stranger cannot reach the server by a name of its own', async () => {
+  const { key } = await g.account()
+  const status = (host: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const headers = { host, authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: '*/*' }
+      const asked = request(`${g.url}/mcp`, { method: 'POST', headers }, (answer) => {
+        answer.resume()
+        resolve(answer.statusCode)
+      })
+      asked.on('error', reject)
+      asked.end('{}')
+    })
+  for (const host of ['evil.example.com', 'evil.example.com:8080', 'localhost.evil.example'])
+    assert.equal(await status(host), 403, host)
+  for (const host of ['localhost', 'localhost:8080', '127.0.0.1', '[::1]:80', '10.0.0.7:80'])
+    assert.notEqual(await status(host), 403, host)
 })
 
 test('long lists are cut for the reader, whole for programs, and say how to go on', async () => {

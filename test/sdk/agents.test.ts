@@ -1,11 +1,11 @@
 // Codex and Claude Code, the programs themselves, in front of the real gateway.
 import assert from 'node:assert/strict'
-import { access, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
-import { npmPackages, type Ran, runProgram } from './cache.ts'
+import { installed, type Ran, runProgram } from './cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
@@ -17,23 +17,6 @@ const g = testGateway({}, async () => {
   home = join(g.config.TOLLGATE_DATA, 'home')
   await mkdir(home)
 })
-
-/** Where the package is installed, without running anything of it; skips the test where it cannot be. */
-async function installed(t: TestContext, name: string, program: string): Promise<string | undefined> {
-  const made = await npmPackages([name])
-  const path = 'directory' in made ? join(made.directory, 'node_modules', program) : ''
-  const missing =
-    'missing' in made
-      ? made.missing
-      : await access(path).then(
-          () => undefined,
-          () => `${name} has no program for this machine`,
-        )
-  if (missing === undefined) return path
-  console.log(`${name} was not tested: ${missing}`)
-  t.skip(missing)
-  return undefined
-}
 
 /** With nothing of the machine's settings, such as a proxy or somebody's key. */
 const run = (program: string, args: readonly string[], env: Record<string, string>): Promise<Ran> =>

@@ -1,9 +1,10 @@
 // Programs of others that the tests run, kept outside of the checkout: made once, used by every run after it.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { arch, homedir, platform } from 'node:os'
 import { basename, join } from 'node:path'
+import type { TestContext } from 'node:test'
 
 const INSTALL_MS_MAX = 240_000
 
@@ -109,4 +110,21 @@ export async function pythonWith(
     return runProgram('python3', ['-m', 'pip', '--python', directory, 'install', ...PIP, '-r', list])
   })
   return 'missing' in made ? made : { python: join(made.directory, 'bin', 'python3') }
+}
+
+/** Where the package is installed, without running anything of it; skips the test where it cannot be. */
+export async function installed(t: TestContext, name: string, program: string): Promise<string | undefined> {
+  const made = await npmPackages([name])
+  const path = 'directory' in made ? join(made.directory, 'node_modules', program) : ''
+  const missing =
+    'missing' in made
+      ? made.missing
+      : await access(path).then(
+          () => undefined,
+          () => `${name} has no program for this machine`,
+        )
+  if (missing === undefined) return path
+  console.log(`${name} was not tested: ${missing}`)
+  t.skip(missing)
+  return undefined
 }

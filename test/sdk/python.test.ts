@@ -17,6 +17,7 @@ const SETS = {
   },
   before: { openai_sdk: 'openai 2.54', anthropic_sdk: 'anthropic 1.17', llama_index_sdk: 'LlamaIndex' },
   oldest: { openai_sdk: 'openai 1.109', anthropic_sdk: 'anthropic 0.125' },
+  mcp: { mcp_sdk: 'mcp 2.3' },
 }
 
 const SCRIPTS = join(import.meta.dirname, 'python')

@@ -1,0 +1,174 @@
+// The protocol's side of the tools: what a server offers, in both eras of the protocol. Stateless: each request is answered by a
+// server that is made for it, so that any process answers any request, and nothing is lost with a process but the calls that it ran.
+import {
+  createMcpHandler,
+  isInputRequiredResult,
+  type Tool as Listed,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+  type ServerOptions,
+} from '@modelcontextprotocol/server'
+import { readIdempotencyKey } from '../admission/idempotency.ts'
+import type { FetchCall } from '../http/fetch-route.ts'
+import { logFault } from '../http/server.ts'
+import { type Credits, parseCredits } from '../kernel/credits.ts'
+import { asFault, Fault, invalid } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { VERSION } from '../kernel/version.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { InputNeeded } from './consent.ts'
+import type { Prompt } from './prompts.ts'
+import type { Resource } from './resources.ts'
+import { answered, refused } from './result.ts'
+import { type Arguments, type Guest, runTool, type Tool } from './tool.ts'
+
+interface Offer {
+  readonly tools: readonly Tool[]
+  /** Those that this client sees. */
+  readonly list: (guest: Guest) => Listed[]
+  readonly resources: readonly Resource[]
+  readonly prompts: readonly Prompt[]
+  readonly instructions: string
+  readonly world: World
+  readonly log: Log
+  readonly options?: Pick<ServerOptions, 'requestState'>
+}
+
+const BATCH_MAX = 20
+/** Streams on which nothing is ever said, because the listing changes with the catalogue only. */
+const SUBSCRIPTIONS_MAX = 100
+const IDEMPOTENCY_KEY = 'tollgate/idempotencyKey'
+const CHARS_SHOWN = 64
+
+export function createDoor(offer: Offer): (call: FetchCall) => Promise<Response> {
+  const guests = new WeakMap<Request, Guest>()
+  const handler = createMcpHandler(
+    ({ requestInfo }) => {
+      const guest = requestInfo && guests.get(requestInfo)
+      if (!guest) throw new Error('a request that nobody let in')
+      return serverFor(guest, offer)
+    },
+    { maxSubscriptions: SUBSCRIPTIONS_MAX },
+  )
+  return async ({ request, json, principal, requestId }) => {
+    if (Array.isArray(json) && json.length > BATCH_MAX) throw invalid(`A batch has at most ${BATCH_MAX} messages.`)
+    const ids = [requestId]
+    const url = new URL(request.url)
+    guests.set(request, {
+      principal,
+      signal: request.signal,
+      header: (name) => request.headers.get(name) ?? undefined,
+      newRequestId: () => ids.pop() ?? `req_${newId(offer.world)}`,
+      path: url.pathname,
+      query: url.searchParams,
+    })
+    return handler.fetch(request, { parsedBody: json })
+  }
+}
+
+function serverFor(guest: Guest, offer: Offer): Server {
+  const server = new Server(
+    { name: 'tollgate', title: 'Tollgate', version: VERSION },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: offer.instructions, ...offer.options },
+  )
+  server.setRequestHandler('tools/list', () => ({ tools: offer.list(guest) }))
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const tool = offer.tools.find(({ name }) => name === params.name)
+    if (!tool) throw unknown('tool', params.name)
+    // Of the older revisions no request knows what its client can do.
+    const canAsk = server.getClientCapabilities()?.elicitation !== undefined
+    const result = await callTool(tool, params.arguments ?? {}, { guest, context, offer, canAsk })
+    return isInputRequiredResult(result) ? result : server.projectCallToolResult(result, tool.output)
+  })
+  server.setRequestHandler('resources/list', () => ({
+    resources: offer.resources.filter(({ template }) => !template).map(({ read: _, template: __, ...facts }) => facts),
+  }))
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: offer.resources
+      .filter(({ template }) => template)
+      .map(({ read: _, template: __, uri, ...facts }) => ({ ...facts, uriTemplate: uri })),
+  }))
+  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const resource = offer.resources.find((one) => (one.template ? one.template.match(uri) : one.uri === uri))
+    if (!resource) throw new ResourceNotFoundError(uri)
+    return { contents: [{ uri, mimeType: resource.mimeType, ...(await resource.read(guest, uri)) }] }
+  })
+  server.setRequestHandler('prompts/list', () => ({ prompts: offer.prompts.map(({ write: _, ...facts }) => facts) }))
+  server.setRequestHandler('prompts/get', ({ params }, context) => {
+    const prompt = offer.prompts.find(({ name }) => name === params.name)
+    if (!prompt) throw unknown('prompt', params.name)
+    const given = params.arguments ?? {}
+    const missing = prompt.arguments.find(({ name, required }) => required && !given[name])
+    if (missing) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `"${missing.name}" is required.`)
+    try {
+      return { description: prompt.description, messages: prompt.write(given, context.mcpReq) }
+    } catch (error) {
+      if (error instanceof InputNeeded) return error.result
+      throw error
+    }
+  })
+  return server
+}
+
+function unknown(what: string, name: string): ProtocolError {
+  const shown = JSON.stringify(name.slice(0, CHARS_SHOWN))
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no ${what} ${shown}.`)
+}
+
+interface Calling {
+  readonly guest: Guest
+  readonly context: ServerContext
+  readonly offer: Offer
+  readonly canAsk: boolean
+}
+
+async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq }, offer, canAsk }: Calling) {
+  const requestId = guest.newRequestId()
+  try {
+    const { max_cost: costMax, ...args } = given
+    const token = mcpReq._meta?.progressToken
+    const answer = await runTool(tool, {
+      ...guest,
+      ...{ requestId, args, canAsk, request: mcpReq },
+      costMax: readCost(costMax),
+      idempotencyKey: readIdempotencyKey(keyOf(mcpReq._meta) ?? guest.header('idempotency-key')),
+      progress(done, total, message) {
+        if (token === undefined) return
+        const params = { progressToken: token, progress: done, total, message }
+        // Whoever has gone hears nothing more.
+        mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
+      },
+    })
+    return answered({ ...answer, structured: asPromised(answer.structured, tool) }, requestId)
+  } catch (error) {
+    if (error instanceof InputNeeded) return error.result
+    // Only what the protocol has a code for; a tool's own failure is an answer.
+    if (error instanceof ProtocolError) throw error
+    const fault = asFault(error)
+    if (!guest.signal.aborted) logFault(fault, requestId, offer.log)
+    return refused(fault, requestId)
+  }
+}
+
+/** What a listing promises as an object is one, also when a vendor surprises us, or another tool was called. */
+function asPromised(value: unknown, { output }: Tool): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return output?.type === 'object' && !isObject ? { result: value } : value
+}
+
+function readCost(given: unknown): Credits | undefined {
+  if (given === undefined || given === null) return undefined
+  const cost = parseCredits(given)
+  if (cost === undefined || cost < 0n)
+    throw invalid('"max_cost" must be an amount of credits, such as 0.5, with at most six decimals.', 'max_cost')
+  return cost
+}
+
+function keyOf(meta: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const key = meta?.[IDEMPOTENCY_KEY]
+  if (key === undefined || typeof key === 'string') return key
+  throw new Fault('request_invalid', { message: `"${IDEMPOTENCY_KEY}" must be a text.`, param: IDEMPOTENCY_KEY })
+}

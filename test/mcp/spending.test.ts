@@ -1,0 +1,122 @@
+// Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { connect } from './client.ts'
+
+let g: TestGateway
+before(async () => {
+  g = await startGateway()
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+})
+
+type Result = { isError?: boolean; content: { text: string }[]; structuredContent?: any; _meta?: Record<string, any> }
+const textOf = (result: unknown) => (result as Result).content[0]!.text
+const metaOf = (result: unknown) => (result as Result)._meta ?? {}
+
+test('a call that may cost more than max_cost, or more than there is, costs nothing and says what to do', async () => {
+  const { key, id } = await g.account({ credits: 400_000n })
+  const client = await connect(g.url, key)
+  const call = async (args: Record<string, unknown>, name = 'website_visits') =>
+    (await client.callTool({ name, arguments: { keys: 'example.com', ...args } })) as Result
+  assert.match(textOf(await call({ max_cost: 0.2 })), /up to 0\.5 credits.*max_cost of 0\.2/)
+  assert.match(textOf(await call({ max_cost: 'much' })), /"max_cost" must be an amount/)
+  const short = await call({})
+  assert.equal(short.isError, true)
+  assert.match(textOf(short), /needs 0\.5 credits, 0\.4 are available.*Nothing was charged/)
+  const ranks = await call({ max_cost: '0.3' }, 'website_ranks')
+  assert.equal(metaOf(ranks)['tollgate/charge'], '0.3')
+  assert.equal(metaOf(ranks)['tollgate/balance'], '0.1')
+  const quote = (await client.callTool({
+    name: 'quote',
+    arguments: { tool: 'website_ranks', arguments: { keys: 'example.com' } },
+  })) as Result
+  assert.equal(quote.structuredContent.costAtMost, '0.3')
+  assert.equal(quote.structuredContent.affordable, false)
+  const asked = { tool: 'ask_model', arguments: { model: 'alpha-5.4', prompt: 'Hello', max_tokens: 10 } }
+  const ask = (await client.callTool({ name: 'quote', arguments: asked })) as Result
+  assert.equal(ask.structuredContent.endpoint, 'chat')
+  await g.settled()
+  assert.equal((await g.balance(id)).posted, 100_000n)
+  await client.close()
+})
+
+test('a limit says when to come back, and is the same limit for tools and endpoints', async () => {
+  const account = await g.account()
+  await g.gateway.accounts.change(
+    account.id,
+    { limits: { requestsPerMinute: 2 } },
+    { actor: 'test', ip: null, requestId: null },
+  )
+  const client = await connect(g.url, account.key)
+  const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
+  assert.equal((await g.call('/v1/siteanalytics/websites/visits?keys=example.com', account.key)).status, 200)
+  assert.equal(((await client.callTool(visits)) as Result).isError, undefined)
+  const limited = await client.callTool(visits)
+  assert.match(textOf(limited), /2 requests per minute\. Try again in \d+ s\. Nothing was charged/)
+  const { kind, retryAfterSeconds } = metaOf(limited)['tollgate/error']
+  assert.equal(kind, 'rate_limited')
+  assert.ok(retryAfterSeconds >= 1 && retryAfterSeconds <= 60)
+  await client.close()
+})
+
+test('an idempotency key makes a call safe to repeat: one charge, the same answer, by any tool', async () => {
+  const { key, id } = await g.account()
+  const client = await connect(g.url, key)
+  const keyed = (name: string, args: Record<string, unknown>, idempotencyKey: unknown) =>
+    client.callTool({ name, arguments: args, _meta: { 'tollgate/idempotencyKey': idempotencyKey } }) as Promise<Result>
+  for (const [name, args] of [
+    ['website_visits', { keys: 'example.com' }],
+    ['ask_model', { model: 'alpha-5.4', prompt: 'Hello' }],
+    ['create_video', { model: 'videogen-2.0', prompt: 'a gate' }],
+  ] as const) {
+    const first = await keyed(name, args, `key of ${name}`)
+    const before = await g.balance(id)
+    const second = await keyed(name, args, `key of ${name}`)
+    assert.deepEqual(second.structuredContent, first.structuredContent)
+    assert.equal(metaOf(second)['tollgate/charge'], '0')
+    if (name !== 'create_video') assert.deepEqual(await g.balance(id), before)
+  }
+  const other = await keyed('website_visits', { keys: 'other.example' }, 'key of website_visits')
+  assert.match(textOf(other), /different request/)
+  assert.match(textOf(await keyed('website_visits', { keys: 'example.com' }, 7)), /must be a text/)
+  const jobs = await g.gateway.database.query({ text: 'select id from job where account_id = $1' }, [id])
+  assert.equal(jobs.length, 1)
+  await client.close()
+})
+
+test('above the price that the user set a client asks first, or the agent names the price', async () => {
+  const { key, id } = await g.account()
+  const path = '/mcp?confirm_above=0.3'
+  const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
+  let asked: string[] = []
+  const answering = async (agree: boolean) => {
+    asked = []
+    return connect(g.url, key, {
+      path,
+      elicit(message) {
+        asked.push(message)
+        return { action: 'accept', content: { agree } }
+      },
+    })
+  }
+  const willing = await answering(true)
+  assert.equal(metaOf(await willing.callTool(visits))['tollgate/charge'], '0.5')
+  assert.deepEqual(asked, ['This call may cost up to 0.5 credits. Make it?'])
+  assert.equal(((await willing.callTool({ ...visits, name: 'website_ranks' })) as Result).isError, undefined)
+  assert.equal(asked.length, 1)
+  const unwilling = await answering(false)
+  assert.match(textOf(await unwilling.callTool(visits)), /did not agree/)
+  const silent = await connect(g.url, key, { path })
+  assert.match(textOf(await silent.callTool(visits)), /cannot ask.*max_cost 0\.5/)
+  const named = await silent.callTool({ ...visits, arguments: { keys: 'example.com', max_cost: 0.5 } })
+  assert.equal(metaOf(named)['tollgate/charge'], '0.5')
+  const nonsense = await connect(g.url, key, { path: '/mcp?confirm_above=much' })
+  assert.match(textOf(await nonsense.callTool(visits)), /"confirm_above" in the address must be an amount/)
+  await g.settled()
+  assert.equal((await g.balance(id)).posted, 1_000_000_000n - 1_300_000n)
+  await Promise.all([willing, unwilling, silent, nonsense].map((client) => client.close()))
+})
