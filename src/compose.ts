@@ -209,7 +209,7 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendors = createVendors(world)
@@ -236,7 +236,9 @@ function createLoad(
       })
     : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
-  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics })
+  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics, log })
+  // A key may have other limits now than those under which its credits were leased.
+  changes.watch('keys', () => ledger.recall())
   const overload: Overload = createOverload({
     world,
     waiting: () => ledger.pending + database.waiting(),

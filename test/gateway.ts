@@ -142,7 +142,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       const wrong = await database.query({
         text: `select a.id, a.posted, a.held, e.sum from account a
           left join (select account, sum(amount) as sum from entry group by account) e on e.account = 'account:' || a.id
-          where a.posted <> coalesce(e.sum, 0) or a.held <> coalesce((select sum(amount) from hold h where h.account_id = a.id), 0)`,
+          where a.posted <> coalesce(e.sum, 0) or a.held <> coalesce((select sum(amount) from held h where h.account_id = a.id), 0)`,
       })
       if (wrong.length > 0)
         throw new Error(

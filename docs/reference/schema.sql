@@ -80,19 +80,17 @@ create table grant_key (
 );
 
 create table hold (
-  id text collate "C" not null,
   account_id text collate "C" not null,
+  id text collate "C" not null,
   key_id text collate "C" not null,
   process_id text collate "C" not null,
   job boolean not null default false,
   amount bigint not null,
   product text not null,
   catalog_version integer not null,
-  scopes text[] collate "C",
   tokens bigint not null default 0,
   created_at timestamp with time zone not null default now(),
-  constraint hold_amount_check CHECK ((amount >= 0)),
-  constraint hold_pkey PRIMARY KEY (id)
+  constraint hold_pkey PRIMARY KEY (account_id, id)
 );
 
 create table idempotency (
@@ -103,11 +101,12 @@ create table idempotency (
   status integer,
   content_type text,
   body bytea,
+  freed boolean not null default false,
   created_at timestamp with time zone not null default now(),
   constraint idempotency_pkey PRIMARY KEY (account_id, key)
 );
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
-CREATE INDEX idempotency_hold ON public.idempotency USING btree (hold_id);
+CREATE INDEX idempotency_hold ON public.idempotency USING btree (account_id, hold_id);
 
 create table invite (
   digest bytea not null,
@@ -183,20 +182,35 @@ create table kept_answer (
 );
 CREATE INDEX kept_answer_age ON public.kept_answer USING btree (created_at);
 
+create table lease (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  process_id text collate "C" not null,
+  amount bigint not null,
+  recalled boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  constraint lease_pkey PRIMARY KEY (account_id, id)
+) with (fillfactor=50);
+CREATE INDEX lease_process ON public.lease USING btree (process_id);
+
 create table limited (
+  account_id text collate "C" not null,
   scope text collate "C" not null,
   limits jsonb not null,
   held bigint not null default 0,
   open_calls integer not null default 0,
   second bigint not null default 0,
-  requests bigint[] not null default array_fill((0)::bigint, ARRAY[60]),
-  tokens bigint[] not null default array_fill((0)::bigint, ARRAY[60]),
-  day date not null default CURRENT_DATE,
+  requests bigint[] not null default array_fill((0)::bigint, ARRAY[64]),
+  requests_used bigint not null default 0,
+  tokens bigint[] not null default array_fill((0)::bigint, ARRAY[64]),
+  tokens_used bigint not null default 0,
+  day date not null default ((now() AT TIME ZONE 'UTC'::text))::date,
   day_spent bigint not null default 0,
-  month date not null default (date_trunc('month'::text, now()))::date,
+  month date not null default (date_trunc('month'::text, (now() AT TIME ZONE 'UTC'::text)))::date,
   month_spent bigint not null default 0,
   total_spent bigint not null default 0,
-  constraint limited_pkey PRIMARY KEY (scope)
+  constraint limited_pkey PRIMARY KEY (account_id, scope)
 ) with (fillfactor=50);
 
 create table login_attempt (
@@ -265,8 +279,8 @@ create table setting (
 );
 
 create table transfer (
-  id text collate "C" not null,
   account_id text collate "C" not null,
+  id text collate "C" not null,
   kind text not null,
   amount bigint not null,
   loss bigint not null default 0,
@@ -274,17 +288,12 @@ create table transfer (
   note text,
   actor text,
   at timestamp with time zone not null default now(),
-  constraint transfer_amount_check CHECK ((amount >= 0)),
-  constraint transfer_held_check CHECK ((held >= 0)),
-  constraint transfer_kind_check CHECK ((kind = ANY (ARRAY['grant'::text, 'takeback'::text, 'settled'::text, 'released'::text, 'expired'::text]))),
-  constraint transfer_loss_check CHECK ((loss >= 0)),
-  constraint transfer_pkey PRIMARY KEY (id)
+  constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX transfer_account ON public.transfer USING btree (account_id, id);
 
 create table usage (
-  id text collate "C" not null,
   account_id text collate "C" not null,
+  id text collate "C" not null,
   key_id text collate "C" not null,
   product text not null,
   endpoint text not null,
@@ -301,9 +310,8 @@ create table usage (
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
   at timestamp with time zone not null default now(),
-  constraint usage_pkey PRIMARY KEY (id)
+  constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
-CREATE INDEX usage_account ON ONLY public.usage USING btree (account_id, id);
 
 create table usage_hour (
   account_id text collate "C" not null,
@@ -322,7 +330,8 @@ create table usage_hour (
 create table usage_rest partition of usage DEFAULT;
 
 create view entry as
- SELECT t.id AS transfer_id,
+ SELECT t.account_id,
+    t.id AS transfer_id,
     t.at,
     leg.account,
     leg.amount
@@ -344,6 +353,17 @@ create view entry as
                     ELSE t.loss
                 END)) leg(account, amount)
   WHERE leg.amount <> 0;
+
+create view held as
+ SELECT hold.account_id,
+    hold.id,
+    hold.amount
+   FROM hold
+UNION ALL
+ SELECT lease.account_id,
+    lease.id,
+    lease.amount
+   FROM lease;
 
 CREATE OR REPLACE FUNCTION public.audit_is_append_only()
  RETURNS trigger
@@ -385,77 +405,122 @@ CREATE OR REPLACE FUNCTION public.ledger_expire(silent interval, most integer)
  RETURNS TABLE(gone integer, given_back bigint)
  LANGUAGE plpgsql
 AS $function$
+declare
+  free text[];
 begin
-  create temp table if not exists expiring (id text, account_id text) on commit delete rows;
-  delete from expiring;
-  insert into expiring
-  select h.id, h.account_id from hold h
-  left join process p on p.id = h.process_id
-  where not h.job and (p.id is null or p.heartbeat_at < now() - silent)
-  order by h.account_id, h.id limit most;
-  perform 1 from account a where a.id in (select account_id from expiring) order by a.id for update;
-  -- A settlement may have come first while we waited for the accounts.
-  with dead as (
-    delete from hold h using expiring e where h.id = e.id
+  free := array(
+    select a.id from account a where a.id in (
+      select distinct x.account_id from (
+        select h.account_id, h.process_id from hold h where not h.job union all select e.account_id, e.process_id from lease e
+      ) x left join process p on p.id = x.process_id
+      where p.id is null or p.heartbeat_at < now() - silent
+      order by x.account_id limit most)
+    order by a.id for update skip locked);
+  with silent_ones as (
+    select p.id from process p where p.heartbeat_at < now() - silent
+  ), dead as (
+    delete from hold h where h.account_id = any(free) and not h.job
+      and (h.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = h.process_id))
     returning h.*
+  ), ended as (
+    delete from lease e where e.account_id = any(free)
+      and (e.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = e.process_id))
+    returning e.*
+  ), given as (
+    select account_id, key_id, process_id, amount, 1 as calls from dead union all select account_id, key_id, process_id, amount, 0 from ended
   ), sums as (
-    select account_id, sum(amount) as amount from dead group by account_id
+    select account_id, sum(amount) as amount from given group by account_id
   ), accounts as (
     update account a set held = a.held - s.amount from sums s where a.id = s.account_id
   ), scopes as (
-    select scope, sum(d.amount) as amount, count(*) as calls from dead d, unnest(d.scopes) scope group by scope
+    select x.account_id, x.scope, sum(g.amount) as amount, sum(g.calls) as calls from given g,
+      lateral (values (g.account_id, 'account'), (g.account_id, g.key_id), ('', 'system@' || g.process_id)) as x(account_id, scope)
+    group by x.account_id, x.scope
   ), limits as (
-    update limited l set held = l.held - s.amount, open_calls = greatest(l.open_calls - s.calls, 0) from scopes s where l.scope = s.scope
+    update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls
+    from scopes s where l.account_id = s.account_id and l.scope = s.scope
   ), moved as (
-    insert into transfer (id, account_id, kind, amount, held) select id, account_id, 'expired', 0, amount from dead
+    insert into transfer (account_id, id, kind, amount, held) select account_id, id, 'expired', 0, amount from dead
   ), used as (
-    insert into usage (id, account_id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
-    select id, account_id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
+    insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
+    select account_id, id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
   ), summed as (
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), product, key_id, count(*), count(*), 0, 0, 0, 0
     from dead group by account_id, product, key_id order by account_id, product, key_id
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors
   ), forgotten as (
-    delete from idempotency i using dead d where i.hold_id = d.id and i.status is null
+    -- The key is free again, but remembers for whom it was: see the late settlement.
+    update idempotency i set freed = true from dead d where i.account_id = d.account_id and i.hold_id = d.id and i.status is null
   )
-  select count(*), coalesce(sum(d.amount), 0) into gone, given_back from dead d;
+  select (select count(*) from dead), (select coalesce(sum(g.amount), 0) from given g) into gone, given_back;
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key text[] DEFAULT NULL::text[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb)
- RETURNS TABLE(resolved text, reserved text, details jsonb)
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back jsonb DEFAULT NULL::jsonb)
+ RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '300ms'
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  today date := (now() at time zone 'UTC')::date;
-  s_count int := cardinality(s_id);
-  r_count int := cardinality(r_id);
+  s_count int := coalesce(cardinality(s_id), 0);
+  r_count int := coalesce(cardinality(r_id), 0);
+  l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
+  was_posted bigint[];
+  was_held bigint[];
   r record;
-  l limited;
   a int;
+  n int;
   at int;
   kind text;
   amount bigint;
   paid bigint;
-  lost bigint;
+  freed bigint;
   room bigint;
+  is_job boolean;
+  has_jobs boolean := false;
   earlier idempotency;
-  scope_names text[];
-  scope_name text;
   refusal jsonb;
   tightest jsonb;
-  limits_exist boolean;
   begun text[] := '{}';
+  lease_amount bigint[];
+  lease_was bigint[];
+  lease_account int[];
+  lease_key int[];
+  -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
+  are_limited boolean := exists (select 1 from limited);
+  is_shared boolean := false;
+  share_own int;
+  share_jobs int;
+  shares_ready boolean[] := '{f,f}';
+  of_account int[];
+  of_key int[];
+  places int[];
+  c_account text[];
+  c_scope text[];
+  -- A share that is not divided yet counts what is spent, and nothing else: see share.sql.
+  c_holds boolean[];
+  c_room bigint[];
+  c_calls_left bigint[];
+  c_requests_max bigint[];
+  c_requests_left bigint[];
+  c_tokens_left bigint[];
+  d_held bigint[];
+  d_spent bigint[];
+  d_open int[];
+  d_requests bigint[];
+  d_requests_ahead bigint[];
+  d_tokens bigint[];
+  d_tokens_ahead bigint[];
   hold_amount bigint[];
-  hold_scopes text[];
+  hold_job boolean[];
   hold_tokens bigint[];
   hold_second bigint[];
   done_as text[];
@@ -463,118 +528,185 @@ declare
   done_lost bigint[];
   new_as text[];
   new_amount bigint[];
-  new_scopes text[];
   is_new boolean[];
   after_posted bigint[];
   after_held bigint[];
+  given_requests bigint[];
+  given_tokens bigint[];
 begin
-  for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
-    a := array_position(accounts, r.id);
-    now_posted[a] := r.posted; now_held[a] := r.held;
-  end loop;
+  if patient then
+    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
+      a := array_position(accounts, r.id);
+      now_posted[a] := r.posted; now_held[a] := r.held;
+    end loop;
+  else
+    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update skip locked loop
+      a := array_position(accounts, r.id);
+      now_posted[a] := r.posted; now_held[a] := r.held;
+    end loop;
+  end if;
+  was_posted := now_posted; was_held := now_held;
+
+  if are_limited then
+    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+    of_account := array_fill(null::int, array[cardinality(accounts)]);
+    of_key := array_fill(null::int, array[cardinality(keys)]);
+    is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
+    if is_shared then
+      -- Without limits until it is divided: it only counts.
+      insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
+        where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
+    end if;
+    for r in
+      select x.place, x.what, (limited_now(l, now_second, (now() at time zone 'UTC')::date)).* from (
+        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
+        union all
+        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
+        union all
+        select '', 'system@' || process, 1, 'own' where is_shared
+        union all
+        select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
+      order by l.account_id, l.scope for update of l
+    loop
+      n := coalesce(cardinality(c_scope), 0) + 1;
+      case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
+      if r.account_id = '' then
+        shares_ready[r.place] := r.limits <> '{}';
+      end if;
+      c_account[n] := r.account_id; c_scope[n] := r.scope; c_holds[n] := r.account_id <> '' or r.limits <> '{}';
+      c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
+        (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
+      c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
+      c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
+      c_requests_left[n] := c_requests_max[n] - r.requests_used;
+      c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
+      d_held[n] := 0; d_spent[n] := 0; d_open[n] := 0; d_requests[n] := 0; d_requests_ahead[n] := 0; d_tokens[n] := 0; d_tokens_ahead[n] := 0;
+    end loop;
+    are_limited := c_scope is not null;
+  end if;
+
+  if leases is not null then
+    lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
+    lease_account := array_fill(null::int, array[cardinality(leases)]);
+    lease_key := lease_account;
+    for r in select e.id, e.amount from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
+      lease_amount[array_position(leases, r.id)] := r.amount;
+    end loop;
+    lease_was := lease_amount;
+  end if;
 
   if s_count > 0 then
     hold_amount := array_fill(null::bigint, array[s_count]);
-    hold_scopes := array_fill(null::text, array[s_count]);
-    done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    done_as := array_fill(null::text, array[s_count]);
+    done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
     if s_given_up is not null then
       with gone as (
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
-        returning j.id, j.hold_id
+        returning j.id, j.account_id, j.hold_id
       ), bodies as (
         delete from job_body b using gone where b.job_id = gone.id
       )
-      delete from idempotency d using gone where d.hold_id = gone.hold_id;
+      delete from idempotency d using gone where d.account_id = gone.account_id and d.hold_id = gone.hold_id;
       begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
     end if;
-    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
-      at := array_position(s_id, r.id);
-      hold_amount[at] := r.amount;
-      if r.scopes is not null then
-        hold_scopes[at] := array_to_string(r.scopes, ' ');
-        hold_tokens[at] := r.tokens;
+    if s_lease is null or array_position(s_lease, null) is not null then
+      for r in
+        delete from hold h using unnest(s_account, s_id) as x(place, id)
+        where h.account_id = accounts[x.place] and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
+        returning h.id, h.amount, h.job, h.tokens, h.created_at
+      loop
+        at := array_position(s_id, r.id);
+        hold_amount[at] := r.amount; hold_job[at] := r.job; hold_tokens[at] := r.tokens;
         hold_second[at] := floor(extract(epoch from r.created_at))::bigint;
-      end if;
-    end loop;
+      end loop;
+    end if;
 
     for i in 1 .. s_count loop
       a := s_account[i];
-      kind := s_kind[i];
-      amount := hold_amount[i];
       if now_posted[a] is null then
-        raise exception 'there is no account %', accounts[a];
+        if patient then
+          raise exception 'there is no account %', accounts[a];
+        end if;
+        done_as[i] := 'busy'; done_paid[i] := 0; done_lost[i] := 0; after_posted[i] := 0; after_held[i] := 0;
+        continue;
       end if;
-      if amount is null then
-        kind := null;
-        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
-          -- The same resolution twice in one flush, or one that comes too late to give up the job.
-          kind := 'already'; paid := 0; lost := 0;
+      kind := s_kind[i]; freed := 0; is_job := false; at := s_lease[i];
+      if at is not null then
+        hold_amount[i] := s_cover[i];
+        if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
+          kind := 'already';
+        elsif lease_amount[at] is null then
+          -- The lease expired while the process slept: what was spent is taken anew.
+          kind := case kind when 'settled' then 'late' else kind end;
         else
-          -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.
-          select t.kind into kind from transfer t where t.id = s_id[i];
-          if kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
-             and not exists (select 1 from transfer t where t.id = s_id[i] || '+late') then
-            kind := 'late';
-            paid := least(s_charge[i], now_posted[a] - now_held[a]);
-            lost := s_charge[i] - paid;
-            now_posted[a] := now_posted[a] - paid;
-            hold_amount[i] := 0;
-          elsif kind is not null then
-            kind := 'already';
-            select t.amount, t.loss into paid, lost from transfer t where t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
-          else
-            -- There was no such hold. A release is written down all the same: the reservation that it gives up may still be
-            -- on its way, and must find that it is over. A settlement is a fact, and takes its amount anew.
-            kind := null;
-            amount := 0;
-            hold_amount[i] := 0;
-          end if;
+          amount := least(s_cover[i], lease_amount[at]);
+          freed := case when s_keep[i] then least(amount, s_charge[i]) else amount end;
+          lease_amount[at] := lease_amount[at] - freed;
         end if;
-        if kind is not null then
-          done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-          continue;
-        end if;
-        kind := s_kind[i];
+      elsif hold_amount[i] is not null then
+        freed := hold_amount[i]; is_job := hold_job[i];
+      elsif s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
+        -- The same resolution twice in one flush, or one that comes too late to give up the job.
+        kind := 'already'; hold_amount[i] := 0;
+      else
+        -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept. If there never was such a
+        -- hold, a release is written down all the same: the reservation that it gives up may still be on its way, and must find that it is over.
+        -- A settlement is a fact, and takes its amount anew.
+        hold_amount[i] := 0;
+        select case when t.kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
+            and not exists (select 1 from transfer u where u.account_id = accounts[a] and u.id = s_id[i] || '+late') then 'late' else 'already' end
+          into kind from transfer t where t.account_id = accounts[a] and t.id = s_id[i];
+        kind := coalesce(kind, s_kind[i]);
       end if;
-      now_held[a] := now_held[a] - amount;
+      if kind = 'already' then
+        select t.amount, t.loss into paid, amount from transfer t
+          where t.account_id = accounts[a] and t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
+        done_as[i] := kind; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+        done_paid[i] := coalesce(paid, 0); done_lost[i] := coalesce(amount, 0);
+        continue;
+      end if;
+      now_held[a] := now_held[a] - freed;
       paid := least(s_charge[i], now_posted[a] - now_held[a]);
-      lost := s_charge[i] - paid;
+      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i]))
+         and not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
+        -- Its key was free again, and somebody used it: the same request is not paid twice.
+        paid := 0;
+      end if;
       now_posted[a] := now_posted[a] - paid;
-      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-      if hold_scopes[i] is not null then
-        foreach scope_name in array string_to_array(hold_scopes[i], ' ') loop
-          select * into l from limited where scope = scope_name for update;
-          if found then
-            l := limited_now(l, now_second, today);
-            if now_second - hold_second[i] < 60 then
-              -- The minute counted the worst case; from here on it counts what was used.
-              l.tokens[(hold_second[i] % 60)::int + 1] := l.tokens[(hold_second[i] % 60)::int + 1] - hold_tokens[i] + s_in[i] + s_out[i];
-            end if;
-            update limited set held = l.held - amount, open_calls = greatest(l.open_calls - 1, 0), second = l.second,
-              requests = l.requests, tokens = l.tokens, day = l.day, month = l.month,
-              day_spent = l.day_spent + paid, month_spent = l.month_spent + paid, total_spent = l.total_spent + paid
-            where scope = scope_name;
+      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      if are_limited then
+        foreach n in array array[case when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
+          continue when n is null;
+          d_spent[n] := d_spent[n] + paid;
+          continue when not c_holds[n];
+          d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
+          if at is null and freed > 0 then
+            d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+          end if;
+          if c_tokens_left[n] is not null then
+            -- The minute counted the worst case; from here on it counts what was used.
+            perform limited_correct(c_account[n], c_scope[n], coalesce(hold_second[i], s_second[i]), s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]), now_second);
           end if;
         end loop;
       end if;
     end loop;
 
-    with moved as (
-      insert into transfer (id, account_id, kind, amount, loss, held)
-      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i]
-      from generate_series(1, s_count) i where done_as[i] <> 'already'
+    with done as (
+      select i, accounts[s_account[i]] as account_id, case done_as[i] when 'late' then case when s_lease[i] is null then s_id[i] || '+late' else s_id[i] end else s_id[i] end as id,
+        case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
+      from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
+    ), moved as (
+      insert into transfer (account_id, id, kind, amount, loss, held)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
     ), used as (
-      insert into usage (id, account_id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
-      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0)
-      from generate_series(1, s_count) i where done_as[i] <> 'already'
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select accounts[s_account[i]], date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
+    select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
       count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
-    from generate_series(1, s_count) i where done_as[i] <> 'already'
-    group by 1, 3, 4 order by 1, 3, 4
+    from done group by 1, 3, 4 order by 1, 3, 4
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
       errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
       input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
@@ -582,119 +714,194 @@ begin
 
     if s_kept is not null then
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.hold_id = x.id and x.keep is null and d.status is null;
-      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type',
+      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
+      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
         body = decode(x.keep ->> 'body', 'base64')
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.hold_id = x.id and x.keep is not null and d.status is null;
+      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
     end if;
     resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
   end if;
 
   if r_count > 0 then
-    limits_exist := exists (select 1 from limited);
     new_amount := array_fill(0::bigint, array[r_count]);
     new_as := array_fill(null::text, array[r_count]);
-    new_scopes := new_as; is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
+    is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
     for r in
-      select h.id, 'held' as kind, h.amount from hold h where h.id = any(r_id)
+      select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
       union all
-      select t.id, 'gone', 0 from transfer t where t.id = any(r_id)
+      select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account] and t.id = x.id
     loop
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
-      foreach at in array array_positions(r_id, r.id) loop
-        new_as[at] := r.kind; new_amount[at] := r.amount;
-      end loop;
+      new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
     end loop;
 
     for i in 1 .. r_count loop
       a := r_account[i];
       if now_posted[a] is null then
-        new_as[i] := 'no_account';
+        new_as[i] := case when patient then 'no_account' else 'busy' end;
         continue;
       end if;
-      if new_as[i] is not null then
-        after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      continue when new_as[i] is not null;
+      is_job := r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i));
+      if is_shared and not shares_ready[1 + is_job::int] then
+        new_as[i] := 'share';
         continue;
       end if;
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, created_at = now()
-          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null
+          content_type = null, body = null, freed = false, created_at = now()
+          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then
           select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
           new_as[i] := case when earlier.request_hash <> r_hash[i] then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end;
-          after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
           continue;
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      refusal := null; tightest := null; scope_names := null;
+      refusal := null; tightest := null; kind := 'held';
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
-      if limits_exist and room >= r_floor[i] then
-        for l in select * from limited where scope in ('system', 'account:' || accounts[a], 'key:' || r_key[i]) order by scope for update loop
-          l := limited_now(l, now_second, today);
-          refusal := limited_refusal(l, r_floor[i], r_tokens[i], limited_room(l));
-          exit when refusal is not null;
-          room := least(room, limited_room(l));
-          scope_names := scope_names || l.scope;
-          if l.limits ? 'requestsPerMinute' then
-            tightest := jsonb_build_object('max', (l.limits ->> 'requestsPerMinute')::bigint,
-              'left', (l.limits ->> 'requestsPerMinute')::bigint - window_sum(l.requests) - 1);
+      if room < r_floor[i] then
+        kind := 'short';
+      elsif are_limited then
+        places := array[case when is_job then share_jobs else share_own end, of_account[a], of_key[r_key[i]]];
+        foreach n in array places loop
+          continue when n is null;
+          if c_calls_left[n] < 1 or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] or c_room[n] < r_floor[i] then
+            kind := 'limited';
+            refusal := limited_refusal(c_account[n], c_scope[n], array[c_calls_left[n], c_requests_left[n], c_tokens_left[n], c_room[n]], array[r_tokens[i], r_floor[i]], now_second);
+            exit;
+          end if;
+          room := least(room, c_room[n]);
+          if c_requests_max[n] is not null then
+            tightest := jsonb_build_object('max', c_requests_max[n], 'left', c_requests_left[n] - 1);
           end if;
         end loop;
-        if coalesce(refusal, tightest) is not null then
-          details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      end if;
+      if kind <> 'held' and not r_last[i] then
+        -- It may be that others only have leased what is missing here. They are asked to give it back.
+        if n in (share_own, share_jobs) and kind = 'limited' then
+          new_as[i] := 'share';
+        elsif exists (select 1 from lease e where e.account_id = accounts[a] and e.amount > 0) and (kind = 'short' or c_room[n] < r_floor[i]) then
+          update lease e set recalled = true where e.account_id = accounts[a] and not e.recalled;
+          new_as[i] := 'tight';
         end if;
       end if;
-      if refusal is null and room >= r_floor[i] then
+      if kind = 'held' then
         amount := least(r_want[i], room);
         now_held[a] := now_held[a] + amount;
-        new_as[i] := 'held'; new_amount[i] := amount; is_new[i] := true;
-        if scope_names is not null then
-          new_scopes[i] := array_to_string(scope_names, ' ');
-          foreach scope_name in array scope_names loop
-            select * into l from limited where scope = scope_name;
-            l := limited_now(l, now_second, today);
-            l.requests[(now_second % 60)::int + 1] := l.requests[(now_second % 60)::int + 1] + 1;
-            l.tokens[(now_second % 60)::int + 1] := l.tokens[(now_second % 60)::int + 1] + r_tokens[i];
-            update limited set held = l.held + amount, open_calls = l.open_calls + 1, second = l.second, requests = l.requests,
-              tokens = l.tokens, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
-            where scope = scope_name;
+        new_as[i] := kind; new_amount[i] := amount; is_new[i] := true; after_held[i] := now_held[a];
+        if are_limited then
+          foreach n in array places loop
+            continue when n is null;
+            d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
+            d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
+            d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
+            d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
           end loop;
         end if;
       else
         if r_idem[i] is not null then
           delete from idempotency where account_id = accounts[a] and key = r_idem[i] and hold_id = r_id[i];
         end if;
-        new_as[i] := case when refusal is null then 'short' else 'limited' end;
+        new_as[i] := coalesce(new_as[i], kind);
         new_amount[i] := r_want[i];
       end if;
-      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      if coalesce(refusal, tightest) is not null then
+        details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      end if;
     end loop;
 
     if r_job is not null then
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
-      select x.id, accounts[r_account[x.i]], r_key[x.i], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
+      select x.id, accounts[r_account[x.i]], keys[r_key[x.i]], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
       update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
       from jsonb_to_recordset(r_job) as x(i int, answer text)
       where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
     end if;
-    insert into hold (id, account_id, key_id, process_id, job, amount, product, catalog_version, scopes, tokens)
-    select r_id[i], accounts[r_account[i]], r_key[i], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
-      new_amount[i], r_product[i], r_version[i], string_to_array(new_scopes[i], ' '), r_tokens[i]
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
+    select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
+      new_amount[i], r_product[i], r_version[i], r_tokens[i]
     from generate_series(1, r_count) i where is_new[i];
     reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
   end if;
 
+  if l_count > 0 then
+    given_requests := array_fill(-1::bigint, array[l_count]);
+    given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
+    for i in 1 .. l_count loop
+      a := l_account[i]; at := l_lease[i];
+      continue when now_posted[a] is null;
+      if lease_amount[at] is null and not l_new[i] then
+        new_amount[i] := -2;
+        continue;
+      end if;
+      places := case when are_limited then array[share_own, of_account[a], of_key[l_key[i]]] else '{}' end;
+      lease_account[at] := a; lease_key[at] := l_key[i];
+      freed := case when l_close[i] then coalesce(lease_amount[at], 0) else least(l_give[i], coalesce(lease_amount[at], 0)) end;
+      room := 0;
+      if l_back is not null then
+        foreach n in array places loop
+          perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
+        end loop;
+      end if;
+      if not l_close[i] and l_add[i] > 0 then
+        -- A small part of what is there, so that nobody is refused for what another only might need.
+        room := least(l_add[i], (now_posted[a] - now_held[a]) / 8);
+        foreach n in array places loop
+          continue when n is null;
+          -- Calls at the same time are counted one by one.
+          room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
+          if c_requests_max[n] is not null then
+            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i], greatest(c_requests_left[n], 0) / 8);
+          end if;
+          if c_tokens_left[n] is not null then
+            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i], greatest(c_tokens_left[n], 0) / 8);
+          end if;
+        end loop;
+        if (is_shared and not shares_ready[1]) or room < l_least[i] or given_requests[i] = 0 or given_tokens[i] = 0 then
+          room := 0; given_requests[i] := least(given_requests[i], 0); given_tokens[i] := least(given_tokens[i], 0);
+        end if;
+      end if;
+      now_held[a] := now_held[a] + room - freed;
+      lease_amount[at] := coalesce(lease_amount[at], 0) + room - freed;
+      new_amount[i] := room;
+      foreach n in array places loop
+        continue when n is null or not c_holds[n];
+        d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        if c_requests_max[n] is not null then
+          d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
+          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
+        end if;
+        if c_tokens_left[n] is not null then
+          d_tokens_ahead[n] := d_tokens_ahead[n] + greatest(given_tokens[i], 0); c_tokens_left[n] := c_tokens_left[n] - greatest(given_tokens[i], 0);
+        end if;
+      end loop;
+    end loop;
+    insert into lease (account_id, id, key_id, process_id, amount)
+    select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
+    from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
+    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
+    leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || now_second + 1;
+  end if;
+
+  if leases is not null then
+    update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
+    where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
+  end if;
+  if are_limited then
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead);
+  end if;
   update account o set posted = x.posted, held = x.held
-  from unnest(accounts, now_posted, now_held) as x(id, posted, held)
-  where o.id = x.id and (o.posted <> x.posted or o.held <> x.held);
+  from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
+  where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $function$;
 
@@ -717,100 +924,206 @@ begin
   return next;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.limited_correct(account text, scope_name text, at_second bigint, by_tokens bigint, now_second bigint, by_requests bigint DEFAULT 0)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  b int := (at_second % 64)::int + 1;
+begin
+  if now_second - at_second < 60 and (by_tokens <> 0 or by_requests <> 0) then
+    update limited l set tokens[b] = l.tokens[b] + by_tokens, tokens_used = l.tokens_used + by_tokens,
+      requests[b] = l.requests[b] + by_requests, requests_used = l.requests_used + by_requests
+    where l.account_id = account and l.scope = scope_name and now_second - l.second < 60 and l.second - now_second < 60;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.limited_give_back(account text, scope_name text, back jsonb, place integer, now_second bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  r record;
+begin
+  select * into r from jsonb_to_recordset(back) as x(i int, requests bigint, tokens bigint, second bigint) where x.i = place;
+  if found then
+    perform limited_correct(account, scope_name, r.second, -r.tokens, now_second, -r.requests);
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.limited_now(l limited, now_second bigint, today date)
  RETURNS limited
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
+declare
+  b int;
 begin
-  if l.second - now_second >= 60 then
-    -- The server's clock was set back. What the window counted lies in a future that will come again.
-    l.requests := array_fill(0::bigint, array[60]);
-    l.tokens := array_fill(0::bigint, array[60]);
+  if now_second - l.second > 61 or l.second - now_second >= 60 then
+    -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
+    if l.requests_used <> 0 then
+      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
+    end if;
+    if l.tokens_used <> 0 then
+      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
+    end if;
     l.second := now_second;
   elsif now_second > l.second then
-    l.requests := window_shift(l.requests, l.second, now_second);
-    l.tokens := window_shift(l.tokens, l.second, now_second);
+    for s in l.second - 59 .. now_second - 60 loop
+      b := (s % 64)::int + 1;
+      if l.requests[b] <> 0 then
+        l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
+      end if;
+      if l.tokens[b] <> 0 then
+        l.tokens_used := l.tokens_used - l.tokens[b]; l.tokens[b] := 0;
+      end if;
+    end loop;
     l.second := now_second;
   end if;
-  if l.day <> today then
-    l.day := today;
-    l.day_spent := 0;
+  -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
+  if today > l.day or l.day > today + 2 then
+    l.day := today; l.day_spent := 0;
   end if;
-  if l.month <> date_trunc('month', today)::date then
-    l.month := date_trunc('month', today)::date;
-    l.month_spent := 0;
+  if date_trunc('month', today)::date > l.month or l.month > today + 2 then
+    l.month := date_trunc('month', today)::date; l.month_spent := 0;
   end if;
   return l;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_refusal(l limited, floor_amount bigint, call_tokens bigint, room bigint)
- RETURNS jsonb
+CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[])
+ RETURNS void
  LANGUAGE plpgsql
- IMMUTABLE
 AS $function$
 declare
-  used bigint;
-  most bigint;
+  l limited;
+  now_bucket int := (now_second % 64)::int + 1;
+  next_bucket int := ((now_second + 1) % 64)::int + 1;
 begin
-  most := (l.limits ->> 'concurrency')::bigint;
-  if l.open_calls + 1 > most then
-    return jsonb_build_object('limit', 'concurrency', 'max', most, 'wait', 1);
-  end if;
-  most := (l.limits ->> 'requestsPerMinute')::bigint;
-  used := window_sum(l.requests);
-  if used + 1 > most then
-    return jsonb_build_object('limit', 'requestsPerMinute', 'max', most, 'wait', window_wait(l.requests, l.second, used + 1 - most));
-  end if;
-  most := (l.limits ->> 'tokensPerMinute')::bigint;
-  used := window_sum(l.tokens);
-  if used + call_tokens > most then
-    return jsonb_build_object('limit', 'tokensPerMinute', 'max', most, 'wait', window_wait(l.tokens, l.second, used + call_tokens - most));
-  end if;
-  if room < floor_amount then
-    if l.limits ? 'spendTotal' and (l.limits ->> 'spendTotal')::bigint - l.total_spent - l.held < floor_amount then
-      return jsonb_build_object('limit', 'spendTotal', 'max', l.limits ->> 'spendTotal', 'wait', 86400);
-    elsif l.limits ? 'spendPerMonth' and (l.limits ->> 'spendPerMonth')::bigint - l.month_spent - l.held < floor_amount then
-      return jsonb_build_object('limit', 'spendPerMonth', 'max', l.limits ->> 'spendPerMonth',
-        'wait', extract(epoch from (l.month + interval '1 month') at time zone 'UTC')::bigint - l.second);
+  for i in 1 .. cardinality(scopes) loop
+    continue when held[i] = 0 and spent[i] = 0 and opened[i] = 0 and requests[i] = 0 and requests_ahead[i] = 0 and tokens_ahead[i] = 0;
+    select * into l from limited o where o.account_id = accounts[i] and o.scope = scopes[i];
+    l := limited_now(l, now_second, (now() at time zone 'UTC')::date);
+    if requests[i] + requests_ahead[i] + tokens[i] + tokens_ahead[i] <> 0 then
+      l.requests[now_bucket] := l.requests[now_bucket] + requests[i];
+      l.requests[next_bucket] := l.requests[next_bucket] + requests_ahead[i];
+      l.requests_used := l.requests_used + requests[i] + requests_ahead[i];
+      l.tokens[now_bucket] := l.tokens[now_bucket] + tokens[i];
+      l.tokens[next_bucket] := l.tokens[next_bucket] + tokens_ahead[i];
+      l.tokens_used := l.tokens_used + tokens[i] + tokens_ahead[i];
     end if;
-    return jsonb_build_object('limit', 'spendPerDay', 'max', l.limits ->> 'spendPerDay',
-      'wait', extract(epoch from (l.day + interval '1 day') at time zone 'UTC')::bigint - l.second);
-  end if;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.limited_room(l limited)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-  select least(
-    coalesce((l.limits ->> 'spendTotal')::bigint - l.total_spent - l.held, 9223372036854775807),
-    coalesce((l.limits ->> 'spendPerMonth')::bigint - l.month_spent - l.held, 9223372036854775807),
-    coalesce((l.limits ->> 'spendPerDay')::bigint - l.day_spent - l.held, 9223372036854775807))
-$function$;
-
-CREATE OR REPLACE FUNCTION public.window_shift(buckets bigint[], last_second bigint, now_second bigint)
- RETURNS bigint[]
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-begin
-  if now_second - last_second >= 60 then
-    return array_fill(0::bigint, array[60]);
-  end if;
-  for s in last_second + 1 .. now_second loop
-    buckets[(s % 60)::int + 1] := 0;
+    update limited o set held = l.held + limited_put.held[i], open_calls = l.open_calls + opened[i], second = l.second,
+      requests = l.requests, requests_used = l.requests_used, tokens = l.tokens, tokens_used = l.tokens_used,
+      day = l.day, day_spent = l.day_spent + spent[i], month = l.month, month_spent = l.month_spent + spent[i], total_spent = l.total_spent + spent[i]
+    where o.account_id = accounts[i] and o.scope = scopes[i];
   end loop;
-  return buckets;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.window_sum(buckets bigint[])
+CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  l limited;
+  spend text;
+begin
+  select * into l from limited o where o.account_id = account and o.scope = scope_name;
+  l := limited_now(l, now_second, (now() at time zone 'UTC')::date);
+  if account = '' then
+    -- A process' share of it is nobody else's business.
+    l.limits := (select o.limits from limited o where o.account_id = '' and o.scope = 'system');
+  end if;
+  if have[1] < 1 then
+    return jsonb_build_object('limit', 'concurrency', 'max', l.limits -> 'concurrency', 'wait', 1);
+  elsif have[2] < 1 then
+    return jsonb_build_object('limit', 'requestsPerMinute', 'max', l.limits -> 'requestsPerMinute', 'wait', window_wait(l.requests, now_second, 1 - have[2]));
+  elsif have[3] < need[1] then
+    return jsonb_build_object('limit', 'tokensPerMinute', 'max', l.limits -> 'tokensPerMinute', 'wait', window_wait(l.tokens, now_second, need[1] - have[3]));
+  end if;
+  -- What this flush counted is not in the row yet; it moves all three alike, so that the tightest is the same.
+  spend := (select x.name from (values ('spendTotal', (l.limits ->> 'spendTotal')::bigint - l.total_spent, 1),
+      ('spendPerMonth', (l.limits ->> 'spendPerMonth')::bigint - l.month_spent, 2),
+      ('spendPerDay', (l.limits ->> 'spendPerDay')::bigint - l.day_spent, 3)) x(name, room, rank) where x.room is not null order by x.room, x.rank limit 1);
+  return jsonb_build_object('limit', spend, 'max', l.limits ->> spend, 'wait', case spend when 'spendTotal' then 86400
+    when 'spendPerMonth' then extract(epoch from (l.month + interval '1 month') at time zone 'UTC')::bigint - now_second
+    else extract(epoch from (l.day + interval '1 day') at time zone 'UTC')::bigint - now_second end);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.limited_share(process text, silent interval)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole limited;
+  l limited;
+  own text := 'system@' || process;
+  others int := 0;
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
+  name text;
+  used_all jsonb := '{}';
+  free bigint;
+  share jsonb;
+begin
+  select * into whole from limited where account_id = '' and scope = 'system' for update;
+  if not found then
+    return false;
+  end if;
+  whole := limited_now(whole, now_second, today);
+  insert into limited (account_id, scope, limits) values ('', own, '{}') on conflict do nothing;
+  for l in select * from limited where account_id = '' and scope like 'system@%' order by scope for update loop
+    l := limited_now(l, now_second, today);
+    if l.scope = own then
+      select coalesce(sum(x.amount), 0), coalesce(sum(x.calls), 0) into l.held, l.open_calls from (
+        select h.amount, 1 as calls from hold h where case when process = 'jobs' then h.job else h.process_id = process and not h.job end
+        union all
+        select e.amount, 0 from lease e where e.process_id = process) x;
+    elsif l.scope <> 'system@jobs' and l.held = 0 and l.open_calls = 0
+        and not exists (select 1 from process p where 'system@' || p.id = l.scope and p.heartbeat_at > now() - silent) then
+      -- Its process is gone: what it counted stays counted.
+      whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
+      whole.total_spent := whole.total_spent + l.total_spent;
+      for b in 1 .. 64 loop
+        whole.requests[b] := whole.requests[b] + l.requests[b]; whole.tokens[b] := whole.tokens[b] + l.tokens[b];
+      end loop;
+      whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
+      delete from limited where account_id = '' and scope = l.scope;
+      continue;
+    end if;
+    others := others + 1;
+    update limited set held = l.held, open_calls = l.open_calls, second = l.second, requests = l.requests, requests_used = l.requests_used,
+      tokens = l.tokens, tokens_used = l.tokens_used, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
+    where account_id = '' and scope = l.scope;
+  end loop;
+  others := others - 1;
+  update limited set second = whole.second, requests = whole.requests, requests_used = whole.requests_used, tokens = whole.tokens,
+    tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
+    total_spent = whole.total_spent where account_id = '' and scope = 'system';
+
+  for name in select jsonb_object_keys(whole.limits) loop
+    select coalesce(sum(limited_used(o, name)), 0) into free from limited o where account_id = '' and scope like 'system%';
+    used_all := used_all || jsonb_build_object(name, greatest((whole.limits ->> name)::bigint - free, 0));
+  end loop;
+  for l in select * from limited where account_id = '' and scope like 'system@%' loop
+    share := '{}';
+    for name in select jsonb_object_keys(whole.limits) loop
+      free := (used_all ->> name)::bigint;
+      share := share || jsonb_build_object(name, limited_used(l, name) + case
+        when l.scope = own then case when others = 0 then free else (free + 1) / 2 end
+        else (free / 2) / others end);
+    end loop;
+    update limited set limits = share where account_id = '' and scope = l.scope;
+  end loop;
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.limited_used(l limited, name text)
  RETURNS bigint
  LANGUAGE sql
  IMMUTABLE
-AS $function$ select sum(b)::bigint from unnest(buckets) b $function$;
+AS $function$
+  select case name when 'concurrency' then l.open_calls::bigint when 'requestsPerMinute' then l.requests_used when 'tokensPerMinute' then l.tokens_used
+    when 'spendPerDay' then l.day_spent + l.held when 'spendPerMonth' then l.month_spent + l.held when 'spendTotal' then l.total_spent + l.held else 0 end
+$function$;
 
 CREATE OR REPLACE FUNCTION public.window_wait(buckets bigint[], now_second bigint, excess bigint)
  RETURNS bigint
@@ -821,7 +1134,7 @@ declare
   gone bigint := 0;
 begin
   for age in reverse 59 .. 0 loop
-    gone := gone + buckets[((now_second - age) % 60)::int + 1];
+    gone := gone + buckets[((now_second - age) % 64)::int + 1];
     if gone >= excess then
       return 60 - age;
     end if;

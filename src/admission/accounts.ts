@@ -96,6 +96,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
         }
         await audit.write(tx, by, { action: 'account.change', object: id, detail })
       })
+      if (input.limits !== undefined) ledger.recall(id)
     },
 
     async credit(id, { amount, note, key }, by) {
@@ -134,12 +135,14 @@ export function createAccounts(options: { database: Database; world: World; ledg
     },
 
     async changeSystemLimits(patch, by) {
-      return database.transaction(async (tx) => {
+      const shown = await database.transaction(async (tx) => {
         const limits = mergeLimits(await readSystemLimits(tx), patch)
         await keepLimits(tx, { kind: 'system' }, limits)
         await audit.write(tx, by, { action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } })
         return showLimits(limits)
       })
+      ledger.recall()
+      return shown
     },
   }
 }

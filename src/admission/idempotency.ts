@@ -27,7 +27,7 @@ const FORGET = statement(
   'idempotency_forget',
   `with gone as (
      delete from idempotency where ctid = any(array(
-       select ctid from idempotency where created_at < now() - interval '24 hours' and status is not null limit 2000))
+       select ctid from idempotency where created_at < now() - interval '24 hours' and (status is not null or freed) limit 2000))
      returning 1
    ) select count(*)::int as count from gone`,
 )

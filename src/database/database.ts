@@ -135,14 +135,42 @@ function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
 /** The next statement on the connection fails, and that is where it is told. */
 function ignore(): void {}
 
-/** Server away, out of connections, shutting down, out of disk, read-only, timed out: the caller may try again later. */
-const AWAY = /^(08|53|55P03|57|58|XX|25006|25P03|40)/
+/**
+ * Server away, out of connections, shutting down, out of disk, read-only, timed out, locked; a password or a right that is being
+ * changed, a pooler that lost a prepared statement: the caller may try again later.
+ */
+const AWAY = /^(08|26|28|3D|40|53|55P03|57|58|XX|25006|25P03|42501|42P05)/
+/** What the statement's own values are to blame for. */
+const REFUSED = /^(22|23|P0001)/
 
 function asDatabaseFault(error: unknown): unknown {
-  const code = (error as { code?: unknown }).code
-  const isSqlState =
-    typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && (error as { severity?: unknown }).severity !== undefined
-  if (isSqlState && !AWAY.test(code)) return error
+  const code = sqlStateOf(error)
+  if (code !== undefined && !AWAY.test(code)) return error
   if (error instanceof Fault) return error
-  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database', code }, cause: error })
+  const told = code ?? (error as { code?: unknown }).code
+  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database', code: told }, cause: error })
+}
+
+function sqlStateOf(error: unknown): string | undefined {
+  const { code, severity } = (error instanceof Fault ? (error.cause ?? {}) : error) as {
+    code?: unknown
+    severity?: unknown
+  }
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity !== undefined ? code : undefined
+}
+
+/** Whether the same values would be refused again. */
+export function isRefused(error: unknown): boolean {
+  return REFUSED.test(sqlStateOf(error) ?? '')
+}
+
+/** Whether it waited in vain for a row that somebody else has locked. */
+export function isLockWait(error: unknown): boolean {
+  return sqlStateOf(error) === '55P03'
+}
+
+/** Whether a part of what was asked may be to blame, rather than the connection or the server: the rest might do. */
+export function isOfAPart(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  return state !== undefined && (state.startsWith('XX') || !AWAY.test(state))
 }

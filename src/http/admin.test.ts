@@ -9,7 +9,7 @@ import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import { createSecrets } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
 import { newId, realWorld } from '../kernel/world.ts'
-import type { Resolution } from '../ledger/flush.ts'
+import type { Resolution } from '../ledger/operation.ts'
 import type { AccountView, LedgerView, Overview, UsageDetail, UsageView, Verification } from '../ledger/views.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -197,7 +197,12 @@ test('a limit holds from the moment it is set, counting what is open and what wa
     day_spent: bigint
     total_spent: bigint
     open_calls: number
-  }>({ text: 'select held, day_spent, total_spent, open_calls from limited where scope = $1' }, [`account:${id}`])
+  }>(
+    {
+      text: "select held, day_spent, total_spent, open_calls from limited where account_id = $1 and scope = 'account'",
+    },
+    [id],
+  )
   assert.deepEqual(row, { held: 50_000n, day_spent: 10_000n, total_spent: 10_000n, open_calls: 1 })
   assert.equal((await reserve(id, 40_001n)).outcome, 'limited')
   assert.equal((await reserve(id, 40_000n)).outcome, 'held')
@@ -251,12 +256,13 @@ test('limits set under load count every call once', async () => {
   await ask('PATCH', `/accounts/${id}`, { limits: { spendTotal: '900' } })
   stop.abort()
   await Promise.all(load)
+  await server.ledger.idle()
   const [row] = await server.database.query<{ held: bigint; open_calls: number; total_spent: bigint; charged: bigint }>(
     {
       text: `select held, open_calls, total_spent, (select sum(amount)::bigint from transfer where account_id = $2 and kind = 'settled') as charged
-        from limited where scope = $1`,
+        from limited where account_id = $1 and scope = 'account'`,
     },
-    [`account:${id}`, id],
+    [id, id],
   )
   assert.equal(row?.held, 0n)
   assert.equal(row?.open_calls, 0)

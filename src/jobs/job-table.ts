@@ -21,7 +21,7 @@ const LIST = statement(
   'job_list',
   // A page ends before its bytes are too many, but never before its first row.
   `with page as (
-     select ${SEEN}, product, (select t.amount from transfer t where t.id = hold_id) as charged from job
+     select ${SEEN}, product, (select t.amount from transfer t where t.account_id = job.account_id and t.id = hold_id) as charged from job
      where account_id = $1 and ($2::text is null or status = $2)
        and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
      order by hold_id desc limit $4 + 1
@@ -87,7 +87,7 @@ const BEGIN_SUBMISSION = statement(
   'job_begin_submission',
   `update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4
    where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null and task_id is null
-     and submit_started_at is null and exists (select 1 from hold where hold.id = job.hold_id)
+     and submit_started_at is null and exists (select 1 from hold where hold.account_id = job.account_id and hold.id = job.hold_id)
    returning id`,
 )
 
@@ -148,7 +148,7 @@ const CONCLUDE = statement(
   `update job set status = verdict, completed_at = coalesce(completed_at, now()),
      started_at = case when verdict = 'COMPLETED' then coalesce(started_at, now()) else started_at end
    where id = $1 and version = $2 and verdict is not null
-     and not exists (select 1 from hold where hold.id = job.hold_id)
+     and not exists (select 1 from hold where hold.account_id = job.account_id and hold.id = job.hold_id)
    returning id`,
 )
 
@@ -161,7 +161,7 @@ const DROP_BODIES = statement(
   'job_drop_bodies',
   `delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`,
 )
-const IS_HELD = statement('job_is_held', 'select 1 from hold where id = $1')
+const IS_HELD = statement('job_is_held', 'select 1 from hold where account_id = $1 and id = $2')
 const NEGLECTED = statement(
   'job_neglected',
   `select id from job where open and greatest(step_at, lease_until) < now() - make_interval(secs => $1) limit 5000`,
@@ -297,7 +297,7 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     async dropBody(id) {
       await database.query(DROP_BODY, [id])
     },
-    isHeld: async ({ hold_id }) => (await database.query(IS_HELD, [hold_id])).length > 0,
+    isHeld: async ({ account_id, hold_id }) => (await database.query(IS_HELD, [account_id, hold_id])).length > 0,
     async tidy() {
       await database.query(DROP_BODIES)
     },

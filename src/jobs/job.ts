@@ -111,7 +111,7 @@ export interface Jobs {
   /** Keeps a request that is too large to travel with the reservation; to be called before it. */
   keepBody(id: string, body: string): Promise<void>
   dropBody(id: string): Promise<void>
-  isHeld(job: { readonly hold_id: string }): Promise<boolean>
+  isHeld(job: { readonly account_id: string; readonly hold_id: string }): Promise<boolean>
   /** Open jobs whose step is overdue: their worker died, or they were never queued. */
   neglected(graceMs: number): Promise<string[]>
   /** Removes the requests of creations that died half way. */

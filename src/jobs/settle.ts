@@ -2,7 +2,7 @@
 // that it may be repeated until it is known to be durable.
 import { type Catalog, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
-import type { Resolution } from '../ledger/flush.ts'
+import type { Resolution } from '../ledger/operation.ts'
 import { type Charge, chargeOf } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'

@@ -6,6 +6,8 @@ export interface Batch<Op, Result> {
   readonly pending: number
   /** Resolves when nothing is in flight or waiting. */
   idle(): Promise<void>
+  /** Runs something while nothing is in flight; what arrives meanwhile waits. */
+  alone<T>(run: () => Promise<T>): Promise<T>
 }
 
 interface Waiting<Op, Result> {
@@ -31,9 +33,11 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   let inFlight = 0
   let scheduled = false
   let idlers: Array<() => void> = []
+  let paused = 0
+  let landed: Array<() => void> = []
 
   function isDue(): boolean {
-    return waiting.length >= (inFlight === 0 ? 1 : options.sizeMax) && inFlight < options.flushesMax
+    return paused === 0 && waiting.length >= (inFlight === 0 ? 1 : options.sizeMax) && inFlight < options.flushesMax
   }
 
   function schedule(): void {
@@ -67,9 +71,22 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
       if (result instanceof Error) entry.reject(result)
       else entry.resolve(result)
     })
-    if (inFlight === 0 && waiting.length === 0) {
-      for (const done of idlers) done()
-      idlers = []
+    if (inFlight > 0) return
+    for (const done of landed) done()
+    landed = []
+    if (waiting.length > 0) return
+    for (const done of idlers) done()
+    idlers = []
+  }
+
+  async function alone<T>(run: () => Promise<T>): Promise<T> {
+    paused += 1
+    try {
+      if (inFlight > 0) await new Promise<void>((resolve) => landed.push(resolve))
+      return await run()
+    } finally {
+      paused -= 1
+      launch()
     }
   }
 
@@ -84,5 +101,6 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
     },
     idle: () =>
       inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve)),
+    alone,
   }
 }

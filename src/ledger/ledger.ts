@@ -1,19 +1,26 @@
-// The money. A hold is durable before a vendor is called; it resolves exactly once, together with its usage row.
-import { type Database, type Queryable, SHORT_MS, statement } from '../database/database.ts'
+// The money. A durable hold, its own or its process' lease, covers a call before a vendor hears of it; it resolves exactly
+// once, together with its usage row.
+import { type Database, isRefused, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { createBatch } from './batch.ts'
+import { createLanes } from './lanes.ts'
+import { createLeases } from './leases.ts'
+import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
 import {
-  flushOrSplit,
-  isLarge,
+  Busy,
+  type Cover,
+  type Done,
+  type Leased,
   type Op,
   type Reservation,
   type Reserved,
   type Resolution,
   type Resolved,
-} from './flush.ts'
+  type Undecided,
+} from './operation.ts'
 
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
@@ -23,9 +30,11 @@ export interface Ledger {
     grant: { account: string; amount: Credits; note: string; actor: string },
     within?: Queryable,
   ): Promise<{ posted: Credits; held: Credits } | undefined>
+  /** Limits have changed, or credits are to be taken back: what is leased of an account, or of all, goes back. */
+  recall(account?: string): void
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
-  /** Waits until everything that was asked is durable or refused, or the time is up. */
+  /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
   readonly pending: number
 }
@@ -41,6 +50,7 @@ interface LedgerOptions {
   readonly world: World
   readonly processId: string
   readonly meters?: LedgerMeters
+  readonly log?: Log
   readonly flushesMax?: number
   /** How long a caller waits for a settlement while the database is away; afterwards it is tried without a caller. */
   readonly resolveForMs?: number
@@ -49,60 +59,89 @@ interface LedgerOptions {
   readonly reserveWaitMs?: number
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs?: number
+  /** Off: every call takes a hold of its own. */
+  readonly leases?: boolean
 }
 
-const SILENT_SECONDS = 20
-/** A process whose last word is older than this has been cut off, and so may all the others. */
-const CUT_OFF_MS = 10_000
+/** Others take this process for dead after 20 s. What it admits by itself must be over before. */
+const HEARD_MS = 15_000
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 const RETRY_MS = 100
+/** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
+const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
+const SHARES_MAX = 5
+const TEND_EVERY_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
   const { database, world, processId, meters } = options
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
-  const graceMs = options.graceMs ?? 10_000
-  const lane = (flushesMax: number, sizeMax: number) =>
-    createBatch<Op, Reserved | Resolved>({
-      flush: (ops) => flushOrSplit(database, processId, ops),
-      flushesMax,
-      sizeMax,
-      ...(meters ? { observe: meters.batch } : {}),
-    })
-  const shared = lane(options.flushesMax ?? 2, 256)
-  // What one account has to store must not keep the others waiting: it goes alone.
-  const alone = lane(1, 1)
-  const pending = () => shared.pending + alone.pending
-  /** Resolutions that outlive the call that asked for them; `idle` waits for these too. */
+  const lanes = createLanes({ database, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch })
+  /** What outlives the call that asked for it; `idle` waits for these too. */
   const background = new Set<Promise<unknown>>()
+  /** Calls that have a hold of their own, from the moment they ask for it. */
+  const open = new Set<string>()
 
-  /** Both operations carry their id, so a try whose answer was lost can simply be repeated. */
-  async function insist<T extends Reserved | Resolved>(op: Op, forMs: number, lost?: () => void): Promise<T> {
+  /** Operations carry their id, so a try whose answer was lost can simply be repeated. */
+  async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const started = world.elapsedMs()
     for (let attempt = 0; ; attempt++) {
       try {
-        return (await (isLarge(op) ? alone : shared).run(op)) as T
+        return (await lanes.run(op)) as T
       } catch (error) {
         lost?.()
+        if (op.kind === 'resolve') op.again = true
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
-        if (!isAway(error)) throw error
-        if (world.elapsedMs() - started + waitMs > forMs) throw error
+        if (isFinal(error)) throw error
+        // The database is there and says something that it should not.
+        if (!(error instanceof Fault || error instanceof Busy))
+          options.log?.error({ error }, 'the ledger’s statement fails')
+        if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
         await sleep(world, waitMs)
       }
     }
   }
 
   /** Goes on without a caller, until the database is back. */
-  function retryInBackground(op: Op): Promise<unknown> {
-    const going = insist<Reserved | Resolved>(op, BACKGROUND_MS).then(
-      (done) => 'paid' in done && count(done),
-      () => undefined,
-    )
+  function keepOn(work: Promise<unknown>): void {
+    const going = work.catch(() => undefined).finally(() => background.delete(going))
     background.add(going)
-    void going.finally(() => background.delete(going))
-    return going
+  }
+
+  const liveness = createLiveness({
+    ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
+    expired: (amount) => meters?.moved('expired', amount),
+    found: giveUp,
+  })
+  const leases = createLeases({
+    world,
+    isHeard: () => options.leases !== false && liveness.heardAgoMs() < HEARD_MS,
+    change(change) {
+      tend()
+      // What is added or given must not be repeated while it is not known whether it was done.
+      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
+    },
+  })
+
+  let tending = false
+  function tend(): void {
+    if (tending) return
+    tending = true
+    world.after(TEND_EVERY_MS, () => {
+      tending = false
+      if (!leases.some) return
+      leases.tend()
+      database.query<{ id: string }>(RECALLED, [processId]).then(
+        (rows) => {
+          const ids = new Set(rows.map((row) => row.id))
+          if (ids.size > 0) leases.recall((lease) => ids.has(lease.id))
+          tend()
+        },
+        () => tend(),
+      )
+    })
   }
 
   function count(resolved: Resolved): Resolved {
@@ -113,49 +152,93 @@ export function createLedger(options: LedgerOptions): Ledger {
     return resolved
   }
 
+  /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
+  async function resolveFor(resolution: Resolution, cover: Cover | undefined, forMs: number): Promise<Resolved> {
+    const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
+    if (cover) leases.resolved(resolution, cover, resolved)
+    open.delete(resolution.id)
+    return count(resolved)
+  }
+
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
-  let heardMs = Number.NEGATIVE_INFINITY
-  let judgeFromMs = Number.NEGATIVE_INFINITY
+
+  async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
+    let last = false
+    for (let shares = 0; ; ) {
+      const op: Op = { kind: 'reserve', value: reservation, last: last || shares >= SHARES_MAX }
+      const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
+      if (reserved.outcome === 'tight') {
+        await returned(reservation.account)
+        last = true
+      } else if (reserved.outcome === 'share') {
+        shares += 1
+        await lanes.alone(() => database.query(SHARE, [reservation.job ? 'jobs' : processId, SILENT_SECONDS]))
+      } else return reserved
+    }
+  }
+
+  /** By account: what was leased of it is on its way back. */
+  const returning = new Map<string, Promise<void>>()
+  /** Resolves when nothing of an account is leased any more, or nothing more will come. */
+  function returned(account: string): Promise<void> {
+    let going = returning.get(account)
+    if (!going) {
+      going = takeBack(account).finally(() => returning.delete(account))
+      returning.set(account, going)
+    }
+    return going
+  }
+
+  async function takeBack(account: string): Promise<void> {
+    for (const waitMs of RETURN_WAITS_MS) {
+      leases.recall((lease) => lease.account === account)
+      const rows = await database.query(RECALL, [account])
+      if (rows.length === 0) return
+      await sleep(world, waitMs)
+    }
+  }
 
   const ledger: Ledger = {
     async reserve(reservation) {
-      if (pending() > PENDING_MAX)
+      const leased = leases.admit(reservation)
+      if (leased) {
+        if (leased.outcome === 'held') meters?.moved('held', leased.amount)
+        return leased
+      }
+      if (lanes.pending > PENDING_MAX)
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
       let unsure = false
       const lost = () => {
         unsure = true
       }
+      open.add(reservation.id)
       try {
-        const reserving = insist<Reserved>({ kind: 'reserve', value: reservation }, reserveForMs, lost)
-        const reserved = await within(reserving, reserveWaitMs, world)
+        const reserved = await within(hold(reservation, lost), reserveWaitMs, world)
         if (reserved.outcome === 'held') {
           unsure = false
           meters?.moved('held', reserved.amount)
-        }
+        } else if (!unsure) open.delete(reservation.id)
         return reserved
       } catch (error) {
         unsure = true
         throw error
       } finally {
         // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
-        if (unsure) void retryInBackground({ kind: 'resolve', value: releaseOf(reservation) })
+        if (unsure) keepOn(resolveFor(releaseOf(reservation), undefined, BACKGROUND_MS))
       }
     },
     async resolve(resolution) {
-      const op: Op = { kind: 'resolve', value: resolution }
       if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n, hold: 0n }
-      try {
-        return count(await insist<Resolved>(op, resolveForMs))
-      } catch (error) {
-        if (isAway(error)) {
-          owed.add(resolution.id)
-          void retryInBackground(op).finally(() => owed.delete(resolution.id))
-        }
-        throw error
-      }
+      const cover = leases.coverOf(resolution.id)
+      const going = resolveFor(resolution, cover, BACKGROUND_MS)
+      owed.add(resolution.id)
+      keepOn(going.finally(() => owed.delete(resolution.id)))
+      return within(going, resolveForMs, world)
     },
     async grant({ account, amount, note, actor }, within = database) {
+      // Credits that only might be needed do not stand in the way of an operator who wants them back.
+      if (amount < 0n) await returned(account)
       const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [
         newId(world),
         account,
@@ -165,31 +248,45 @@ export function createLedger(options: LedgerOptions): Ledger {
       ])
       return row
     },
-    async sweep() {
-      await database.query(HEARTBEAT, [processId])
-      const nowMs = world.elapsedMs()
-      // Whoever could not speak may not judge others by their silence: they first get the time to be heard again.
-      if (nowMs - heardMs > CUT_OFF_MS) judgeFromMs = nowMs + graceMs
-      heardMs = nowMs
-      if (nowMs < judgeFromMs) return 0
-      const [row] = await database.query<{ gone: number; given_back: bigint }>(EXPIRE, [SILENT_SECONDS])
-      if (row && row.given_back > 0n) meters?.moved('expired', row.given_back)
-      return row?.gone ?? 0
+    recall(account) {
+      leases.recall((lease) => account === undefined || lease.account === account)
     },
+    sweep: liveness.sweep,
     async idle(forMs = Number.POSITIVE_INFINITY) {
-      const done = Promise.all([shared.idle(), alone.idle()]).then(() => Promise.all(background))
+      const done = lanes
+        .idle()
+        .then(() => leases.giveBack())
+        .then(() => Promise.all(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
-      return pending()
+      return lanes.pending
     },
+  }
+
+  function giveUp(row: Forgotten): void {
+    const { id, account, key, product, catalogVersion } = row
+    if (open.has(id) || leases.knows(id)) return
+    if (product === null) {
+      const change = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: true, fresh: false }
+      keepOn(insist({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
+    } else {
+      const none = { want: 0n, floor: 0n, tokens: 0 }
+      keepOn(resolveFor(releaseOf({ id, account, key, product, catalogVersion, ...none }), undefined, BACKGROUND_MS))
+    }
   }
   return ledger
 }
 
-function isAway(error: unknown): boolean {
-  return error instanceof Fault && error.kind === 'unavailable'
+/** Only what an operation itself says can be refused for good. Whatever else the database says, it may say otherwise later. */
+function isFinal(error: unknown): boolean {
+  return isRefused(error) || (error instanceof Fault && error.kind !== 'unavailable')
+}
+
+function asUnavailable(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
 }
 
 /** The same promise, but no longer than this. */
@@ -211,13 +308,9 @@ function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T>
   })
 }
 
-const HEARTBEAT = statement(
-  'heartbeat',
-  'insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()',
-  SHORT_MS,
-)
-const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
-
+const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled')
+const RECALL = statement('lease_recall', 'update lease set recalled = true where account_id = $1 returning id')
+const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2))')
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')
 
 function releaseOf(reservation: Reservation): Resolution {

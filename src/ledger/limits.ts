@@ -34,29 +34,29 @@ type Scope =
   /** `earlier`: the keys that it replaced, whose spending counts on. */
   | { readonly kind: 'key'; readonly account: string; readonly key: string; readonly earlier: readonly string[] }
 
-function nameOf(scope: Scope): string {
-  if (scope.kind === 'system') return 'system'
-  return scope.kind === 'account' ? `account:${scope.account}` : `key:${scope.key}`
-}
-
 /**
- * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The locks are those
- * of a flush, in its order, so that no call is counted twice or not at all while the row appears.
+ * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as a
+ * flush locks it, so that no call is counted twice or not at all while the row appears. The system's are divided into shares, of which each process
+ * asks for its own: see share.sql.
  */
 export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
-  if (scope.kind === 'system') await tx.query(LOCK_ALL)
-  else await tx.query(LOCK_ONE, [scope.account])
-  const name = nameOf(scope)
-  if (Object.keys(limits).length === 0) {
-    await tx.query(FORGET, [name])
+  const none = Object.keys(limits).length === 0
+  if (scope.kind === 'system') {
+    await tx.query(none ? FORGET_SYSTEM : KEEP_SYSTEM, none ? [] : [JSON.stringify(limits)])
     return
   }
-  const account = scope.kind === 'system' ? null : scope.account
+  const { account } = scope
+  await tx.query(LOCK, [account])
+  const name = scope.kind === 'account' ? 'account' : scope.key
+  if (none) {
+    await tx.query(FORGET, [account, name])
+    return
+  }
   const key = scope.kind === 'key' ? scope.key : null
   const spenders = scope.kind === 'key' ? [scope.key, ...scope.earlier] : null
-  const [row] = await tx.query<{ inserted: boolean }>(KEEP, [name, JSON.stringify(limits), account, key, spenders])
-  // Calls that are under way were held before anyone counted for this scope: from now on they are.
-  if (row?.inserted) await tx.query(JOIN_HOLDS, [name, account, key])
+  await tx.query(KEEP, [account, name, JSON.stringify(limits), key, spenders])
+  // What processes have leased was leased under other limits.
+  await tx.query(RECALL, [account])
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
@@ -64,33 +64,38 @@ export async function readSystemLimits(on: Queryable): Promise<Limits> {
   return row?.limits ?? {}
 }
 
-const LOCK_ONE = statement('limits_lock_account', 'select 1 from account where id = $1 for update')
-// A flush locks account rows before anything else, which this mode keeps out; reads go on.
-const LOCK_ALL = statement('limits_lock_all', 'lock table account in exclusive mode')
-const FORGET = statement('limits_forget', 'delete from limited where scope = $1')
-const SYSTEM = statement('limits_system', `select limits from limited where scope = 'system'`)
+const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
+const FORGET = statement('limits_forget', 'delete from limited where account_id = $1 and scope = $2')
+const RECALL = statement('limits_recall', 'update lease set recalled = true where account_id = $1')
+const SYSTEM = statement('limits_system', `select limits from limited where account_id = '' and scope = 'system'`)
+const SPENT = `select coalesce(sum(charged), 0) as total,
+    coalesce(sum(charged) filter (where hour >= date_trunc('month', now(), 'UTC')), 0) as month,
+    coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
+  from usage_hour`
 const KEEP = statement(
   'limits_keep',
-  `with spent as (
-     select coalesce(sum(charged), 0) as total,
-       coalesce(sum(charged) filter (where hour >= date_trunc('month', now(), 'UTC')), 0) as month,
-       coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
-     from usage_hour
-     where ($3::text is null or account_id = $3) and ($5::text[] is null or key_id = any($5))
+  `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))
    ), open as (
-     select coalesce(sum(amount), 0) as held, count(*) as calls from hold
-     where ($3::text is null or account_id = $3) and ($4::text is null or key_id = $4)
+     select coalesce(sum(amount), 0) as held, coalesce(sum(calls), 0) as calls from (
+       select amount, key_id, 1 as calls from hold where account_id = $1
+       union all select amount, key_id, 0 from lease where account_id = $1) x
+     where $4::text is null or key_id = $4
    )
-   insert into limited (scope, limits, held, open_calls, day, day_spent, month, month_spent, total_spent)
-   select $1, $2, open.held, open.calls, (now() at time zone 'UTC')::date, spent.day,
-     date_trunc('month', now() at time zone 'UTC')::date, spent.month, spent.total
-   from spent, open
-   on conflict (scope) do update set limits = excluded.limits
-   returning xmax = 0 as inserted`,
+   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent)
+   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total from spent, open
+   on conflict (account_id, scope) do update set limits = excluded.limits`,
 )
-const JOIN_HOLDS = statement(
-  'limits_join_holds',
-  `update hold set scopes = array_append(coalesce(scopes, '{}'), $1)
-   where ($2::text is null or account_id = $2) and ($3::text is null or key_id = $3)
-     and not ($1 = any(coalesce(scopes, '{}')))`,
+// Shares that are there keep what they have used, and ask anew when they need more.
+const KEEP_SYSTEM = statement(
+  'limits_keep_system',
+  `with kept as (
+     insert into limited (account_id, scope, limits, day_spent, month_spent, total_spent)
+     select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent
+     on conflict (account_id, scope) do update set limits = excluded.limits
+   ), recalled as (
+     update lease set recalled = true
+   )
+   update limited set limits = (select coalesce(jsonb_object_agg(name, limited_used(limited_now(limited, extract(epoch from now())::bigint, (now() at time zone 'UTC')::date), name)), '{}') from jsonb_object_keys($1::jsonb) name)
+   where account_id = '' and scope like 'system@%'`,
 )
+const FORGET_SYSTEM = statement('limits_forget_system', `delete from limited where account_id = ''`)

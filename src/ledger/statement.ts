@@ -226,7 +226,7 @@ const ACCOUNTS = statement(
 )
 const SELECTED = USAGE_COLUMNS.map(([name, column]) => `${column} as "${name}"`)
 const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, ${SELECTED.join(', ')}
-   from usage u left join api_key k on k.id = u.key_id left join job j on j.hold_id = u.id`
+   from usage u left join api_key k on k.id = u.key_id left join job j on j.account_id = u.account_id and j.hold_id = u.id`
 const USAGE = statement(
   'statement_usage',
   `${SELECT_USAGE}
@@ -247,6 +247,6 @@ const LEDGER = statement(
      select coalesce(sum(moved), 0)::bigint as moved from signed where $6 and id > (select max(id) from page)
    )
    select p.id, p.at, p.kind, p.amount, p.loss, p.note, p.actor, p.moved, u.product, a.posted - n.moved as top_balance
-   from page p cross join newer n join account a on a.id = $1 left join usage u on u.id = p.id
+   from page p cross join newer n join account a on a.id = $1 left join usage u on u.account_id = $1 and u.id = p.id
    order by p.id desc`,
 )

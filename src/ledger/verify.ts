@@ -99,8 +99,8 @@ async function checkMovements(
     `select t.id as transfer_id, t.account_id as transfer_account, t.kind, t.amount, t.loss as transfer_loss, t.held as transfer_held,
        t.at >= to_timestamp($1::double precision / 1000) as recent, u.id as usage_id, u.account_id as usage_account, u.product, u.outcome, u.charged, u.loss, u.held, u.catalog_version, u.lines,
        u.estimated,
-       coalesce((select e.held from transfer e where t.id like '%${LATE}' and e.id = left(t.id, ${-LATE.length})), t.held) as held_for
-     from transfer t full join usage u on u.id = t.id`,
+       coalesce((select e.held from transfer e where t.id like '%${LATE}' and e.account_id = t.account_id and e.id = left(t.id, ${-LATE.length})), t.held) as held_for
+     from transfer t full join usage u on u.account_id = t.account_id and u.id = t.id`,
     [usageSinceMs ?? 0],
   ))
     for (const row of page) {
@@ -153,7 +153,7 @@ function checkPair(row: MovementRow, report: Report): void {
 /** A settlement that came after its hold had expired is a second transfer, and only then. */
 async function checkLate(tx: Queryable, report: Report): Promise<void> {
   const wrong = await tx.query<{ id: string }>({
-    text: `select t.id from transfer t left join transfer e on e.id = left(t.id, ${-LATE.length}) and e.kind = 'expired'
+    text: `select t.id from transfer t left join transfer e on e.account_id = t.account_id and e.id = left(t.id, ${-LATE.length}) and e.kind = 'expired'
       where t.id like '%${LATE}' and e.id is null limit 100`,
   })
   for (const { id } of wrong) report(`Transfer ${id} is a late settlement of a hold that did not expire.`)
@@ -195,7 +195,7 @@ async function checkHolds(tx: Queryable, sums: Map<string, Sums>, report: Report
   for await (const page of pages<{ id: string; account_id: string; amount: bigint; resolved: boolean }>(
     tx,
     'hold_rows',
-    `select id, account_id, amount, exists (select 1 from transfer t where t.id = h.id) as resolved from hold h`,
+    `select id, account_id, amount, exists (select 1 from transfer t where t.account_id = h.account_id and t.id = h.id) as resolved from held h`,
   )) {
     count += page.length
     for (const hold of page) {
@@ -246,9 +246,15 @@ async function checkAccounts(
 /** Limits count the same holds as the accounts. */
 async function checkLimited(tx: Queryable, report: Report): Promise<void> {
   const wrong = await tx.query<{ scope: string; held: bigint; due: bigint }>({
-    text: `select l.scope, l.held, coalesce(h.held, 0)::bigint as due from limited l
-      left join (select scope, sum(amount) as held from hold, unnest(scopes) scope group by scope) h on h.scope = l.scope
-      where l.held <> coalesce(h.held, 0) order by l.scope limit 100`,
+    text: `select case l.account_id when '' then l.scope else case l.scope when 'account' then 'account:' || l.account_id else 'key:' || l.scope end end as scope,
+        l.held, coalesce(h.held, 0)::bigint as due from limited l
+      left join (
+        select x.account_id, x.scope, sum(h.amount) as held
+        from (select account_id, key_id, process_id, job, amount from hold union all select account_id, key_id, process_id, false, amount from lease) h,
+          lateral (values (h.account_id, 'account'), (h.account_id, h.key_id), ('', 'system@' || case when h.job then 'jobs' else h.process_id end)) x(account_id, scope)
+        group by x.account_id, x.scope
+      ) h on h.account_id = l.account_id and h.scope = l.scope
+      where l.held <> coalesce(h.held, 0) and l.limits <> '{}' order by l.account_id, l.scope limit 100`,
   })
   for (const { scope, held, due } of wrong)
     report(`The limits of ${scope} count ${formatCredits(held)} as held, but its holds sum to ${formatCredits(due)}.`)

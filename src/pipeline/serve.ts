@@ -3,7 +3,7 @@
 import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
 import { asFault } from '../kernel/fault.ts'
-import type { Reservation } from '../ledger/flush.ts'
+import type { Reservation } from '../ledger/operation.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
 import { type Candidate, routeAsk } from '../routing/route.ts'

@@ -1,7 +1,7 @@
 // From usage to money: what an ending costs, and its one resolution.
 import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
-import type { Resolution } from '../ledger/flush.ts'
+import type { Resolution } from '../ledger/operation.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'

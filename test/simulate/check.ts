@@ -43,8 +43,8 @@ export async function checkEnding(ending: Ending, line: Line, lane: Lane, world:
   const usage = new Map(rows.map((row) => [row.id, row]))
   const paid = checkTexts(ending, usage) + (await checkVideos(ending, usage, line, world))
   const [state] = await line.see<{ posted: bigint; held: bigint; keys: bigint; holds: bigint }>(
-    `select a.posted, a.held, (select count(*) from hold) as holds,
-       (select count(*) from idempotency i where i.status is null) as keys from account a where a.id = $1`,
+    `select a.posted, a.held, (select count(*) from held) as holds,
+       (select count(*) from idempotency i where i.status is null and not i.freed) as keys from account a where a.id = $1`,
     [ending.account],
   )
   assert.deepEqual(state, { posted: ending.granted - paid, held: 0n, holds: 0n, keys: 0n })

@@ -1,17 +1,27 @@
--- The ledger's one statement. A flush resolves holds and makes holds for many calls at once, in arrival order within an
--- account, exactly as if they had come one by one. All rows that it will change are locked first, in one order.
+-- The ledger's one statement. A flush resolves holds, makes holds and moves leases for many calls at once, in arrival order
+-- within an account, exactly as if they had come one by one. All rows that it will change are locked first, in one order:
+-- accounts, then limits. Whoever changes a hold, a lease or a limit of an account has locked the account before.
 --
--- `accounts` are the accounts of the flush, each once; `s_account` and `r_account` are places in it. Every s_ array has an
--- element for each resolution, every r_ array for each reservation, in the order of their arrival.
+-- `accounts`, `keys` and `leases` are those of the flush, each once; s_account, s_key, s_lease and their kin are places in them.
+-- Every s_ array has an element for each resolution, every r_ array for each reservation, every l_ array for each lease, in the
+-- order of their arrival.
+-- patient: false leaves out the accounts that somebody else has locked; what concerns them becomes `busy`.
+-- s_lease: null where the call has a hold of its own; else the lease that covered it, by s_cover. s_keep: what was not spent stays in the lease.
+-- s_again: one of these was tried before, and the answer was lost.
 -- {{facts}}: an array for each column of `usage` that is not money, named s_ and the column; see database/functions.ts.
 -- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
 -- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job
 -- goes with its hold; if it has, it goes on, and its hold stays.
+-- r_last: the reservation has waited for what others have leased, and now takes no for an answer.
 -- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
 -- at once: the row, its hold and the answer to its idempotency key are made together.
+-- l_give, l_add: what a lease gives back and what it would like to have more; l_least: the least that is worth having. l_requests,
+-- l_tokens: how much of the minute's limits it would like for the next second, where there are such limits; l_back: null, or
+-- {i, requests, tokens, second} of what it had before and did not use. l_close: all goes back.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
--- posted, held and what its hold was; of the reservations what became of each, amount, posted and held. `details`, by place, says which limit
--- refused, or what the tightest one leaves.
+-- posted, held and what its hold was; of the reservations what became of each, amount, posted and held; of the leases what
+-- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves, and the second to which these were counted. `details`, by place, says which limit
+-- refused a reservation, or what the tightest one leaves.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
 do $$
@@ -24,14 +34,17 @@ begin
 end $$;
 
 create function ledger_flush(
-  process text, accounts text[],
-  s_id text[] default null, s_account int[] default null, s_kind text[] default null, s_charge bigint[] default null,
-  s_in bigint[] default null, s_out bigint[] default null, s_kept jsonb default null, s_given_up text[] default null,
+  process text, accounts text[], keys text[], key_accounts int[], leases text[] default null, patient boolean default true,
+  s_id text[] default null, s_account int[] default null, s_key int[] default null, s_kind text[] default null, s_charge bigint[] default null,
+  s_lease int[] default null, s_cover bigint[] default null, s_keep boolean[] default null, s_tokens bigint[] default null, s_second bigint[] default null,
+  s_in bigint[] default null, s_out bigint[] default null, s_again boolean default false, s_kept jsonb default null, s_given_up text[] default null,
   {{facts as parameters}},
-  r_id text[] default null, r_account int[] default null, r_key text[] default null, r_want bigint[] default null,
+  r_id text[] default null, r_account int[] default null, r_key int[] default null, r_want bigint[] default null,
   r_floor bigint[] default null, r_product text[] default null, r_version int[] default null, r_tokens bigint[] default null,
-  r_idem text[] default null, r_hash text[] default null, r_job jsonb default null
-) returns table (resolved text, reserved text, details jsonb)
+  r_last boolean[] default null, r_idem text[] default null, r_hash text[] default null, r_job jsonb default null,
+  l_lease int[] default null, l_account int[] default null, l_key int[] default null, l_new boolean[] default null, l_give bigint[] default null, l_add bigint[] default null,
+  l_least bigint[] default null, l_requests bigint[] default null, l_tokens bigint[] default null, l_close boolean[] default null, l_back jsonb default null
+) returns table (resolved text, reserved text, leased text, details jsonb)
 language plpgsql
 -- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
 -- right for a large flush on a small table, and ruinous a day later.
@@ -39,32 +52,64 @@ set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
+-- Whoever has locked an account for longer has trouble of its own: see ledger/lanes.ts.
+set lock_timeout = '300ms'
 as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  today date := (now() at time zone 'UTC')::date;
-  s_count int := cardinality(s_id);
-  r_count int := cardinality(r_id);
+  s_count int := coalesce(cardinality(s_id), 0);
+  r_count int := coalesce(cardinality(r_id), 0);
+  l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
+  was_posted bigint[];
+  was_held bigint[];
   r record;
-  l limited;
   a int;
+  n int;
   at int;
   kind text;
   amount bigint;
   paid bigint;
-  lost bigint;
+  freed bigint;
   room bigint;
+  is_job boolean;
+  has_jobs boolean := false;
   earlier idempotency;
-  scope_names text[];
-  scope_name text;
   refusal jsonb;
   tightest jsonb;
-  limits_exist boolean;
   begun text[] := '{}';
+  lease_amount bigint[];
+  lease_was bigint[];
+  lease_account int[];
+  lease_key int[];
+  -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
+  are_limited boolean := exists (select 1 from limited);
+  is_shared boolean := false;
+  share_own int;
+  share_jobs int;
+  shares_ready boolean[] := '{f,f}';
+  of_account int[];
+  of_key int[];
+  places int[];
+  c_account text[];
+  c_scope text[];
+  -- A share that is not divided yet counts what is spent, and nothing else: see share.sql.
+  c_holds boolean[];
+  c_room bigint[];
+  c_calls_left bigint[];
+  c_requests_max bigint[];
+  c_requests_left bigint[];
+  c_tokens_left bigint[];
+  d_held bigint[];
+  d_spent bigint[];
+  d_open int[];
+  d_requests bigint[];
+  d_requests_ahead bigint[];
+  d_tokens bigint[];
+  d_tokens_ahead bigint[];
   hold_amount bigint[];
-  hold_scopes text[];
+  hold_job boolean[];
   hold_tokens bigint[];
   hold_second bigint[];
   done_as text[];
@@ -72,118 +117,185 @@ declare
   done_lost bigint[];
   new_as text[];
   new_amount bigint[];
-  new_scopes text[];
   is_new boolean[];
   after_posted bigint[];
   after_held bigint[];
+  given_requests bigint[];
+  given_tokens bigint[];
 begin
-  for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
-    a := array_position(accounts, r.id);
-    now_posted[a] := r.posted; now_held[a] := r.held;
-  end loop;
+  if patient then
+    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
+      a := array_position(accounts, r.id);
+      now_posted[a] := r.posted; now_held[a] := r.held;
+    end loop;
+  else
+    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update skip locked loop
+      a := array_position(accounts, r.id);
+      now_posted[a] := r.posted; now_held[a] := r.held;
+    end loop;
+  end if;
+  was_posted := now_posted; was_held := now_held;
+
+  if are_limited then
+    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+    of_account := array_fill(null::int, array[cardinality(accounts)]);
+    of_key := array_fill(null::int, array[cardinality(keys)]);
+    is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
+    if is_shared then
+      -- Without limits until it is divided: it only counts.
+      insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
+        where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
+    end if;
+    for r in
+      select x.place, x.what, (limited_now(l, now_second, (now() at time zone 'UTC')::date)).* from (
+        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
+        union all
+        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
+        union all
+        select '', 'system@' || process, 1, 'own' where is_shared
+        union all
+        select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
+      order by l.account_id, l.scope for update of l
+    loop
+      n := coalesce(cardinality(c_scope), 0) + 1;
+      case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
+      if r.account_id = '' then
+        shares_ready[r.place] := r.limits <> '{}';
+      end if;
+      c_account[n] := r.account_id; c_scope[n] := r.scope; c_holds[n] := r.account_id <> '' or r.limits <> '{}';
+      c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
+        (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
+      c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
+      c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
+      c_requests_left[n] := c_requests_max[n] - r.requests_used;
+      c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
+      d_held[n] := 0; d_spent[n] := 0; d_open[n] := 0; d_requests[n] := 0; d_requests_ahead[n] := 0; d_tokens[n] := 0; d_tokens_ahead[n] := 0;
+    end loop;
+    are_limited := c_scope is not null;
+  end if;
+
+  if leases is not null then
+    lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
+    lease_account := array_fill(null::int, array[cardinality(leases)]);
+    lease_key := lease_account;
+    for r in select e.id, e.amount from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
+      lease_amount[array_position(leases, r.id)] := r.amount;
+    end loop;
+    lease_was := lease_amount;
+  end if;
 
   if s_count > 0 then
     hold_amount := array_fill(null::bigint, array[s_count]);
-    hold_scopes := array_fill(null::text, array[s_count]);
-    done_as := hold_scopes; done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    done_as := array_fill(null::text, array[s_count]);
+    done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
     if s_given_up is not null then
       with gone as (
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
-        returning j.id, j.hold_id
+        returning j.id, j.account_id, j.hold_id
       ), bodies as (
         delete from job_body b using gone where b.job_id = gone.id
       )
-      delete from idempotency d using gone where d.hold_id = gone.hold_id;
+      delete from idempotency d using gone where d.account_id = gone.account_id and d.hold_id = gone.hold_id;
       begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
     end if;
-    for r in delete from hold h where h.id = any(s_id) and h.id <> all(begun) returning h.id, h.amount, h.scopes, h.tokens, h.created_at loop
-      at := array_position(s_id, r.id);
-      hold_amount[at] := r.amount;
-      if r.scopes is not null then
-        hold_scopes[at] := array_to_string(r.scopes, ' ');
-        hold_tokens[at] := r.tokens;
+    if s_lease is null or array_position(s_lease, null) is not null then
+      for r in
+        delete from hold h using unnest(s_account, s_id) as x(place, id)
+        where h.account_id = accounts[x.place] and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
+        returning h.id, h.amount, h.job, h.tokens, h.created_at
+      loop
+        at := array_position(s_id, r.id);
+        hold_amount[at] := r.amount; hold_job[at] := r.job; hold_tokens[at] := r.tokens;
         hold_second[at] := floor(extract(epoch from r.created_at))::bigint;
-      end if;
-    end loop;
+      end loop;
+    end if;
 
     for i in 1 .. s_count loop
       a := s_account[i];
-      kind := s_kind[i];
-      amount := hold_amount[i];
       if now_posted[a] is null then
-        raise exception 'there is no account %', accounts[a];
+        if patient then
+          raise exception 'there is no account %', accounts[a];
+        end if;
+        done_as[i] := 'busy'; done_paid[i] := 0; done_lost[i] := 0; after_posted[i] := 0; after_held[i] := 0;
+        continue;
       end if;
-      if amount is null then
-        kind := null;
-        if s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
-          -- The same resolution twice in one flush, or one that comes too late to give up the job.
-          kind := 'already'; paid := 0; lost := 0;
+      kind := s_kind[i]; freed := 0; is_job := false; at := s_lease[i];
+      if at is not null then
+        hold_amount[i] := s_cover[i];
+        if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
+          kind := 'already';
+        elsif lease_amount[at] is null then
+          -- The lease expired while the process slept: what was spent is taken anew.
+          kind := case kind when 'settled' then 'late' else kind end;
         else
-          -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept.
-          select t.kind into kind from transfer t where t.id = s_id[i];
-          if kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
-             and not exists (select 1 from transfer t where t.id = s_id[i] || '+late') then
-            kind := 'late';
-            paid := least(s_charge[i], now_posted[a] - now_held[a]);
-            lost := s_charge[i] - paid;
-            now_posted[a] := now_posted[a] - paid;
-            hold_amount[i] := 0;
-          elsif kind is not null then
-            kind := 'already';
-            select t.amount, t.loss into paid, lost from transfer t where t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
-          else
-            -- There was no such hold. A release is written down all the same: the reservation that it gives up may still be
-            -- on its way, and must find that it is over. A settlement is a fact, and takes its amount anew.
-            kind := null;
-            amount := 0;
-            hold_amount[i] := 0;
-          end if;
+          amount := least(s_cover[i], lease_amount[at]);
+          freed := case when s_keep[i] then least(amount, s_charge[i]) else amount end;
+          lease_amount[at] := lease_amount[at] - freed;
         end if;
-        if kind is not null then
-          done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-          continue;
-        end if;
-        kind := s_kind[i];
+      elsif hold_amount[i] is not null then
+        freed := hold_amount[i]; is_job := hold_job[i];
+      elsif s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
+        -- The same resolution twice in one flush, or one that comes too late to give up the job.
+        kind := 'already'; hold_amount[i] := 0;
+      else
+        -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept. If there never was such a
+        -- hold, a release is written down all the same: the reservation that it gives up may still be on its way, and must find that it is over.
+        -- A settlement is a fact, and takes its amount anew.
+        hold_amount[i] := 0;
+        select case when t.kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
+            and not exists (select 1 from transfer u where u.account_id = accounts[a] and u.id = s_id[i] || '+late') then 'late' else 'already' end
+          into kind from transfer t where t.account_id = accounts[a] and t.id = s_id[i];
+        kind := coalesce(kind, s_kind[i]);
       end if;
-      now_held[a] := now_held[a] - amount;
+      if kind = 'already' then
+        select t.amount, t.loss into paid, amount from transfer t
+          where t.account_id = accounts[a] and t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
+        done_as[i] := kind; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+        done_paid[i] := coalesce(paid, 0); done_lost[i] := coalesce(amount, 0);
+        continue;
+      end if;
+      now_held[a] := now_held[a] - freed;
       paid := least(s_charge[i], now_posted[a] - now_held[a]);
-      lost := s_charge[i] - paid;
+      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i]))
+         and not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
+        -- Its key was free again, and somebody used it: the same request is not paid twice.
+        paid := 0;
+      end if;
       now_posted[a] := now_posted[a] - paid;
-      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := lost; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-      if hold_scopes[i] is not null then
-        foreach scope_name in array string_to_array(hold_scopes[i], ' ') loop
-          select * into l from limited where scope = scope_name for update;
-          if found then
-            l := limited_now(l, now_second, today);
-            if now_second - hold_second[i] < 60 then
-              -- The minute counted the worst case; from here on it counts what was used.
-              l.tokens[(hold_second[i] % 60)::int + 1] := l.tokens[(hold_second[i] % 60)::int + 1] - hold_tokens[i] + s_in[i] + s_out[i];
-            end if;
-            update limited set held = l.held - amount, open_calls = greatest(l.open_calls - 1, 0), second = l.second,
-              requests = l.requests, tokens = l.tokens, day = l.day, month = l.month,
-              day_spent = l.day_spent + paid, month_spent = l.month_spent + paid, total_spent = l.total_spent + paid
-            where scope = scope_name;
+      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      if are_limited then
+        foreach n in array array[case when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
+          continue when n is null;
+          d_spent[n] := d_spent[n] + paid;
+          continue when not c_holds[n];
+          d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
+          if at is null and freed > 0 then
+            d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+          end if;
+          if c_tokens_left[n] is not null then
+            -- The minute counted the worst case; from here on it counts what was used.
+            perform limited_correct(c_account[n], c_scope[n], coalesce(hold_second[i], s_second[i]), s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]), now_second);
           end if;
         end loop;
       end if;
     end loop;
 
-    with moved as (
-      insert into transfer (id, account_id, kind, amount, loss, held)
-      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i]
-      from generate_series(1, s_count) i where done_as[i] <> 'already'
+    with done as (
+      select i, accounts[s_account[i]] as account_id, case done_as[i] when 'late' then case when s_lease[i] is null then s_id[i] || '+late' else s_id[i] end else s_id[i] end as id,
+        case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
+      from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
+    ), moved as (
+      insert into transfer (account_id, id, kind, amount, loss, held)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
     ), used as (
-      insert into usage (id, account_id, outcome, charged, loss, held, {{facts as columns}})
-      select case done_as[i] when 'late' then s_id[i] || '+late' else s_id[i] end, accounts[s_account[i]],
-        case done_as[i] when 'late' then 'settled' else done_as[i] end, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}}
-      from generate_series(1, s_count) i where done_as[i] <> 'already'
+      insert into usage (account_id, id, outcome, charged, loss, held, {{facts as columns}})
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}} from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select accounts[s_account[i]], date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
+    select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
       count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
-    from generate_series(1, s_count) i where done_as[i] <> 'already'
-    group by 1, 3, 4 order by 1, 3, 4
+    from done group by 1, 3, 4 order by 1, 3, 4
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
       errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
       input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
@@ -191,118 +303,193 @@ begin
 
     if s_kept is not null then
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.hold_id = x.id and x.keep is null and d.status is null;
-      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type',
+      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
+      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
         body = decode(x.keep ->> 'body', 'base64')
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.hold_id = x.id and x.keep is not null and d.status is null;
+      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
     end if;
     resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
   end if;
 
   if r_count > 0 then
-    limits_exist := exists (select 1 from limited);
     new_amount := array_fill(0::bigint, array[r_count]);
     new_as := array_fill(null::text, array[r_count]);
-    new_scopes := new_as; is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
+    is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
     for r in
-      select h.id, 'held' as kind, h.amount from hold h where h.id = any(r_id)
+      select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
       union all
-      select t.id, 'gone', 0 from transfer t where t.id = any(r_id)
+      select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account] and t.id = x.id
     loop
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
-      foreach at in array array_positions(r_id, r.id) loop
-        new_as[at] := r.kind; new_amount[at] := r.amount;
-      end loop;
+      new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
     end loop;
 
     for i in 1 .. r_count loop
       a := r_account[i];
       if now_posted[a] is null then
-        new_as[i] := 'no_account';
+        new_as[i] := case when patient then 'no_account' else 'busy' end;
         continue;
       end if;
-      if new_as[i] is not null then
-        after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      continue when new_as[i] is not null;
+      is_job := r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i));
+      if is_shared and not shares_ready[1 + is_job::int] then
+        new_as[i] := 'share';
         continue;
       end if;
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, created_at = now()
-          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null
+          content_type = null, body = null, freed = false, created_at = now()
+          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then
           select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
           new_as[i] := case when earlier.request_hash <> r_hash[i] then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end;
-          after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
           continue;
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      refusal := null; tightest := null; scope_names := null;
+      refusal := null; tightest := null; kind := 'held';
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
-      if limits_exist and room >= r_floor[i] then
-        for l in select * from limited where scope in ('system', 'account:' || accounts[a], 'key:' || r_key[i]) order by scope for update loop
-          l := limited_now(l, now_second, today);
-          refusal := limited_refusal(l, r_floor[i], r_tokens[i], limited_room(l));
-          exit when refusal is not null;
-          room := least(room, limited_room(l));
-          scope_names := scope_names || l.scope;
-          if l.limits ? 'requestsPerMinute' then
-            tightest := jsonb_build_object('max', (l.limits ->> 'requestsPerMinute')::bigint,
-              'left', (l.limits ->> 'requestsPerMinute')::bigint - window_sum(l.requests) - 1);
+      if room < r_floor[i] then
+        kind := 'short';
+      elsif are_limited then
+        places := array[case when is_job then share_jobs else share_own end, of_account[a], of_key[r_key[i]]];
+        foreach n in array places loop
+          continue when n is null;
+          if c_calls_left[n] < 1 or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] or c_room[n] < r_floor[i] then
+            kind := 'limited';
+            refusal := limited_refusal(c_account[n], c_scope[n], array[c_calls_left[n], c_requests_left[n], c_tokens_left[n], c_room[n]], array[r_tokens[i], r_floor[i]], now_second);
+            exit;
+          end if;
+          room := least(room, c_room[n]);
+          if c_requests_max[n] is not null then
+            tightest := jsonb_build_object('max', c_requests_max[n], 'left', c_requests_left[n] - 1);
           end if;
         end loop;
-        if coalesce(refusal, tightest) is not null then
-          details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      end if;
+      if kind <> 'held' and not r_last[i] then
+        -- It may be that others only have leased what is missing here. They are asked to give it back.
+        if n in (share_own, share_jobs) and kind = 'limited' then
+          new_as[i] := 'share';
+        elsif exists (select 1 from lease e where e.account_id = accounts[a] and e.amount > 0) and (kind = 'short' or c_room[n] < r_floor[i]) then
+          update lease e set recalled = true where e.account_id = accounts[a] and not e.recalled;
+          new_as[i] := 'tight';
         end if;
       end if;
-      if refusal is null and room >= r_floor[i] then
+      if kind = 'held' then
         amount := least(r_want[i], room);
         now_held[a] := now_held[a] + amount;
-        new_as[i] := 'held'; new_amount[i] := amount; is_new[i] := true;
-        if scope_names is not null then
-          new_scopes[i] := array_to_string(scope_names, ' ');
-          foreach scope_name in array scope_names loop
-            select * into l from limited where scope = scope_name;
-            l := limited_now(l, now_second, today);
-            l.requests[(now_second % 60)::int + 1] := l.requests[(now_second % 60)::int + 1] + 1;
-            l.tokens[(now_second % 60)::int + 1] := l.tokens[(now_second % 60)::int + 1] + r_tokens[i];
-            update limited set held = l.held + amount, open_calls = l.open_calls + 1, second = l.second, requests = l.requests,
-              tokens = l.tokens, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
-            where scope = scope_name;
+        new_as[i] := kind; new_amount[i] := amount; is_new[i] := true; after_held[i] := now_held[a];
+        if are_limited then
+          foreach n in array places loop
+            continue when n is null;
+            d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
+            d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
+            d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
+            d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
           end loop;
         end if;
       else
         if r_idem[i] is not null then
           delete from idempotency where account_id = accounts[a] and key = r_idem[i] and hold_id = r_id[i];
         end if;
-        new_as[i] := case when refusal is null then 'short' else 'limited' end;
+        new_as[i] := coalesce(new_as[i], kind);
         new_amount[i] := r_want[i];
       end if;
-      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
+      if coalesce(refusal, tightest) is not null then
+        details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      end if;
     end loop;
 
     if r_job is not null then
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
-      select x.id, accounts[r_account[x.i]], r_key[x.i], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
+      select x.id, accounts[r_account[x.i]], keys[r_key[x.i]], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
       update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
       from jsonb_to_recordset(r_job) as x(i int, answer text)
       where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
     end if;
-    insert into hold (id, account_id, key_id, process_id, job, amount, product, catalog_version, scopes, tokens)
-    select r_id[i], accounts[r_account[i]], r_key[i], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
-      new_amount[i], r_product[i], r_version[i], string_to_array(new_scopes[i], ' '), r_tokens[i]
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
+    select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
+      new_amount[i], r_product[i], r_version[i], r_tokens[i]
     from generate_series(1, r_count) i where is_new[i];
     reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
   end if;
 
+  if l_count > 0 then
+    given_requests := array_fill(-1::bigint, array[l_count]);
+    given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
+    for i in 1 .. l_count loop
+      a := l_account[i]; at := l_lease[i];
+      continue when now_posted[a] is null;
+      if lease_amount[at] is null and not l_new[i] then
+        new_amount[i] := -2;
+        continue;
+      end if;
+      places := case when are_limited then array[share_own, of_account[a], of_key[l_key[i]]] else '{}' end;
+      lease_account[at] := a; lease_key[at] := l_key[i];
+      freed := case when l_close[i] then coalesce(lease_amount[at], 0) else least(l_give[i], coalesce(lease_amount[at], 0)) end;
+      room := 0;
+      if l_back is not null then
+        foreach n in array places loop
+          perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
+        end loop;
+      end if;
+      if not l_close[i] and l_add[i] > 0 then
+        -- A small part of what is there, so that nobody is refused for what another only might need.
+        room := least(l_add[i], (now_posted[a] - now_held[a]) / 8);
+        foreach n in array places loop
+          continue when n is null;
+          -- Calls at the same time are counted one by one.
+          room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
+          if c_requests_max[n] is not null then
+            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i], greatest(c_requests_left[n], 0) / 8);
+          end if;
+          if c_tokens_left[n] is not null then
+            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i], greatest(c_tokens_left[n], 0) / 8);
+          end if;
+        end loop;
+        if (is_shared and not shares_ready[1]) or room < l_least[i] or given_requests[i] = 0 or given_tokens[i] = 0 then
+          room := 0; given_requests[i] := least(given_requests[i], 0); given_tokens[i] := least(given_tokens[i], 0);
+        end if;
+      end if;
+      now_held[a] := now_held[a] + room - freed;
+      lease_amount[at] := coalesce(lease_amount[at], 0) + room - freed;
+      new_amount[i] := room;
+      foreach n in array places loop
+        continue when n is null or not c_holds[n];
+        d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        if c_requests_max[n] is not null then
+          d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
+          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
+        end if;
+        if c_tokens_left[n] is not null then
+          d_tokens_ahead[n] := d_tokens_ahead[n] + greatest(given_tokens[i], 0); c_tokens_left[n] := c_tokens_left[n] - greatest(given_tokens[i], 0);
+        end if;
+      end loop;
+    end loop;
+    insert into lease (account_id, id, key_id, process_id, amount)
+    select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
+    from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
+    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
+    leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || now_second + 1;
+  end if;
+
+  if leases is not null then
+    update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
+    where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
+  end if;
+  if are_limited then
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead);
+  end if;
   update account o set posted = x.posted, held = x.held
-  from unnest(accounts, now_posted, now_held) as x(id, posted, held)
-  where o.id = x.id and (o.posted <> x.posted or o.held <> x.held);
+  from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
+  where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $$;

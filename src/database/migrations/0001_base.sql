@@ -14,40 +14,61 @@ create table account (
 
 -- Holds that have not resolved yet. Resolving deletes the row and writes its transfer in the same statement.
 create table hold (
-  id text collate "C" primary key,
   account_id text collate "C" not null,
+  id text collate "C" not null,
   key_id text collate "C" not null,
   process_id text collate "C" not null,
   -- A job's hold outlives the process that made it.
   job boolean not null default false,
-  amount bigint not null check (amount >= 0),
+  amount bigint not null,
   product text not null,
   catalog_version integer not null,
-  -- The limited scopes that counted this hold, and the tokens that they counted.
-  scopes text[] collate "C",
+  -- What limits on tokens counted for it.
   tokens bigint not null default 0,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  primary key (account_id, id)
 );
+
+-- Credits that a process holds in advance, for the calls of one key. It admits calls against them by itself; each settlement takes its charge
+-- out of the lease. They are part of what the account has held, and go back like a hold when their process is silent.
+create table lease (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  process_id text collate "C" not null,
+  amount bigint not null,
+  -- The account is tight: its process is asked to give back what no call needs.
+  recalled boolean not null default false,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id)
+) with (fillfactor = 50);
+create index lease_process on lease (process_id);
 
 -- Every movement of money, for ever. A resolved hold's transfer has the hold's id, so a hold resolves once.
 create table transfer (
-  id text collate "C" primary key,
   account_id text collate "C" not null,
-  kind text not null check (kind in ('grant', 'takeback', 'settled', 'released', 'expired')),
+  id text collate "C" not null,
+  -- grant, takeback, settled, released or expired. What is written here is proved by `ledger verify`: a check is read anew by every statement,
+  -- and four of them cost as much as the rest of a small settlement.
+  kind text not null,
   -- What the account paid, or was given.
-  amount bigint not null check (amount >= 0),
+  amount bigint not null,
   -- What the account could not pay: the platform's.
-  loss bigint not null default 0 check (loss >= 0),
-  held bigint not null default 0 check (held >= 0),
+  loss bigint not null default 0,
+  held bigint not null default 0,
   note text,
   actor text,
-  at timestamptz not null default now()
+  at timestamptz not null default now(),
+  primary key (account_id, id)
 );
-create index transfer_account on transfer (account_id, id);
+
+-- Everything that is held, by calls and by processes.
+create view held as
+  select account_id, id, amount from hold union all select account_id, id, amount from lease;
 
 -- The double entry of each transfer. Sums to zero by transfer, and so on the whole.
 create view entry as
-  select t.id as transfer_id, t.at, leg.account, leg.amount
+  select t.account_id, t.id as transfer_id, t.at, leg.account, leg.amount
   from transfer t
   cross join lateral (values
     ('account:' || t.account_id,
@@ -62,8 +83,8 @@ create view entry as
 -- One row per call that made a hold, written by the statement that resolves it. The ids carry the time, so ranges of
 -- ids are ranges of time: the table is partitioned by them and trimmed by dropping partitions.
 create table usage (
-  id text collate "C" primary key,
   account_id text collate "C" not null,
+  id text collate "C" not null,
   key_id text collate "C" not null,
   product text not null,
   endpoint text not null,
@@ -80,10 +101,10 @@ create table usage (
   route smallint not null default 0,
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
-  at timestamptz not null default now()
+  at timestamptz not null default now(),
+  primary key (account_id, id)
 ) partition by range (id);
 create table usage_rest partition of usage default;
-create index usage_account on usage (account_id, id);
 
 create table usage_hour (
   account_id text collate "C" not null,
@@ -99,21 +120,25 @@ create table usage_hour (
   primary key (account_id, hour, product, key_id)
 ) with (fillfactor = 70);
 
--- The state of limits, one row per scope that has any: `system`, `account:<id>`, `key:<id>`.
+-- The state of limits, one row per scope that has any: `account`, the id of a key, and for no account `system` and its shares.
+-- The functions in limits.sql read and write it.
 create table limited (
-  scope text collate "C" primary key,
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
   limits jsonb not null,
   held bigint not null default 0,
   open_calls integer not null default 0,
-  -- Sliding minute: one bucket a second, valid up to `second`.
   second bigint not null default 0,
-  requests bigint[] not null default array_fill(0::bigint, array[60]),
-  tokens bigint[] not null default array_fill(0::bigint, array[60]),
-  day date not null default current_date,
+  requests bigint[] not null default array_fill(0::bigint, array[64]),
+  requests_used bigint not null default 0,
+  tokens bigint[] not null default array_fill(0::bigint, array[64]),
+  tokens_used bigint not null default 0,
+  day date not null default (now() at time zone 'UTC')::date,
   day_spent bigint not null default 0,
-  month date not null default date_trunc('month', now())::date,
+  month date not null default date_trunc('month', now() at time zone 'UTC')::date,
   month_spent bigint not null default 0,
-  total_spent bigint not null default 0
+  total_spent bigint not null default 0,
+  primary key (account_id, scope)
 ) with (fillfactor = 50);
 
 create table idempotency (
@@ -125,10 +150,12 @@ create table idempotency (
   status integer,
   content_type text,
   body bytea,
+  -- Its call's process went silent. Whoever comes with the key again may have it, unless the call ends after all.
+  freed boolean not null default false,
   created_at timestamptz not null default now(),
   primary key (account_id, key)
 );
-create index idempotency_hold on idempotency (hold_id);
+create index idempotency_hold on idempotency (account_id, hold_id);
 create index idempotency_age on idempotency (created_at);
 
 create table process (

@@ -1,0 +1,79 @@
+-- The limits of the whole system, in shares: each process has one, and the jobs, which outlive processes, have one together. A
+-- share is a scope with limits of its own, which never sum to more than the system's, so that processes need not wait for one
+-- another with every call. The row `system` has the limits themselves, and what was counted by shares that are no more.
+--
+-- Divides what is left anew, half of it for whoever asks. Its own flushes must not be under way.
+-- Answers whether there is a share that could be larger than before.
+drop function if exists limited_share(text, interval);
+create function limited_share(process text, silent interval) returns boolean
+language plpgsql as $$
+declare
+  whole limited;
+  l limited;
+  own text := 'system@' || process;
+  others int := 0;
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
+  name text;
+  used_all jsonb := '{}';
+  free bigint;
+  share jsonb;
+begin
+  select * into whole from limited where account_id = '' and scope = 'system' for update;
+  if not found then
+    return false;
+  end if;
+  whole := limited_now(whole, now_second, today);
+  insert into limited (account_id, scope, limits) values ('', own, '{}') on conflict do nothing;
+  for l in select * from limited where account_id = '' and scope like 'system@%' order by scope for update loop
+    l := limited_now(l, now_second, today);
+    if l.scope = own then
+      select coalesce(sum(x.amount), 0), coalesce(sum(x.calls), 0) into l.held, l.open_calls from (
+        select h.amount, 1 as calls from hold h where case when process = 'jobs' then h.job else h.process_id = process and not h.job end
+        union all
+        select e.amount, 0 from lease e where e.process_id = process) x;
+    elsif l.scope <> 'system@jobs' and l.held = 0 and l.open_calls = 0
+        and not exists (select 1 from process p where 'system@' || p.id = l.scope and p.heartbeat_at > now() - silent) then
+      -- Its process is gone: what it counted stays counted.
+      whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
+      whole.total_spent := whole.total_spent + l.total_spent;
+      for b in 1 .. 64 loop
+        whole.requests[b] := whole.requests[b] + l.requests[b]; whole.tokens[b] := whole.tokens[b] + l.tokens[b];
+      end loop;
+      whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
+      delete from limited where account_id = '' and scope = l.scope;
+      continue;
+    end if;
+    others := others + 1;
+    update limited set held = l.held, open_calls = l.open_calls, second = l.second, requests = l.requests, requests_used = l.requests_used,
+      tokens = l.tokens, tokens_used = l.tokens_used, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
+    where account_id = '' and scope = l.scope;
+  end loop;
+  others := others - 1;
+  update limited set second = whole.second, requests = whole.requests, requests_used = whole.requests_used, tokens = whole.tokens,
+    tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
+    total_spent = whole.total_spent where account_id = '' and scope = 'system';
+
+  for name in select jsonb_object_keys(whole.limits) loop
+    select coalesce(sum(limited_used(o, name)), 0) into free from limited o where account_id = '' and scope like 'system%';
+    used_all := used_all || jsonb_build_object(name, greatest((whole.limits ->> name)::bigint - free, 0));
+  end loop;
+  for l in select * from limited where account_id = '' and scope like 'system@%' loop
+    share := '{}';
+    for name in select jsonb_object_keys(whole.limits) loop
+      free := (used_all ->> name)::bigint;
+      share := share || jsonb_build_object(name, limited_used(l, name) + case
+        when l.scope = own then case when others = 0 then free else (free + 1) / 2 end
+        else (free / 2) / others end);
+    end loop;
+    update limited set limits = share where account_id = '' and scope = l.scope;
+  end loop;
+  return true;
+end $$;
+
+-- What a scope has used up of one of its limits.
+create or replace function limited_used(l limited, name text) returns bigint
+language sql immutable as $$
+  select case name when 'concurrency' then l.open_calls::bigint when 'requestsPerMinute' then l.requests_used when 'tokensPerMinute' then l.tokens_used
+    when 'spendPerDay' then l.day_spent + l.held when 'spendPerMonth' then l.month_spent + l.held when 'spendTotal' then l.total_spent + l.held else 0 end
+$$;

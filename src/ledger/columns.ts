@@ -1,0 +1,143 @@
+// The parameters of the ledger's statement: a column for each, made from the operations of a flush.
+import type { Op, Resolution } from './operation.ts'
+
+export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
+export type Column<K extends Op['kind']> = (all: ReadonlyArray<OpOf<K>>, places: Places) => string | boolean | null
+
+/** Each account, key and lease is sent once; operations name their places, from 1. */
+export class Places {
+  readonly accounts = new Map<string, number>()
+  readonly keys: string[] = []
+  readonly keyAccounts: number[] = []
+  readonly #keys = new Map<string, number>()
+  readonly leases = new Map<string, number>()
+  account(id: string): number {
+    return placeIn(this.accounts, id)
+  }
+  key({ account, key }: { account: string; key: string }): number {
+    const place = placeIn(this.#keys, `${account} ${key}`)
+    this.keys[place - 1] ??= key
+    this.keyAccounts[place - 1] ??= this.account(account)
+    return place
+  }
+  lease(id: string): number {
+    return placeIn(this.leases, id)
+  }
+}
+
+function placeIn(places: Map<string, number>, id: string): number {
+  const known = places.get(id)
+  if (known !== undefined) return known
+  places.set(id, places.size + 1)
+  return places.size
+}
+
+/** What is not money in a usage row: a line for each column of the table, named by it. */
+export const FACTS: Record<string, (resolution: Resolution) => string | number | boolean | object> = {
+  key_id: (one) => one.key,
+  product: (one) => one.product,
+  endpoint: (one) => one.endpoint,
+  status: (one) => one.status,
+  catalog_version: (one) => one.catalogVersion,
+  lines: (one) => one.lines,
+  estimated: (one) => one.estimated,
+  stream: (one) => one.stream,
+  route: (one) => one.route,
+  duration_ms: (one) => Math.round(one.durationMs),
+  first_byte_ms: (one) => Math.round(one.firstByteMs),
+}
+
+function columnOf(fact: (typeof FACTS)[string]): Column<'resolve'> {
+  return (all) => {
+    const values = all.map((one) => fact(one.value))
+    if (typeof values[0] === 'object') return JSON.stringify(values)
+    return typeof values[0] === 'string' ? quoted(values as string[]) : plain(values as number[]) // a column has one type
+  }
+}
+
+/** Left out when no call of the flush was covered by a lease. */
+const ofCovers =
+  (column: Column<'resolve'>): Column<'resolve'> =>
+  (all, places) =>
+    all.some((one) => one.cover) ? column(all, places) : null
+
+/** By the names of the function's parameters. */
+export const RESOLUTION: Record<string, Column<'resolve'>> = {
+  s_id: (all) => plain(all.map((one) => one.value.id)),
+  s_account: (all, places) => plain(all.map((one) => places.account(one.value.account))),
+  s_key: (all, places) => plain(all.map((one) => places.key(one.value))),
+  s_kind: (all) => plain(all.map((one) => one.value.kind)),
+  s_charge: (all) => plain(all.map((one) => one.value.charge)),
+  s_lease: ofCovers((all, places) => plain(all.map(({ cover }) => (cover ? places.lease(cover.lease) : 'NULL')))),
+  s_cover: ofCovers((all) => plain(all.map(({ cover }) => cover?.amount ?? 0n))),
+  s_keep: ofCovers((all) => plain(all.map(({ cover }) => cover?.keep ?? false))),
+  s_tokens: ofCovers((all) => plain(all.map(({ cover }) => cover?.tokens ?? 0))),
+  s_second: ofCovers((all) => plain(all.map(({ cover }) => cover?.second ?? 0))),
+  s_in: (all) => plain(all.map((one) => one.value.inputTokens)),
+  s_out: (all) => plain(all.map((one) => one.value.outputTokens)),
+  s_again: (all) => all.some((one) => one.again),
+  ...Object.fromEntries(Object.entries(FACTS).map(([name, fact]) => [`s_${name}`, columnOf(fact)])),
+  s_kept(all) {
+    const kept = all
+      .filter((one) => one.value.idempotent)
+      .map(({ value: { id, keep } }) => ({ id, keep: keep && keepRecord(keep) }))
+    return kept.length === 0 ? null : JSON.stringify(kept)
+  },
+  s_given_up(all) {
+    const givenUp = all.filter((one) => one.value.givenUp).map((one) => one.value.id)
+    return givenUp.length === 0 ? null : plain(givenUp)
+  },
+}
+
+export const RESERVATION: Record<string, Column<'reserve'>> = {
+  r_id: (all) => plain(all.map((one) => one.value.id)),
+  r_account: (all, places) => plain(all.map((one) => places.account(one.value.account))),
+  r_key: (all, places) => plain(all.map((one) => places.key(one.value))),
+  r_want: (all) => plain(all.map((one) => one.value.want)),
+  r_floor: (all) => plain(all.map((one) => one.value.floor)),
+  r_product: (all) => quoted(all.map((one) => one.value.product)),
+  r_version: (all) => plain(all.map((one) => one.value.catalogVersion)),
+  r_tokens: (all) => plain(all.map((one) => one.value.tokens)),
+  r_last: (all) => plain(all.map((one) => one.last)),
+  r_idem: (all) => quoted(all.map((one) => one.value.idempotency?.key)),
+  r_hash: (all) => quoted(all.map((one) => one.value.idempotency?.requestHash)),
+  r_job(all) {
+    const jobs = all.flatMap(({ value: { job } }, at) => (job ? [{ i: at + 1, ...job }] : []))
+    return jobs.length === 0 ? null : JSON.stringify(jobs)
+  },
+}
+
+export const LEASE: Record<string, Column<'lease'>> = {
+  l_lease: (all, places) => plain(all.map((one) => places.lease(one.value.id))),
+  l_account: (all, places) => plain(all.map((one) => places.account(one.value.account))),
+  l_key: (all, places) => plain(all.map((one) => places.key(one.value))),
+  l_new: (all) => plain(all.map((one) => one.value.fresh)),
+  l_give: (all) => plain(all.map((one) => one.value.give)),
+  l_add: (all) => plain(all.map((one) => one.value.add)),
+  l_least: (all) => plain(all.map((one) => one.value.least)),
+  l_requests: (all) => plain(all.map((one) => one.value.requests)),
+  l_tokens: (all) => plain(all.map((one) => one.value.tokens)),
+  l_close: (all) => plain(all.map((one) => one.value.close)),
+  l_back(all) {
+    const back = all.flatMap(({ value }, at) => (value.back ? [{ i: at + 1, ...value.back }] : []))
+    return back.length === 0 ? null : JSON.stringify(back)
+  },
+}
+
+/** As an array in the database's own words: ids, numbers and booleans need no quotes. */
+export function plain(values: ReadonlyArray<string | number | bigint | boolean>): string {
+  return `{${values.join(',')}}`
+}
+
+export function quoted(values: ReadonlyArray<string | undefined>): string {
+  return `{${values.map(quote).join(',')}}`
+}
+
+function quote(value: string | undefined): string {
+  if (value === undefined) return 'NULL'
+  return /["\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `"${value}"`
+}
+
+function keepRecord({ status, contentType, body }: NonNullable<Resolution['keep']>): object {
+  return { status, type: contentType, body: body.toString('base64') }
+}

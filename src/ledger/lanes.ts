@@ -1,0 +1,71 @@
+// The ways of operations to the database. Most go together; what is large goes alone; and what concerns an account that
+// somebody else has locked goes apart, so that nobody waits for another's trouble.
+import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
+import { createBatch } from './batch.ts'
+import { flush, isLarge } from './flush.ts'
+import { Busy, type Done, type Op } from './operation.ts'
+
+interface Lanes {
+  run(op: Op): Promise<Done>
+  /** Runs something while nothing is on its way; what arrives meanwhile waits. */
+  alone<T>(run: () => Promise<T>): Promise<T>
+  idle(): Promise<void>
+  readonly pending: number
+}
+
+interface LanesOptions {
+  readonly database: Database
+  readonly processId: string
+  readonly flushesMax: number
+  readonly observe?: ((size: number) => void) | undefined
+}
+
+export function createLanes({ database, processId, flushesMax, observe }: LanesOptions): Lanes {
+  /** Accounts that could not be locked in time. */
+  const locked = new Set<string>()
+  const lane = (most: number, sizeMax: number, patient: boolean) =>
+    createBatch<Op, Done>({
+      flush: (ops) => flushApart(ops, patient),
+      flushesMax: most,
+      sizeMax,
+      ...(observe ? { observe } : {}),
+    })
+  const shared = lane(flushesMax, 256, true)
+  const large = lane(1, 1, true)
+  const apart = lane(1, 256, false)
+  const all = [shared, large, apart]
+
+  /** Whatever is wrong with one operation must not be felt by its neighbours. */
+  async function flushApart(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
+    try {
+      return note(ops, await flush(database, processId, ops, patient))
+    } catch (error) {
+      if (isLockWait(error) && patient) return flushApart(ops, false)
+      if (ops.length === 1 || !isOfAPart(error)) throw error
+      const alone = async (op: Op) => (await flushApart([op], patient))[0] as Done | Error // one for one
+      return Promise.all(ops.map((op) => alone(op).catch((cause: Error) => cause)))
+    }
+  }
+
+  function note(ops: readonly Op[], results: Array<Done | Error>): Array<Done | Error> {
+    ops.forEach(({ value: { account } }, at) => {
+      if (results[at] instanceof Busy) locked.add(account)
+      else if (locked.size > 0) locked.delete(account)
+    })
+    return results
+  }
+
+  return {
+    run(op) {
+      if (isLarge(op)) return large.run(op)
+      return (locked.has(op.value.account) ? apart : shared).run(op)
+    },
+    alone: (run) => shared.alone(() => large.alone(() => apart.alone(run))),
+    async idle() {
+      await Promise.all(all.map((one) => one.idle()))
+    },
+    get pending() {
+      return all.reduce((sum, one) => sum + one.pending, 0)
+    },
+  }
+}

@@ -1,0 +1,268 @@
+// Credits that this process holds in advance, by key. A call that finds enough of them is admitted without a word to the
+// database, and its settlement is its only commit. They grow with what a key asked for lately, go back when it falls silent,
+// and are given back at once when the account gets tight.
+import type { Credits } from '../kernel/credits.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
+
+interface Leases {
+  /** Undefined when the call needs a hold of its own. */
+  admit(reservation: Reservation): Reserved | undefined
+  /** What covers a call until it is resolved; undefined when it has a hold of its own. */
+  coverOf(id: string): Cover | undefined
+  resolved(resolution: Resolution, cover: Cover, resolved: Resolved): void
+  /** No more calls on these; what none needs goes back. */
+  recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
+  /** Looks after them: what nobody uses goes back. To be called now and then while there are `some`. */
+  tend(): void
+  /** Everything that no call needs goes back; resolves when that is durable. */
+  giveBack(): Promise<void>
+  knows(id: string): boolean
+  readonly some: boolean
+}
+
+interface LeasesOptions {
+  readonly world: World
+  /** Fails when it is not certain what became of it. What closes a lease is tried until it is. */
+  readonly change: (change: LeaseChange) => Promise<Leased>
+  /** Whether all others still believe that this process lives. */
+  readonly isHeard: () => boolean
+}
+
+/** What a key asked for lately; sums that halve every second. */
+interface Pace {
+  atMs: number
+  calls: number
+  wants: number
+}
+
+interface Lease {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  fresh: boolean
+  /** At least this much is durably held. */
+  amount: Credits
+  /** Of it, what calls under way may spend. */
+  open: Credits
+  calls: number
+  /** What was given of the minute's limits, where there are any. */
+  window: Window | undefined
+  pace: Pace
+  /** A change is under way. */
+  changing: boolean
+  /** No more calls: it goes back when the last one has ended. */
+  retired: boolean
+}
+
+interface Window {
+  requests: number | undefined
+  tokens: number | undefined
+  readonly untilMs: number
+  readonly second: number
+  readonly rate: Rate | undefined
+}
+
+/** So many calls lately make a lease worth its while. */
+const CALLS_MIN = 3
+const IDLE_MS = 1_500
+/** What was given of a minute was counted for the next second: it may be used until then. */
+const WINDOW_MS = 1_000
+const PACES_MAX = 10_000
+
+export function createLeases({ world, change, isHeard }: LeasesOptions): Leases {
+  /** By key: those that admit calls. */
+  const current = new Map<string, Lease>()
+  /** By id: these, and those that are on their way back. */
+  const all = new Map<string, Lease>()
+  /** By the call's id. */
+  const covers = new Map<string, Cover>()
+  const paces = new Map<string, Pace>()
+  const changes = new Set<Promise<unknown>>()
+
+  function paceOf(name: string, want: Credits): Pace {
+    const nowMs = world.elapsedMs()
+    let pace = paces.get(name)
+    if (!pace) {
+      if (paces.size >= PACES_MAX) paces.clear()
+      pace = { atMs: nowMs, calls: 0, wants: 0 }
+      paces.set(name, pace)
+    }
+    const left = 0.5 ** ((nowMs - pace.atMs) / 1_000)
+    pace.atMs = nowMs
+    pace.calls = pace.calls * left + 1
+    pace.wants = pace.wants * left + Number(want)
+    return pace
+  }
+
+  function admit(reservation: Reservation): Reserved | undefined {
+    if (reservation.idempotency || reservation.job || !isHeard()) return undefined
+    const pace = paceOf(nameOf(reservation), reservation.want)
+    const lease = current.get(nameOf(reservation))
+    if (lease && isEnough(lease, reservation)) return take(lease, reservation)
+    if (pace.calls >= CALLS_MIN) grow(lease ?? made(reservation, pace), reservation)
+    return undefined
+  }
+
+  function isEnough({ amount, open, window }: Lease, { want, tokens }: Reservation): boolean {
+    if (amount - open < want) return false
+    if (!window) return true
+    return world.elapsedMs() < window.untilMs && (window.requests ?? 1) >= 1 && (window.tokens ?? tokens) >= tokens
+  }
+
+  function take(lease: Lease, reservation: Reservation): Reserved {
+    const { id, want, tokens } = reservation
+    const { window } = lease
+    lease.open += want
+    lease.calls += 1
+    if (window?.requests !== undefined) window.requests -= 1
+    if (window?.tokens !== undefined) window.tokens -= tokens
+    covers.set(id, { lease: lease.id, amount: want, keep: true, tokens, second: window?.second ?? 0 })
+    if (lease.amount - lease.open < targetOf(lease.pace, want) / 2n) grow(lease, reservation)
+    const rate = window?.rate
+    return {
+      outcome: 'held',
+      amount: want,
+      rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null,
+    }
+  }
+
+  function made({ account, key }: Reservation, pace: Pace): Lease {
+    const blank = { fresh: true, amount: 0n, open: 0n, calls: 0, window: undefined, changing: false, retired: false }
+    const lease: Lease = { id: newId(world), account, key, pace, ...blank }
+    current.set(nameOf(lease), lease)
+    all.set(lease.id, lease)
+    return lease
+  }
+
+  /** Asks for more. While it is on its way, calls take holds of their own or what is left. */
+  function grow(lease: Lease, { want, tokens }: Reservation): void {
+    if (lease.changing) return
+    const free = lease.amount - lease.open
+    const target = targetOf(lease.pace, want)
+    const requests = Math.ceil(lease.pace.calls)
+    const sentMs = world.elapsedMs()
+    const wish = { add: target > free ? target - free : want, least: want > free ? want - free : 1n }
+    run(lease, { ...NOTHING, ...wish, requests, tokens: requests * tokens }, (leased) => {
+      const { added, second, rate } = leased
+      if (added === undefined) return forget(lease)
+      lease.fresh &&= added === 0n
+      lease.amount += added
+      const isLimited = leased.requests !== undefined || leased.tokens !== undefined
+      lease.window = isLimited
+        ? { requests: leased.requests, tokens: leased.tokens, untilMs: sentMs + WINDOW_MS, second, rate }
+        : undefined
+      if (lease.fresh) forget(lease)
+    })
+  }
+
+  /** One change at a time. If its answer is lost, at least what is believed is held; the lease is given up, and all of it goes back. */
+  function run(lease: Lease, wish: Wish, then: (leased: Leased) => void): void {
+    const back = unusedOf(lease)
+    if (back) lease.window = undefined
+    lease.changing = true
+    lease.amount -= wish.give
+    const { id, account, key, fresh } = lease
+    const going = change({ id, account, key, fresh, back, ...wish })
+      .then(then, () => {
+        lease.fresh = false
+        if (wish.close) forget(lease)
+        else retire(lease)
+      })
+      .finally(() => {
+        lease.changing = false
+        changes.delete(going)
+        if (lease.retired) release(lease)
+      })
+    changes.add(going)
+  }
+
+  function retire(lease: Lease): void {
+    lease.retired = true
+    if (current.get(nameOf(lease)) === lease) current.delete(nameOf(lease))
+  }
+
+  /** It is no more, here and in the database. Calls that it covered are settled late. */
+  function forget(lease: Lease): void {
+    retire(lease)
+    lease.amount = 0n
+    all.delete(lease.id)
+  }
+
+  /** Gives back what no call needs; with the last call, everything. */
+  function release(lease: Lease): void {
+    if (lease.changing || !all.has(lease.id)) return
+    const free = lease.amount - lease.open
+    if (lease.calls === 0) run(lease, { ...NOTHING, close: true }, () => forget(lease))
+    else if (free > 0n)
+      run(lease, { ...NOTHING, give: free }, ({ added }) => {
+        if (added === undefined) forget(lease)
+      })
+  }
+
+  function unusedOf({ window }: Lease): LeaseChange['back'] {
+    if (!window || ((window.requests ?? 0) <= 0 && (window.tokens ?? 0) <= 0)) return undefined
+    return { requests: window.requests ?? 0, tokens: window.tokens ?? 0, second: window.second }
+  }
+
+  function recall(which: (lease: Lease) => boolean): void {
+    for (const lease of [...all.values()])
+      if (which(lease)) {
+        retire(lease)
+        release(lease)
+      }
+  }
+
+  return {
+    admit,
+    coverOf(id) {
+      const cover = covers.get(id)
+      return cover && all.get(cover.lease)?.retired ? { ...cover, keep: false } : cover
+    },
+    resolved({ id, charge }, cover, { outcome }) {
+      if (!covers.delete(id)) return
+      const lease = all.get(cover.lease)
+      if (!lease) return
+      lease.calls -= 1
+      lease.open -= cover.amount
+      if (outcome === 'late') return forget(lease)
+      lease.amount -= cover.keep && charge < cover.amount ? charge : cover.amount
+      if (lease.retired) release(lease)
+    },
+    recall,
+    tend() {
+      const nowMs = world.elapsedMs()
+      recall((lease) => !lease.retired && !lease.changing && lease.calls === 0 && nowMs - lease.pace.atMs > IDLE_MS)
+      for (const lease of current.values()) {
+        if (lease.changing) continue
+        const most = targetOf(lease.pace, 0n) * 4n
+        const free = lease.amount - lease.open
+        const isOver = lease.window !== undefined && nowMs > lease.window.untilMs && unusedOf(lease) !== undefined
+        if (free > most || isOver)
+          run(lease, { ...NOTHING, give: free > most ? free - most : 0n }, ({ added }) => {
+            if (added === undefined) forget(lease)
+          })
+      }
+    },
+    async giveBack() {
+      recall(() => true)
+      while (changes.size > 0) await Promise.all(changes)
+    },
+    knows: (id) => all.has(id),
+    get some() {
+      return all.size > 0
+    },
+  }
+}
+
+function nameOf({ account, key }: { readonly account: string; readonly key: string }): string {
+  return `${account} ${key}`
+}
+
+type Wish = Pick<LeaseChange, 'give' | 'add' | 'least' | 'requests' | 'tokens' | 'close'>
+const NOTHING: Wish = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: false }
+
+/** What should be free: about half a second of what is asked for, and a little for those who come at once. */
+function targetOf({ wants }: Pace, want: Credits): Credits {
+  return BigInt(Math.ceil(wants / 2)) + want * 2n
+}

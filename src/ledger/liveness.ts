@@ -1,0 +1,74 @@
+// Who lives. A process says so now and then; what a silent one held is given back, and so is what this one has forgotten.
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
+import type { World } from '../kernel/world.ts'
+
+/** A hold or a lease of this process of which it may know nothing. */
+export interface Forgotten {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  /** Null for a lease. */
+  readonly product: string | null
+  readonly catalogVersion: number
+}
+
+interface LivenessOptions {
+  readonly database: Database
+  readonly world: World
+  readonly processId: string
+  /** How long the database must have been heard from before the silence of others is taken for death. */
+  readonly graceMs: number
+  readonly expired: (amount: Credits) => void
+  /** What is older than a minute, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
+  readonly found: (row: Forgotten) => void
+}
+
+export const SILENT_SECONDS = 20
+/** A process whose last word is older than this has been cut off, and so may all the others. */
+const CUT_OFF_MS = 10_000
+/** A clock that moved by more than this against ours was set. */
+const CLOCK_JUMP_MS = 3_000
+
+export function createLiveness({ database, world, processId, graceMs, expired, found }: LivenessOptions) {
+  let heardMs = Number.NEGATIVE_INFINITY
+  let judgeFromMs = Number.NEGATIVE_INFINITY
+  /** By how much the database's clock is ahead of ours. */
+  let aheadMs: number | undefined
+
+  return {
+    heardAgoMs: () => world.elapsedMs() - heardMs,
+    async sweep(): Promise<number> {
+      const sentMs = world.elapsedMs()
+      const [beat] = await database.query<{ now_ms: number }>(HEARTBEAT, [processId])
+      const nowMs = world.elapsedMs()
+      // Whoever could not speak may not judge others by their silence: they first get the time to be heard again. So do they
+      // after the database's clock was set: it is what silence is measured by.
+      const ahead = (beat?.now_ms ?? 0) - nowMs
+      const jumped = aheadMs !== undefined && Math.abs(ahead - aheadMs) > CLOCK_JUMP_MS + (nowMs - sentMs)
+      aheadMs = ahead
+      if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
+      heardMs = sentMs
+      for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
+      if (nowMs < judgeFromMs) return 0
+      const [row] = await database.query<{ gone: number; given_back: bigint }>(EXPIRE, [SILENT_SECONDS])
+      if (row && row.given_back > 0n) expired(row.given_back)
+      return row?.gone ?? 0
+    },
+  }
+}
+
+const HEARTBEAT = statement(
+  'heartbeat',
+  `insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()
+   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms`,
+  SHORT_MS,
+)
+const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
+const FORGOTTEN = statement(
+  'ledger_forgotten',
+  `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion" from hold
+   where process_id = $1 and not job and created_at < now() - interval '60 seconds'
+   union all
+   select id, account_id, key_id, null, 0 from lease where process_id = $1 and created_at < now() - interval '60 seconds'`,
+)

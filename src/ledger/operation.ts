@@ -1,0 +1,127 @@
+// What the ledger is asked to do, and what becomes of it.
+import type { Credits } from '../kernel/credits.ts'
+import type { ChargeLine } from '../meter/charge.ts'
+
+export interface Reservation {
+  /** The call's id: it names the hold, the transfer and the usage row. */
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly want: Credits
+  /** The least that is worth holding; equal to `want` unless the ask is open-ended. */
+  readonly floor: Credits
+  /** What a limit on tokens counts until the settlement says better. */
+  readonly tokens: number
+  readonly idempotency?: { readonly key: string; readonly requestHash: string }
+  /** A job's row, made by the same statement; its hold outlives this process. */
+  readonly job?: {
+    readonly id: string
+    readonly input: string
+    readonly request: string
+    readonly callback?: string
+    /** What is answered, now and again to the same idempotency key. */
+    readonly answer: string
+  }
+}
+
+/** Of the tightest limit on requests: what it allows, and what is left. */
+export interface Rate {
+  readonly max: number
+  readonly left: number
+}
+
+export type Reserved =
+  | { outcome: 'held'; amount: Credits; rate: Rate | null }
+  | { outcome: 'short'; available: Credits; required: Credits }
+  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
+  | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
+
+/** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
+export type Undecided = { outcome: 'tight' } | { outcome: 'share' }
+
+export interface Resolution {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly catalogVersion: number
+  readonly kind: 'settled' | 'released'
+  readonly charge: Credits
+  readonly lines: readonly ChargeLine[]
+  readonly endpoint: string
+  readonly status: number
+  readonly estimated: boolean
+  readonly stream: boolean
+  readonly route: number
+  readonly durationMs: number
+  readonly firstByteMs: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
+  readonly givenUp?: boolean
+  /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
+  readonly idempotent?: boolean
+  readonly keep?: { readonly status: number; readonly contentType: string; readonly body: Buffer }
+}
+
+export interface Resolved {
+  /** `late`: the hold had expired, and the amount was taken anew. `already`: an earlier try did it. */
+  readonly outcome: 'settled' | 'released' | 'late' | 'already'
+  readonly paid: Credits
+  readonly loss: Credits
+  readonly posted: Credits
+  readonly held: Credits
+  /** What the hold was. */
+  readonly hold: Credits
+}
+
+/** What covers a call that has no hold of its own. */
+export interface Cover {
+  readonly lease: string
+  readonly amount: Credits
+  /** What the call does not spend stays in the lease. */
+  readonly keep: boolean
+  /** What limits on tokens counted for it, and in which second. */
+  readonly tokens: number
+  readonly second: number
+}
+
+/** Credits that a process holds in advance are made, moved or given back. */
+export interface LeaseChange {
+  readonly id: string
+  readonly account: string
+  readonly key: string
+  /** Nothing was leased yet. Otherwise a lease that is not there has expired, and none is made. */
+  readonly fresh: boolean
+  readonly give: Credits
+  readonly add: Credits
+  /** The least that is worth having. */
+  readonly least: Credits
+  /** Of the limits on a minute, for the next second. */
+  readonly requests: number
+  readonly tokens: number
+  readonly back?: { readonly requests: number; readonly tokens: number; readonly second: number } | undefined
+  readonly close: boolean
+}
+
+export interface Leased {
+  /** Undefined when there is no such lease any more. */
+  readonly added: Credits | undefined
+  /** Undefined where nothing limits them. */
+  readonly requests: number | undefined
+  readonly tokens: number | undefined
+  readonly rate: Rate | undefined
+  /** The second to which these were counted. */
+  readonly second: number
+}
+
+export type Op =
+  | { readonly kind: 'reserve'; readonly value: Reservation; readonly last: boolean }
+  | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined; again?: boolean }
+  | { readonly kind: 'lease'; readonly value: LeaseChange }
+export type Done = Reserved | Undecided | Resolved | Leased
+
+/** Somebody else has locked the account: the operation goes on when it is free, and nobody else's waits for it. */
+export class Busy extends Error {}
