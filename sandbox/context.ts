@@ -3,20 +3,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../src/kernel/world.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import type { Memory } from './memory.ts'
-import type { RoomContext } from './room.ts'
 
 /** The most of a body that the log keeps. */
 const BODY_TEXT_MAX = 64 * 1024
 
 type Given = Pick<RoomContext, 'world' | 'speed' | 'baseUrl' | 'path' | 'query' | 'log' | 'call' | 'memory'>
 
-export class ExchangeContext implements RoomContext {
+export class RoomContext {
   readonly world: World
+  /** How many times faster than a real vendor: 1 is lifelike, Infinity does not wait. */
   readonly speed: number
+  /** The sandbox's own address, without a trailing slash. */
   readonly baseUrl: string
   readonly path: string
   readonly query: URLSearchParams
   readonly log: CallLog
+  /** This request's entry in the log. */
   readonly call: SeenCall
   readonly memory: Memory
   isGone = false
@@ -44,6 +46,7 @@ export class ExchangeContext implements RoomContext {
     })
   }
 
+  /** The whole request body. Rooms that take large uploads read `req` themselves. */
   body(): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const pieces: Buffer[] = []
@@ -73,6 +76,7 @@ export class ExchangeContext implements RoomContext {
     this.#res.end(text)
   }
 
+  /** Waits; true while the client is still there. */
   pause(ms: number): Promise<boolean> {
     if (this.isGone) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -88,11 +92,13 @@ export class ExchangeContext implements RoomContext {
     })
   }
 
+  /** Resolves when the client has gone, so that a stalled answer can be held open and let go. */
   gone(): Promise<void> {
     if (this.isGone) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.add(resolve))
   }
 
+  /** Breaks the connection, as a vendor's crash would. */
   cut(): void {
     this.call.status = this.#res.statusCode
     this.log.callEnded(this.call, 'cut', this.world.elapsedMs())

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { World } from '../src/kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
-import { ExchangeContext } from './context.ts'
+import { RoomContext } from './context.ts'
 import { embeddingsRoom } from './embeddings.ts'
 import { imagesRoom } from './images.ts'
 import type { CallLog, SeenCall } from './log.ts'
@@ -84,7 +84,7 @@ export function openVendors({ world, speed, url, log }: SandboxFacts): RequestLi
       chunks: 0,
     }
     log.callStarted(call)
-    const ctx = new ExchangeContext(req, res, {
+    const ctx = new RoomContext(req, res, {
       world,
       speed,
       baseUrl: url,

@@ -4,7 +4,7 @@ import type { Usage } from '../../meter/usage.ts'
 import { SseDecoder, type SseEvent } from '../../upstream/sse.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
 import type { ReplyEvent } from './dialogue.ts'
-import { OutputCount } from './relay.ts'
+import { isWholeJson, OutputCount } from './relay.ts'
 import { type TokenCounts, toUsage } from './tokens.ts'
 
 /** Reads one vendor's stream. */
@@ -106,15 +106,5 @@ export class ConvertRelay implements StreamRelay, StreamState {
       out += this.writer.write(event)
     }
     return out
-  }
-}
-
-/** Whether a text is one complete JSON value, neither cut short nor empty. */
-export function isWholeJson(data: string): boolean {
-  try {
-    JSON.parse(data)
-    return true
-  } catch {
-    return false
   }
 }

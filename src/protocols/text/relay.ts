@@ -1,18 +1,48 @@
 // The two ways a streamed answer travels. Same format at both doors: the bytes pass, and an observer looks at each event.
 // Different formats: events are read into neutral words and written anew.
 import { Fault } from '../../kernel/fault.ts'
-import { readBlock, SseBlocks } from '../../upstream/sse.ts'
+import type { Usage } from '../../meter/usage.ts'
+import { encodeEvent, readBlock, SseBlocks } from '../../upstream/sse.ts'
+import { isObject, text } from '../check.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
 
+/** Counts delivered output roughly: at least a token an event, and one for every four bytes of its text. */
+export class OutputCount {
+  tokens = 0
+
+  addBytes(bytes: number): void {
+    this.tokens += bytes > 7 ? bytes >> 2 : 1
+  }
+}
+
 /** Looks at the events of one format as they pass. Blocks are bytes in a string, in the canonical form of `canonical`. */
-export interface Observer extends StreamState {
+export abstract class Observer implements StreamState {
+  terminal = false
+  fault: Fault | undefined
+  protected readonly output = new OutputCount()
+  abstract readonly keepAlive: string
+  abstract get usage(): Usage | undefined
+
+  get outputTokensSeen(): number {
+    return this.output.tokens
+  }
+
   /** The block to send in place of this one: the same string to let it pass, the empty string to keep it back. */
-  see(block: string): string
-  /** The vendor closed the stream cleanly. */
-  end(): void
-  finish(comment: string): string
-  fail(fault: Fault, requestId: string): string
-  readonly keepAlive: string
+  abstract see(block: string): string
+  abstract finish(comment: string): string
+  abstract fail(fault: Fault, requestId: string): string
+
+  /** The vendor closed the stream cleanly; most formats are ended by an event alone. */
+  end(): void {}
+
+  /** Vendors that leave out the event line: SDKs want it, and the data names the type. */
+  protected seeUnnamed(block: string): string {
+    const data = dataOf(block)
+    if (data.trim() === '[DONE]') return ''
+    const value = readData(data)
+    const type = isObject(value) ? (text(value.type) ?? (value.error ? 'error' : undefined)) : undefined
+    return type === undefined ? '' : this.see(encodeEvent(data, type))
+  }
 }
 
 export class PassRelay implements StreamRelay {
@@ -106,7 +136,11 @@ function canonical(block: string): string {
 function isWhole(block: string): boolean {
   const data = readBlock(block)?.data
   if (data === undefined) return false
-  if (data === '[DONE]') return true
+  return data === '[DONE]' || isWholeJson(data)
+}
+
+/** Whether a text is one complete JSON value, neither cut short nor empty. */
+export function isWholeJson(data: string): boolean {
   try {
     JSON.parse(data)
     return true
@@ -137,13 +171,4 @@ export function nameOf(block: string): string | undefined {
   if (!block.startsWith('event:')) return undefined
   const from = block.charCodeAt(6) === 0x20 ? 7 : 6
   return block.slice(from, block.indexOf('\n'))
-}
-
-/** Counts delivered output roughly: at least a token an event, and one for every four bytes of its text. */
-export class OutputCount {
-  tokens = 0
-
-  addBytes(bytes: number): void {
-    this.tokens += bytes > 7 ? bytes >> 2 : 1
-  }
 }

@@ -10,7 +10,7 @@ import type { Answer } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
-import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
+import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { readMessagesUsage, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 
@@ -65,19 +65,17 @@ export function mergeUsage(earlier: Json, later: unknown): Json {
   return merged
 }
 
-export class MessagesObserver implements Observer {
+export class MessagesObserver extends Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
-  terminal = false
-  fault: Fault | undefined
   keptAs: string | undefined
   private readonly uid: string
   private readonly keeps: boolean
-  private readonly output = new OutputCount()
   private counted: Json = {}
   private final = false
   private held = ''
 
   constructor(uid: string, { keeps = false }: CheckedAsk) {
+    super()
     this.uid = uid
     this.keeps = keeps
   }
@@ -89,10 +87,6 @@ export class MessagesObserver implements Observer {
 
   get promptUsage(): Usage | undefined {
     return toUsage(readMessagesUsage(this.counted))
-  }
-
-  get outputTokensSeen(): number {
-    return this.output.tokens
   }
 
   see(block: string): string {
@@ -126,10 +120,6 @@ export class MessagesObserver implements Observer {
     return block
   }
 
-  end(): void {
-    // Only message_stop ends this format.
-  }
-
   finish(comment: string): string {
     return encodeComment(comment) + bytesToText(this.held)
   }
@@ -147,14 +137,5 @@ export class MessagesObserver implements Observer {
     const model = span && memberSpan(block, 'model', span[0])
     if (!model || message.model === this.uid) return block
     return `${block.slice(0, model[0])}"${this.uid}"${block.slice(model[1])}`
-  }
-
-  /** Without the event line the SDKs see nothing, so it is put in front. */
-  private seeUnnamed(block: string): string {
-    const data = dataOf(block)
-    if (data.trim() === '[DONE]') return ''
-    const value = readData(data)
-    const type = isObject(value) ? (text(value.type) ?? (value.error ? 'error' : undefined)) : undefined
-    return type === undefined ? '' : this.see(encodeEvent(data, type))
   }
 }

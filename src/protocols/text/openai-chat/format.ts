@@ -2,7 +2,7 @@
 import type { TextFormat } from '../format.ts'
 import { passChatAnswer } from './answer.ts'
 import { checkChat } from './check.ts'
-import { MendingObserver, mendAnswer } from './mend.ts'
+import { ChunkMender, mendAnswer } from './mend.ts'
 import { ChatObserver } from './observe.ts'
 import { passChat } from './pass.ts'
 import { readChatDialogue } from './read-request.ts'
@@ -19,10 +19,10 @@ export const openaiChat: TextFormat = {
   pass: passChat,
   passAnswer: passChatAnswer,
   observe(uid, ask, traits) {
-    const observer = new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n })
     // Calls without an index can only come to asks with tools; the others keep the quick way.
     const quirks = ask.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
-    return quirks.length > 0 ? new MendingObserver(observer, quirks) : observer
+    const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
+    return new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n, mender })
   },
   readDialogue: readChatDialogue,
   writeReply: writeChatReply,

@@ -2,11 +2,9 @@
 // know.
 
 import type { Quirk } from '../../../catalog/traits.ts'
-import type { Fault } from '../../../kernel/fault.ts'
-import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeEvent, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
-import { dataOf, type Observer } from '../relay.ts'
+import { dataOf } from '../relay.ts'
 
 const SPACE_BEFORE = /^[ \t\r\n]+/
 const SPACE_AFTER = /(?<![ \t\r\n])[ \t\r\n]+$/
@@ -174,59 +172,17 @@ export function mendAnswer(value: Json, quirks: readonly Quirk[]): void {
   }
 }
 
-/** Mends each event before the ordinary observer sees it. */
-export class MendingObserver implements Observer {
-  private readonly inner: Observer
-  private readonly mender: ChunkMender
-
-  constructor(inner: Observer, quirks: readonly Quirk[]) {
-    this.inner = inner
-    this.mender = new ChunkMender(quirks)
+/** An event as it should have been. */
+export function mended(block: string, mender: ChunkMender): string {
+  const data = bytesToText(dataOf(block))
+  if (!data.includes('"choices"')) return block
+  let chunk: unknown
+  try {
+    chunk = JSON.parse(data)
+  } catch {
+    return block // Let the one who judges garbled events judge this one.
   }
-
-  see(block: string): string {
-    const data = bytesToText(dataOf(block))
-    if (!data.includes('"choices"')) return this.inner.see(block)
-    let chunk: unknown
-    try {
-      chunk = JSON.parse(data)
-    } catch {
-      return this.inner.see(block) // Let the one who judges garbled events judge this one.
-    }
-    if (!isObject(chunk)) return this.inner.see(block)
-    this.mender.mend(chunk)
-    return this.inner.see(textToBytes(encodeEvent(JSON.stringify(chunk))))
-  }
-
-  end(): void {
-    this.inner.end()
-  }
-
-  finish(comment: string): string {
-    return this.inner.finish(comment)
-  }
-
-  fail(fault: Fault, requestId: string): string {
-    return this.inner.fail(fault, requestId)
-  }
-
-  get keepAlive(): string {
-    return this.inner.keepAlive
-  }
-
-  get terminal(): boolean {
-    return this.inner.terminal
-  }
-
-  get fault(): Fault | undefined {
-    return this.inner.fault
-  }
-
-  get usage(): Usage | undefined {
-    return this.inner.usage
-  }
-
-  get outputTokensSeen(): number {
-    return this.inner.outputTokensSeen
-  }
+  if (!isObject(chunk)) return block
+  mender.mend(chunk)
+  return textToBytes(encodeEvent(JSON.stringify(chunk)))
 }

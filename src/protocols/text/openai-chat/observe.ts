@@ -6,14 +6,17 @@ import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeEvent, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json } from '../../check.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
-import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
+import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
+import { type ChunkMender, mended } from './mend.ts'
 
 interface ChatStreamFacts {
   /** The public id that replaces the vendor's name of the model. */
   readonly uid: string
   readonly includeUsage: boolean
   readonly n: number
+  /** For the families whose answers need it. */
+  readonly mender?: ChunkMender | undefined
 }
 
 export const CHAT_KEEP_ALIVE = ': ping\n'
@@ -31,21 +34,19 @@ export function chatFinish(usageFrame: string, comment: string): string {
   return usageFrame + encodeComment(comment) + DONE
 }
 
-export class ChatObserver implements Observer {
+export class ChatObserver extends Observer {
   readonly keepAlive = CHAT_KEEP_ALIVE
   private readonly facts: ChatStreamFacts
-  private readonly output = new OutputCount()
   private reported: unknown
   private usageFrame = ''
   private finishes = 0
-  terminal = false
-  fault: Fault | undefined
   /** The last ordinary event without its text: what comes before it, what to write in place of that, what comes after. */
   private lead = ''
   private leadOut = ''
   private tail = ''
 
   constructor(facts: ChatStreamFacts) {
+    super()
     this.facts = facts
   }
 
@@ -53,12 +54,9 @@ export class ChatObserver implements Observer {
     return toUsage(readChatUsage(this.reported))
   }
 
-  get outputTokensSeen(): number {
-    return this.output.tokens
-  }
-
   see(block: string): string {
     if (this.terminal || this.fault) return ''
+    if (this.facts.mender) return this.examine(mended(block, this.facts.mender))
     return this.again(block) ?? this.examine(block)
   }
 
@@ -98,7 +96,7 @@ export class ChatObserver implements Observer {
     return out
   }
 
-  end(): void {
+  override end(): void {
     if (this.finishes >= this.facts.n && !this.fault) this.terminal = true
   }
 

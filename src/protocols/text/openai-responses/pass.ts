@@ -8,7 +8,7 @@ import type { Answer } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
-import { dataOf, nameOf, type Observer, OutputCount, readData } from '../relay.ts'
+import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { readWhole } from '../whole.ts'
 import { mended } from './members.ts'
@@ -87,13 +87,10 @@ export function responsesFailure(fault: Fault, response: Json | undefined, seque
 const LIFECYCLE = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const TERMINAL = new Set(['response.completed', 'response.incomplete'])
 
-export class ResponsesObserver implements Observer {
+export class ResponsesObserver extends Observer {
   readonly keepAlive = RESPONSES_KEEP_ALIVE
-  terminal = false
-  fault: Fault | undefined
   keptAs: string | undefined
   private readonly uid: string
-  private readonly output = new OutputCount()
   private reported: unknown
   private held = ''
   /** The last lifecycle event, as bytes, for the frame of a failure. */
@@ -101,15 +98,12 @@ export class ResponsesObserver implements Observer {
   private lastBlock = ''
 
   constructor(uid: string) {
+    super()
     this.uid = uid
   }
 
   get usage(): Usage | undefined {
     return toUsage(readResponsesUsage(this.reported))
-  }
-
-  get outputTokensSeen(): number {
-    return this.output.tokens
   }
 
   see(block: string): string {
@@ -143,10 +137,6 @@ export class ResponsesObserver implements Observer {
     return block
   }
 
-  end(): void {
-    // Only a terminal event ends this format.
-  }
-
   finish(comment: string): string {
     return responsesFinish(bytesToText(this.held), comment)
   }
@@ -155,16 +145,6 @@ export class ResponsesObserver implements Observer {
     const created = this.lifecycle === '' ? undefined : readData(bytesToText(dataOf(this.lifecycle)))
     const response = isObject(created) && isObject(created.response) ? created.response : undefined
     return responsesFailure(fault, response, this.nextSequence())
-  }
-
-  /** Vendors that leave out the event line: SDKs want it, and the data names the type. */
-  private seeUnnamed(block: string): string {
-    const data = dataOf(block)
-    if (data.trim() === '[DONE]') return ''
-    const value = readData(data)
-    if (!isObject(value)) return ''
-    const type = text(value.type) ?? (value.error ? 'error' : undefined)
-    return type === undefined ? '' : this.see(encodeEvent(data, type))
   }
 
   private reportFault(data: unknown): void {
