@@ -10,6 +10,7 @@ import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/postgres/embedded.ts'
+import { pythonClient } from './clients/python.ts'
 import { typescriptClient } from './clients/typescript.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
@@ -42,6 +43,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
     ['clients/typescript/src/generated.ts', typescriptClient()],
+    ...pythonClient(),
     [CASTS_FILE, castsFile()],
   ])
 }

@@ -35,7 +35,7 @@ export const COMPONENTS = {
       createdAt: { type: 'string', format: 'date-time' },
       startedAt: { type: ['string', 'null'], format: 'date-time' },
       completedAt: { type: ['string', 'null'], format: 'date-time' },
-      error: object({ code: string, message: string }),
+      error: object({ code: integer, message: string, reason: string }, ['code', 'message']),
     },
     ['id', 'status', 'inputParams', 'outputResult', 'createdAt', 'startedAt', 'completedAt'],
   ),

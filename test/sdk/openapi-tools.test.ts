@@ -41,7 +41,7 @@ async function npmTools(t: TestContext): Promise<string | undefined> {
 }
 
 async function pythonTools(t: TestContext): Promise<string | undefined> {
-  const made = await pythonWith(join(SCRIPTS, 'openapi.txt'))
+  const made = await pythonWith(join(SCRIPTS, 'tools.txt'))
   if ('python' in made) return made.python
   console.log(`openapi-spec-validator and openapi-python-client were not tested: ${made.missing}`)
   t.skip(made.missing)

@@ -342,8 +342,9 @@ export type Job = {
   startedAt: string | null
   completedAt: string | null
   error?: {
-    code: string
+    code: number
     message: string
+    reason?: string
     [member: string]: unknown
   }
   [member: string]: unknown
