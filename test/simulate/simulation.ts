@@ -132,17 +132,17 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   await world.runUntil(() => raise() || over(), END_MS)
   // The weather clears up, and everything that is owed must come to its end.
   line.calm = boss.calm = vendor.calm = true
-  let idle = false
-  void Promise.all(alive().map(({ ledger }) => ledger.idle())).then(() => {
-    idle = true
-  })
+  const busy = new Set(alive())
+  for (const process of busy) void process.ledger.idle().then(() => busy.delete(process))
+  // One that is to die at one of its next steps may do so now.
+  const idle = () => [...busy].every(({ dead }) => dead)
   const look = () =>
     void count().then(() => {
       world.after(5_000, look)
     }, wrong)
   look()
   const ended = () =>
-    idle && line.zombies === 0 && open.holds === 0n && open.jobs === 0n && boss.waiting('webhook') === 0
+    idle() && line.zombies === 0 && open.holds === 0n && open.jobs === 0n && boss.waiting('webhook') === 0
   await world.runUntil(() => raise() || ended(), world.elapsedMs() + 1_200_000)
 
   let checked = false
