@@ -188,7 +188,7 @@ create table lease (
   key_id text collate "C" not null,
   process_id text collate "C" not null,
   amount bigint not null,
-  recalled boolean not null default false,
+  recalled_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50);
@@ -786,9 +786,14 @@ begin
         -- It may be that others only have leased what is missing here. They are asked to give it back.
         if n in (share_own, share_jobs) and kind = 'limited' then
           new_as[i] := 'share';
-        elsif exists (select 1 from lease e where e.account_id = accounts[a] and e.amount > 0) and (kind = 'short' or c_room[n] < r_floor[i]) then
-          update lease e set recalled = true where e.account_id = accounts[a] and not e.recalled;
-          new_as[i] := 'tight';
+        elsif kind = 'short' or c_room[n] < r_floor[i] then
+          -- What was asked for longer ago has been given back, but for what calls need.
+          update lease e set recalled_at = coalesce(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
+            and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
+            and (kind = 'short' or c_scope[n] in ('account', e.key_id));
+          if found then
+            new_as[i] := 'tight';
+          end if;
         end if;
       end if;
       if kind = 'held' then

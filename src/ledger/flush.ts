@@ -77,7 +77,7 @@ const ONE = (name: string) => `$${Object.keys(ONE_VALUES).indexOf(name) + 1}`
 const SETTLE_ONE = statement(
   'ledger_settle_one',
   `with locked as materialized (
-     select id from account where id = ${ONE('account')} and not exists (select 1 from limited) for update
+     select id from account where id = ${ONE('account')} and not exists (select 1 from limited) for update skip locked
    ), leased as (
      update lease l set amount = l.amount - ${ONE('freed')}::bigint from locked
      where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint returning l.account_id

@@ -308,8 +308,14 @@ function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T>
   })
 }
 
-const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled')
-const RECALL = statement('lease_recall', 'update lease set recalled = true where account_id = $1 returning id')
+const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled_at is not null')
+const RECALL = statement(
+  'lease_recall',
+  `with recalled as (
+     update lease set recalled_at = coalesce(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at
+   )
+   select 1 from recalled where recalled_at > now() - interval '2 seconds'`,
+)
 const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2))')
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')
 

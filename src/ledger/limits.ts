@@ -66,7 +66,10 @@ export async function readSystemLimits(on: Queryable): Promise<Limits> {
 
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
 const FORGET = statement('limits_forget', 'delete from limited where account_id = $1 and scope = $2')
-const RECALL = statement('limits_recall', 'update lease set recalled = true where account_id = $1')
+const RECALL = statement(
+  'limits_recall',
+  'update lease set recalled_at = coalesce(recalled_at, now()) where account_id = $1',
+)
 const SYSTEM = statement('limits_system', `select limits from limited where account_id = '' and scope = 'system'`)
 const SPENT = `select coalesce(sum(charged), 0) as total,
     coalesce(sum(charged) filter (where hour >= date_trunc('month', now(), 'UTC')), 0) as month,
@@ -93,7 +96,7 @@ const KEEP_SYSTEM = statement(
      select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent
      on conflict (account_id, scope) do update set limits = excluded.limits
    ), recalled as (
-     update lease set recalled = true
+     update lease set recalled_at = coalesce(recalled_at, now())
    )
    update limited set limits = (select coalesce(jsonb_object_agg(name, limited_used(limited_now(limited, extract(epoch from now())::bigint, (now() at time zone 'UTC')::date), name)), '{}') from jsonb_object_keys($1::jsonb) name)
    where account_id = '' and scope like 'system@%'`,

@@ -37,8 +37,8 @@ create table lease (
   key_id text collate "C" not null,
   process_id text collate "C" not null,
   amount bigint not null,
-  -- The account is tight: its process is asked to give back what no call needs.
-  recalled boolean not null default false,
+  -- The account is tight: since then its process is asked to give back what no call needs.
+  recalled_at timestamptz,
   created_at timestamptz not null default now(),
   primary key (account_id, id)
 ) with (fillfactor = 50);
