@@ -27,6 +27,7 @@ const SHORT_DEADLINE = `alter table job alter column deadline_at set default now
 const WRITTEN = [
   'account',
   'hold',
+  'lease',
   'transfer',
   'usage',
   'usage_hour',

@@ -1,71 +1,86 @@
 // Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
 // them pass proves nothing.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
-import { FLUSH_PARAMETERS } from '../../src/ledger/flush.ts'
 import type { Sabotage } from './faulty-database.ts'
 
-/** Where the columns of a flush stand among its values. */
-const at = (name: string) => FLUSH_PARAMETERS.indexOf(name)
-const AT = {
-  id: at('s_id'),
-  kind: at('s_kind'),
-  charge: at('s_charge'),
-  lines: at('s_lines'),
-  last: at('s_kept') - 1,
-  want: at('r_want'),
+/** A flush of the ledger: its values by the names of the function's parameters. */
+class Flush {
+  readonly #statement: Statement
+  readonly #values: readonly Value[]
+  readonly #at: ReadonlyMap<string, number>
+
+  constructor(statement: Statement, values: readonly Value[]) {
+    const given = [...statement.text.matchAll(/(\w+) => \$(\d+)/g)]
+    this.#statement = statement
+    this.#values = values
+    this.#at = new Map(given.map(([, name, place]) => [name!, Number(place) - 1]))
+  }
+
+  get names(): string[] {
+    return [...this.#at.keys()]
+  }
+
+  /** A column; undefined when the flush has nothing of its kind. */
+  read(name: string): string[] | undefined {
+    const value = this.#values[this.#at.get(name) ?? -1]
+    if (typeof value !== 'string') return undefined
+    if (value.startsWith('[')) return (JSON.parse(value) as unknown[]).map((cell) => JSON.stringify(cell))
+    return value === '{}' ? [] : value.slice(1, -1).split(',')
+  }
+
+  /** Runs it with other columns. */
+  run<R>(run: Queryable['query'], columns: Readonly<Record<string, readonly string[]>> = {}): Promise<R[]> {
+    const values = [...this.#values]
+    for (const [name, cells] of Object.entries(columns)) {
+      const at = this.#at.get(name)!
+      values[at] = String(values[at]).startsWith('[') ? `[${cells}]` : `{${cells}}`
+    }
+    return run<R>(this.#statement, values)
+  }
+}
+
+/** What is not a row for each settlement. */
+const BESIDE = new Set(['s_kept', 's_given_up', 's_again'])
+
+type Alter = (flush: Flush, run: Queryable['query'], chance: () => boolean) => Promise<unknown[]> | undefined
+
+/** Alters flushes. What would be settled alone goes in a flush, as it does where limits count it. */
+function onFlush(alter: Alter): Sabotage {
+  return (statement, values, run, chance) => {
+    if (statement.name === 'ledger_settle_one') return Promise.resolve([])
+    if (!statement.name?.startsWith('ledger_flush')) return undefined
+    const flush = new Flush(statement, values)
+    if (!flush.names.includes('accounts')) throw new Error('a flush cannot be read in this way any more')
+    return alter(flush, run, chance)
+  }
 }
 
 interface Settle {
-  readonly id: string
   readonly kind: string
-  readonly charge: string
-  /** All columns of it. */
-  readonly row: readonly string[]
-}
-
-function column(values: readonly Value[], at: number): string[] {
-  if (values[at] === null) return []
-  const text = String(values[at])
-  if (at === AT.lines) return (JSON.parse(text) as unknown[]).map((lines) => JSON.stringify(lines))
-  return text === '{}' ? [] : text.slice(1, -1).split(',')
-}
-
-function readSettles(values: readonly Value[]): Settle[] {
-  const columns = Array.from({ length: AT.last - AT.id + 1 }, (_, i) => column(values, AT.id + i))
-  return columns[0]!.map((id, i) => {
-    const row = columns.map((all) => all[i]!)
-    return { id, kind: row[AT.kind - AT.id]!, charge: row[AT.charge - AT.id]!, row }
-  })
+  /** A cell for each column. */
+  readonly row: Readonly<Record<string, string>>
 }
 
 /** Alters the settlements of a flush; those that are left out are answered as if they had been made. */
 function onSettles(alter: (settles: Settle[], chance: () => boolean) => Settle[] | undefined): Sabotage {
-  return (statement, values, run, chance) => {
-    if (statement.name !== 'ledger_flush') return undefined
-    const settles = readSettles(values)
-    const altered = settles.length > 0 ? alter(settles, chance) : undefined
-    return altered && flush(statement, values, settles, altered, run)
-  }
+  return onFlush((flush, run, chance) => {
+    const names = flush.names.filter((name) => name.startsWith('s_') && !BESIDE.has(name) && flush.read(name))
+    const columns = new Map(names.map((name) => [name, flush.read(name)!]))
+    const asked = (columns.get('s_kind') ?? []).map((kind, i) => ({
+      kind,
+      row: Object.fromEntries([...columns].map(([name, cells]) => [name, cells[i]!])),
+    }))
+    const altered = asked.length > 0 ? alter(asked, chance) : undefined
+    if (!altered) return undefined
+    const cells = Object.fromEntries(names.map((name) => [name, altered.map(({ row }) => row[name]!)]))
+    const none = asked.map(() => '0')
+    const done = [asked.map(({ kind }) => kind), asked.map(({ row }) => row['s_charge']), none, none, none, none]
+    return flush.run<object>(run, cells).then(([row]) => [{ ...row, resolved: done.join(';') }])
+  })
 }
 
-async function flush(
-  statement: Statement,
-  values: readonly Value[],
-  asked: readonly Settle[],
-  altered: readonly Settle[],
-  run: Queryable['query'],
-): Promise<unknown[]> {
-  const changed = values.map((value, at) => {
-    if (at < AT.id || at > AT.last) return value
-    const cells = altered.map(({ id, charge, row }) =>
-      at === AT.id ? id : at === AT.charge ? charge : row[at - AT.id],
-    )
-    return at === AT.lines ? `[${cells}]` : `{${cells}}`
-  })
-  const [row] = await run<object>(statement, changed)
-  const none = asked.map(() => '0')
-  const done = [asked.map(({ kind }) => kind), asked.map(({ charge }) => charge), none, none, none, none]
-  return [{ ...row, resolved: done.join(';') }]
+function altering(settle: Settle, name: string, alter: (cell: string) => string): Settle {
+  return { ...settle, row: { ...settle.row, [name]: alter(settle.row[name]!) } }
 }
 
 /** Runs another text in place of the statement's own. */
@@ -92,26 +107,28 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'a charge is made twice': onSettles((settles, chance) =>
     settles.some(({ kind }) => kind === 'settled') && chance()
       ? settles.flatMap((settle) =>
-          settle.kind === 'settled' ? [settle, { ...settle, id: `${settle.id}+again` }] : [settle],
+          settle.kind === 'settled' ? [settle, altering(settle, 's_id', (id) => `${id}+again`)] : [settle],
         )
       : undefined,
   ),
   'another amount is charged than was told': onSettles((settles, chance) =>
-    chance() ? settles.map((settle) => ({ ...settle, charge: String(BigInt(settle.charge) + 1n) })) : undefined,
+    chance()
+      ? settles.map((settle) => altering(settle, 's_charge', (charge) => String(BigInt(charge) + 1n)))
+      : undefined,
   ),
-  'a usage row is dropped': (statement, values, run, chance) => {
-    if (statement.name !== 'ledger_flush' || !chance()) return undefined
-    return run(statement, values).then(async (rows) => {
+  'a usage row is dropped': onFlush((flush, run, chance) => {
+    if (!chance()) return undefined
+    return flush.run(run).then(async (rows) => {
       await run({ text: 'delete from usage where id = (select min(id) from usage)' })
       return rows
     })
-  },
-  'a hold is promised and not made': (statement, values, _run, chance) => {
-    const wants = statement.name === 'ledger_flush' ? column(values, AT.want) : []
-    if (wants.length === 0 || column(values, AT.id).length > 0 || !chance()) return undefined
+  }),
+  'a hold is promised and not made': onFlush((flush, _run, chance) => {
+    const wants = flush.read('r_want')
+    if (!wants || flush.read('s_id') || flush.read('l_add') || !chance()) return undefined
     const reserved = [wants.map(() => 'held'), wants, wants, wants].join(';')
-    return Promise.resolve([{ resolved: null, reserved, details: null }])
-  },
+    return Promise.resolve([{ resolved: null, reserved, leased: null, details: null }])
+  }),
   'the holds of the dead are never given back': (statement) =>
     statement.name === 'expire' ? Promise.resolve([{ gone: 0 }]) : undefined,
   'a submission of which nothing is known is made again': (statement, values, run) => {
