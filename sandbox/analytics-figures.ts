@@ -1,6 +1,6 @@
 // The reports that are figures of one site: visits, ranks, channels, devices, countries, and their history.
 import { civilDate, formatDay, monthStart } from '../src/kernel/calendar.ts'
-import { favicon } from './analytics-derived.ts'
+import { favicon, searchVisits } from './analytics-derived.ts'
 import { shares } from './apportion.ts'
 import { dice, hash } from './seed.ts'
 import {
@@ -92,12 +92,6 @@ function byDomain(ask: SiteAsk, figures: (site: Site) => unknown): { Data: Recor
 /** Some native tables leave `TotalCount` at 0 although they have rows. */
 function rows(ask: SiteAsk, make: (site: Site) => unknown[]) {
   return { TotalCount: 0, Data: ask.site ? make(ask.site) : [] }
-}
-
-/** Visits from organic and paid search: what all the keywords of the site share. */
-export function searchVisits(ask: SiteAsk, site: Site, kinds = ['Organic Search', 'Paid Search']): number {
-  const channels = channelsOf(site, visits(ask, site))
-  return kinds.reduce((sum, kind) => sum + (channels[kind] ?? 0), 0)
 }
 
 /** Of the months in the days, each cut to those days. */

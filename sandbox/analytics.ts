@@ -3,15 +3,13 @@
 import { dayOfMs, formatDay, monthStart, parseDay } from '../src/kernel/calendar.ts'
 import { derivedReport } from './analytics-derived.ts'
 import { FIGURES } from './analytics-figures.ts'
-import { TABLES } from './analytics-tables.ts'
 import { answerData, dataTriggers } from './data-faults.ts'
 import { Refusal } from './refusal.ts'
 import type { Room } from './room.ts'
 import { type Device, findSite } from './site.ts'
-import type { Report, SiteAsk } from './site-ask.ts'
+import type { SiteAsk } from './site-ask.ts'
 
 const PREFIX = '/analytics/'
-const REPORTS: Readonly<Record<string, Report>> = { ...FIGURES, ...TABLES }
 /** How far back the source goes. */
 const MONTHS_BACK_MAX = 37
 
@@ -23,7 +21,7 @@ export const analyticsRoom: Room = {
     const name = query.get('keys') ?? query.get('key') ?? query.get('Key') ?? query.get('keyword') ?? ''
     await answerData(res, ctx, { triggers: dataTriggers(name, ctx), errorBody }, () => {
       const path = ctx.path.slice(PREFIX.length)
-      const report = REPORTS[path] ?? derivedReport(path)
+      const report = FIGURES[path] ?? derivedReport(path)
       if (!report) return { status: 404, value: errorBody(404, 'There is no such report.') }
       try {
         return { status: 200, value: report(readAsk(name, query, dayOfMs(ctx.world.nowMs()))) }

@@ -58,7 +58,7 @@ export const COUNTRIES: Readonly<Record<string, string>> = {
 const CHANNELS = ['Direct', 'Organic Search', 'Paid Search', 'Referrals', 'Social', 'Email', 'Display Ads'] as const
 const CHANNEL_WEIGHTS = [38, 33, 4, 9, 8, 5, 3]
 const NETWORKS = ['Youtube', 'Facebook', 'Reddit', 'X-twitter', 'Linkedin', 'Instagram', 'Pinterest', 'WhatsApp']
-export const CATEGORIES = [
+const CATEGORIES = [
   'News_and_Media',
   'E_Commerce_and_Shopping',
   'Travel_and_Tourism',

@@ -1,5 +1,5 @@
 // The embeddings endpoint: what it takes and what it gives.
-import type { EndpointSpec, JsonSchema } from './endpoint.ts'
+import type { EndpointEntry, JsonSchema } from './endpoint.ts'
 import { object } from './schema.ts'
 
 const tokens = (description: string): JsonSchema => ({
@@ -55,9 +55,8 @@ const answer = object({
   usage: object({ prompt_tokens: { type: 'integer' }, total_tokens: { type: 'integer' } }),
 })
 
-export const embeddings: Omit<EndpointSpec, 'id'> = {
-  method: 'POST',
-  path: '/v1/embeddings',
+export const embeddings: EndpointEntry = {
+  route: 'POST /v1/embeddings',
   aliases: ['/alpha/embeddings', '/alpha/v1/embeddings'],
   tag: 'Text',
   surface: 'responses',

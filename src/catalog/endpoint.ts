@@ -55,6 +55,10 @@ export interface EndpointSpec {
   readonly tool?: { readonly name?: string; readonly advice?: string }
 }
 
+/** As it is written down under its id. Most have the native surface, and no other paths. */
+export type EndpointEntry = Omit<EndpointSpec, 'id' | 'method' | 'path' | 'aliases' | 'surface'> &
+  Partial<Pick<EndpointSpec, 'aliases' | 'surface'>> & { readonly route: `${EndpointSpec['method']} /${string}` }
+
 /** An endpoint that looks up data at a vendor: everything about its query is in this entry. */
 export interface DataEndpointSpec extends EndpointSpec {
   readonly method: 'GET'

@@ -1,7 +1,7 @@
 // The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are whole in their entries.
 import { embeddings } from './embeddings.ts'
-import type { EndpointSpec } from './endpoint.ts'
+import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
 import {
   chatAnswer,
@@ -28,29 +28,16 @@ import {
   videoBody,
 } from './generation-bodies.ts'
 
-const jobId: TextField = {
+const inPath = (description: string, example: string): TextField => ({
   kind: 'text',
   in: 'path',
   required: true,
-  description: 'The `jobId` of the answer that created the job.',
-  example: '1789000000000000001',
-}
-
-const modelId: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description: 'The public id of a model.',
-  example: 'alpha-5.4',
-}
-
-const responseId: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description: 'The `id` of a response that was made with `store`.',
-  example: 'resp_0123456789abcdef',
-}
+  description,
+  example,
+})
+const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
+const modelId = inPath('The public id of a model.', 'alpha-5.4')
+const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
 
 const includes: TextField = {
   kind: 'text',
@@ -61,8 +48,7 @@ const includes: TextField = {
 /** Endpoints that are paid for, besides the data endpoints. */
 export const PAID = define({
   chat: {
-    method: 'POST',
-    path: '/v1/chat-completions',
+    route: 'POST /v1/chat-completions',
     aliases: ['/v1/chat/completions', '/alpha/chat/completions', '/alpha/v1/chat/completions'],
     tag: 'Text',
     surface: 'chat',
@@ -77,8 +63,7 @@ export const PAID = define({
     answer: chatAnswer,
   },
   responses: {
-    method: 'POST',
-    path: '/alpha/responses',
+    route: 'POST /alpha/responses',
     aliases: ['/alpha/v1/responses', '/v1/responses'],
     tag: 'Text',
     surface: 'responses',
@@ -92,8 +77,7 @@ export const PAID = define({
     answer: responseAnswer,
   },
   messages: {
-    method: 'POST',
-    path: '/beta/v1/messages',
+    route: 'POST /beta/v1/messages',
     aliases: ['/v1/messages', '/beta/messages'],
     tag: 'Text',
     surface: 'messages',
@@ -108,8 +92,7 @@ export const PAID = define({
   },
   embeddings,
   images: {
-    method: 'POST',
-    path: '/alpha/v1/images/generations',
+    route: 'POST /alpha/v1/images/generations',
     aliases: ['/v1/images/generations', '/alpha/images/generations'],
     tag: 'Images',
     surface: 'images',
@@ -126,11 +109,8 @@ export const PAID = define({
     answer: imagesAnswer,
   },
   video: {
-    method: 'POST',
-    path: '/v1/video/seedance',
-    aliases: [],
+    route: 'POST /v1/video/seedance',
     tag: 'Video and jobs',
-    surface: 'native',
     sells: 'video',
     hidesModels: true,
     title: 'Video generation',
@@ -145,8 +125,7 @@ export const PAID = define({
 /** Endpoints that are free of charge. */
 export const FREE = define({
   'responses/{id}': {
-    method: 'GET',
-    path: '/alpha/responses/{id}',
+    route: 'GET /alpha/responses/{id}',
     aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
     tag: 'Text',
     surface: 'responses',
@@ -157,8 +136,7 @@ export const FREE = define({
     answer: responseAnswer,
   },
   'responses/{id}/delete': {
-    method: 'DELETE',
-    path: '/alpha/responses/{id}',
+    route: 'DELETE /alpha/responses/{id}',
     aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
     tag: 'Text',
     surface: 'responses',
@@ -169,8 +147,7 @@ export const FREE = define({
     answer: responseDeletedAnswer,
   },
   'responses/{id}/input_items': {
-    method: 'GET',
-    path: '/alpha/responses/{id}/input_items',
+    route: 'GET /alpha/responses/{id}/input_items',
     aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
     tag: 'Text',
     surface: 'responses',
@@ -188,8 +165,7 @@ export const FREE = define({
     answer: inputItemsAnswer,
   },
   count_tokens: {
-    method: 'POST',
-    path: '/beta/v1/messages/count_tokens',
+    route: 'POST /beta/v1/messages/count_tokens',
     aliases: ['/v1/messages/count_tokens', '/beta/messages/count_tokens'],
     tag: 'Text',
     surface: 'messages',
@@ -200,11 +176,8 @@ export const FREE = define({
     answer: countTokensAnswer,
   },
   jobs: {
-    method: 'GET',
-    path: '/v1/jobs',
-    aliases: [],
+    route: 'GET /v1/jobs',
     tag: 'Video and jobs',
-    surface: 'native',
     title: 'Own jobs',
     description: 'The jobs of this account, newest first. An extension of the contract.',
     returns: '`data`: an array of jobs; while `hasMore` is true, `nextBefore` is the `before` of the next page.',
@@ -227,11 +200,8 @@ export const FREE = define({
     answer: jobsAnswer,
   },
   'jobs/{id}': {
-    method: 'GET',
-    path: '/v1/jobs/{id}',
-    aliases: [],
+    route: 'GET /v1/jobs/{id}',
     tag: 'Video and jobs',
-    surface: 'native',
     title: 'A job',
     description: 'Status and result of a job. Ask every 5 to 10 seconds until it is COMPLETED, FAILED or CANCELLED.',
     returns:
@@ -240,11 +210,8 @@ export const FREE = define({
     answer: jobAnswer,
   },
   'jobs/{id}/cancel': {
-    method: 'DELETE',
-    path: '/v1/jobs/{id}',
-    aliases: [],
+    route: 'DELETE /v1/jobs/{id}',
     tag: 'Video and jobs',
-    surface: 'native',
     title: 'Cancel a job',
     description: 'Cancels a job where the vendor allows it, and 409 where it does not. An extension of the contract.',
     returns: '`data`: the job.',
@@ -252,11 +219,8 @@ export const FREE = define({
     answer: jobAnswer,
   },
   'jobs/{id}/events': {
-    method: 'GET',
-    path: '/v1/jobs/{id}/events',
-    aliases: [],
+    route: 'GET /v1/jobs/{id}/events',
     tag: 'Video and jobs',
-    surface: 'native',
     streams: true,
     title: 'Events of a job',
     description: 'Changes of status as server-sent events, until the job has ended. An extension of the contract.',
@@ -264,11 +228,9 @@ export const FREE = define({
     params: { id: jobId },
   },
   models: {
-    method: 'GET',
-    path: '/v1/models',
+    route: 'GET /v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models'],
     tag: 'Account and models',
-    surface: 'native',
     title: 'Models',
     description: 'The models that this key may use, with their prices.',
     returns:
@@ -276,11 +238,9 @@ export const FREE = define({
     answer: modelsAnswer,
   },
   'models/{id}': {
-    method: 'GET',
-    path: '/v1/models/{id}',
+    route: 'GET /v1/models/{id}',
     aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}'],
     tag: 'Account and models',
-    surface: 'native',
     title: 'A model',
     description: 'One model of this key.',
     returns: '`data`: uid, name, version, type and pricing.',
@@ -288,21 +248,15 @@ export const FREE = define({
     answer: modelAnswer,
   },
   account: {
-    method: 'GET',
-    path: '/v1/account',
-    aliases: [],
+    route: 'GET /v1/account',
     tag: 'Account and models',
-    surface: 'native',
     title: 'The account of this key',
     description: 'Balance, held credits, limits and restrictions. An extension of the contract.',
     returns: '`data`: the account.',
   },
   quote: {
-    method: 'POST',
-    path: '/v1/quote',
-    aliases: [],
+    route: 'POST /v1/quote',
     tag: 'Account and models',
-    surface: 'native',
     title: 'Quote',
     description: 'What a request would hold and cost, without running it. An extension of the contract.',
     returns: '`data`: the hold and the price in credits.',
@@ -320,7 +274,11 @@ export const FREE = define({
 
 export type FreeId = keyof typeof FREE
 
-function define<Id extends string>(entries: Record<Id, Omit<EndpointSpec, 'id'>>): Record<Id, EndpointSpec> {
-  const named = Object.entries<Omit<EndpointSpec, 'id'>>(entries).map(([id, entry]) => [id, { id, ...entry }])
+function define<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
+  const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {
+    const [method, path] = route.split(' ')
+    return [id, { id, method, path, aliases: [], surface: 'native', ...entry }]
+  })
+  // The type of a route says what stands before its space.
   return Object.fromEntries(named) as Record<Id, EndpointSpec>
 }

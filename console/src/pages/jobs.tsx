@@ -1,11 +1,11 @@
 import { api } from '../api.ts'
 import { useList } from '../query.ts'
-import { Link, setQuery, useLocation } from '../router.tsx'
+import { setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Ago, Amount, Page } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
-import { TableCard } from '../ui/table.tsx'
+import { Named, TableCard } from '../ui/table.tsx'
 import type { Job } from '../wire.ts'
 import { isFinished, JOB_STATUS_LABELS, JobBadge, JobDuration, promptOf, useJobRefresh } from './job-progress.tsx'
 
@@ -49,18 +49,7 @@ export function JobsPage({ account }: { account: string }) {
           />
         }
         columns={[
-          {
-            head: 'Job',
-            main: true,
-            cell: (job) => (
-              <>
-                <Link to={to(job)} className="cell-link clamp">
-                  {promptOf(job)}
-                </Link>
-                <code className="cell-sub">{job.id}</code>
-              </>
-            ),
-          },
+          { head: 'Job', main: true, cell: (job) => <Named to={to(job)} name={promptOf(job)} sub={job.id} /> },
           { head: 'Model', cell: (job) => job.product, tight: true },
           { head: 'Status', cell: (job) => <JobBadge status={job.status} />, tight: true },
           { head: 'Duration', cell: (job) => <JobDuration job={job} />, right: true },

@@ -8,7 +8,7 @@ import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Ago, Badge, Badges, Page, useNow } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
-import { TableCard } from '../ui/table.tsx'
+import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
 import { KeyForm } from './key-form.tsx'
@@ -116,18 +116,7 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
         </Empty>
       }
       columns={[
-        {
-          head: 'Name',
-          main: true,
-          cell: (key) => (
-            <>
-              <b>{key.name}</b>
-              <code className="cell-sub">
-                {key.prefix}…{key.last4}
-              </code>
-            </>
-          ),
-        },
+        { head: 'Name', main: true, cell: (key) => <Named name={key.name} sub={`${key.prefix}…${key.last4}`} /> },
         { head: 'State', cell: (key) => <KeyState row={key} now={now} />, tight: true },
         { head: 'Restrictions', cell: (key) => <Restrictions row={key} /> },
         { head: 'Last used', cell: (key) => <Ago at={key.lastUsedAt} none="Never" />, tight: true },

@@ -3,11 +3,11 @@ import { api } from '../api.ts'
 import { formatCompact } from '../format.ts'
 import { priceWords } from '../pricing.ts'
 import { useQuery } from '../query.ts'
-import { Link, setQuery, useLocation } from '../router.tsx'
+import { setQuery, useLocation } from '../router.tsx'
 import { SearchField, Segments } from '../ui/field.tsx'
 import { Badge, Badges, Card, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
-import { Table } from '../ui/table.tsx'
+import { Named, Table } from '../ui/table.tsx'
 import type { ModelType, Pricing, PublicCatalog } from '../wire.ts'
 
 /** Models and data endpoints are one list: whatever has a price can be called. */
@@ -73,18 +73,7 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
       rowKey={(offer) => offer.uid}
       to={to}
       columns={[
-        {
-          head: 'Model',
-          main: true,
-          cell: (offer) => (
-            <>
-              <Link to={to(offer)} className="cell-link">
-                {offer.name}
-              </Link>
-              <code className="cell-sub">{offer.uid}</code>
-            </>
-          ),
-        },
+        { head: 'Model', main: true, cell: (offer) => <Named to={to(offer)} name={offer.name} sub={offer.uid} /> },
         { head: 'Type', cell: (offer) => <Badge>{typeName(offer.type)}</Badge>, tight: true },
         { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {

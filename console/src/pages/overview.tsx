@@ -15,7 +15,7 @@ import {
 import { useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
-import { BarList, Chart } from '../ui/chart.tsx'
+import { BarList, Chart, type ChartProps } from '../ui/chart.tsx'
 import { Code } from '../ui/code.tsx'
 import { Segments } from '../ui/field.tsx'
 import { Amount, Card, Page, Stat, Stats } from '../ui/page.tsx'
@@ -103,56 +103,47 @@ function Charts({ account, data }: { account: string; data: Overview }) {
   const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
   const labels = slots.map((slot) => (hourly ? formatTime(slot.at).replace(/:00$/, '') : formatDay(slot.at)))
   const axis = slots.map((slot) => (hourly ? formatHour : formatDayShort)(slot.at))
+  const charts: Pick<ChartProps, 'title' | 'kind' | 'format' | 'series'>[] = [
+    {
+      title: 'Spend',
+      kind: 'bars',
+      format: formatAny,
+      series: [{ name: 'Credits', color: 1, values: slots.map((slot) => creditsAsNumber(slot.charged)) }],
+    },
+    {
+      title: 'Requests',
+      kind: 'bars',
+      format: formatCompact,
+      series: [
+        { name: 'Succeeded', color: 4, values: slots.map((slot) => slot.requests - slot.errors) },
+        { name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) },
+      ],
+    },
+    {
+      title: 'Latency',
+      kind: 'lines',
+      format: formatMs,
+      series: [{ name: 'Average', color: 3, values: slots.map((slot) => slot.latencyMsAvg) }],
+    },
+    {
+      title: 'Tokens',
+      kind: 'bars',
+      format: formatCompact,
+      series: [
+        { name: 'Input', color: 1, values: slots.map((slot) => slot.inputTokens) },
+        { name: 'Output', color: 2, values: slots.map((slot) => slot.outputTokens) },
+      ],
+    },
+  ]
   const products = [...data.products].sort((a, b) => creditsAsNumber(b.charged) - creditsAsNumber(a.charged))
   return (
     <>
       <div className="charts">
-        <Card>
-          <Chart
-            title="Spend"
-            kind="bars"
-            labels={labels}
-            axis={axis}
-            format={formatAny}
-            series={[{ name: 'Credits', color: 1, values: slots.map((slot) => creditsAsNumber(slot.charged)) }]}
-          />
-        </Card>
-        <Card>
-          <Chart
-            title="Requests"
-            kind="bars"
-            labels={labels}
-            axis={axis}
-            format={formatCompact}
-            series={[
-              { name: 'Succeeded', color: 4, values: slots.map((slot) => slot.requests - slot.errors) },
-              { name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) },
-            ]}
-          />
-        </Card>
-        <Card>
-          <Chart
-            title="Latency"
-            kind="lines"
-            labels={labels}
-            axis={axis}
-            format={formatMs}
-            series={[{ name: 'Average', color: 3, values: slots.map((slot) => slot.latencyMsAvg) }]}
-          />
-        </Card>
-        <Card>
-          <Chart
-            title="Tokens"
-            kind="bars"
-            labels={labels}
-            axis={axis}
-            format={formatCompact}
-            series={[
-              { name: 'Input', color: 1, values: slots.map((slot) => slot.inputTokens) },
-              { name: 'Output', color: 2, values: slots.map((slot) => slot.outputTokens) },
-            ]}
-          />
-        </Card>
+        {charts.map((chart) => (
+          <Card key={chart.title}>
+            <Chart labels={labels} axis={axis} {...chart} />
+          </Card>
+        ))}
       </div>
       {products.length ? (
         <Card title="By product" actions={<Link to={`/a/${encodeURIComponent(account)}/usage`}>All usage</Link>}>

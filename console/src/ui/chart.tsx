@@ -13,7 +13,7 @@ interface Series {
 /** The stylesheet draws with this; React's types know no properties of our own. */
 const inColor = ({ color }: Series) => ({ '--series': `var(--series-${color})` }) as CSSProperties
 
-interface ChartProps {
+export interface ChartProps {
   title: string
   /** One per point, in full: read with the values. */
   labels: readonly string[]

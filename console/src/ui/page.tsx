@@ -101,7 +101,7 @@ export function Stats({ children }: { children: ReactNode }) {
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm'
 
 export function Badge({ tone = 'calm', children }: { tone?: Tone; children: ReactNode }) {
-  return <span className={`badge badge-${tone}`}>{children}</span>
+  return <span className={`badge tone-${tone}`}>{children}</span>
 }
 
 export function Badges({ names, title }: { names: readonly string[]; title?: string | undefined }) {
@@ -201,7 +201,7 @@ export function When({ at }: { at: string }) {
 
 export function Note({ tone = 'info', children }: { tone?: 'info' | 'warn'; children: ReactNode }) {
   return (
-    <div className={`note note-${tone}`}>
+    <div className={`note tone-${tone === 'info' ? 'busy' : tone}`}>
       <Icon name={tone === 'warn' ? 'warning' : 'info'} size={16} />
       <div>{children}</div>
     </div>

@@ -50,7 +50,7 @@ export function Fault({ error, retry }: { error: Problem; retry?: (() => void) |
   const { message, status, code, requestId } = error
   const detail = [status ? `HTTP ${status}` : '', code === undefined ? '' : `code ${code}`].filter(Boolean).join(', ')
   return (
-    <div className="fault" role="alert">
+    <div className="fault tone-bad" role="alert">
       <Icon name="warning" />
       <div className="fault-text">
         <p>{message}</p>

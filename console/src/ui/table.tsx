@@ -2,7 +2,7 @@
 // because browsers drop a table's meaning when its display changes.
 import type { ReactNode } from 'react'
 import type { List } from '../query.ts'
-import { navigate } from '../router.tsx'
+import { Link, navigate } from '../router.tsx'
 import { Card } from './page.tsx'
 import { Loaded, LoadMore } from './state.tsx'
 
@@ -17,6 +17,22 @@ interface Column<Row> {
   wideOnly?: boolean
   /** Never wraps. */
   tight?: boolean
+}
+
+/** The name of a row, which leads to it where it can be opened, and below it what tells it apart from its like. */
+export function Named({ name, to, sub }: { name: string; to?: string; sub?: string | null }) {
+  return (
+    <>
+      {to ? (
+        <Link to={to} className="cell-link clamp">
+          {name}
+        </Link>
+      ) : (
+        <b>{name}</b>
+      )}
+      {sub ? <code className="cell-sub">{sub}</code> : null}
+    </>
+  )
 }
 
 interface TableProps<Row> {

@@ -2,13 +2,13 @@ import { useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { refresh, useList } from '../../query.ts'
-import { Link, navigate } from '../../router.tsx'
+import { navigate } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { SearchField, TextField } from '../../ui/field.tsx'
 import { Ago, Amount, Badges, Page } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
-import { TableCard } from '../../ui/table.tsx'
+import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Account } from '../../wire.ts'
 import { describeLimits } from '../limits.tsx'
@@ -47,14 +47,7 @@ export function AccountsPage() {
           {
             head: 'Name',
             main: true,
-            cell: (account) => (
-              <>
-                <Link to={to(account)} className="cell-link">
-                  {account.name}
-                </Link>
-                <code className="cell-sub">{account.id}</code>
-              </>
-            ),
+            cell: (account) => <Named to={to(account)} name={account.name} sub={account.id} />,
           },
           { head: 'Available', right: true, cell: (account) => <Amount value={account.available} decimals={2} /> },
           { head: 'Held', right: true, cell: (account) => <Amount value={account.held} decimals={2} /> },

@@ -2,7 +2,7 @@ import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
 import { Page, When } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
-import { TableCard } from '../../ui/table.tsx'
+import { Named, TableCard } from '../../ui/table.tsx'
 
 export function AuditPage() {
   const list = useList('audit', (cursor, signal) => api.audit({ cursor, limit: 50 }, signal))
@@ -14,16 +14,7 @@ export function AuditPage() {
         rowKey={(row) => row.id}
         empty={<Empty icon="audit" title="Nothing has been changed yet" />}
         columns={[
-          {
-            head: 'Action',
-            main: true,
-            cell: (row) => (
-              <>
-                <b>{row.action}</b>
-                {row.object ? <code className="cell-sub">{row.object}</code> : null}
-              </>
-            ),
-          },
+          { head: 'Action', main: true, cell: (row) => <Named name={row.action} sub={row.object} /> },
           { head: 'Who', cell: (row) => row.actor, tight: true },
           { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
           { head: 'From', cell: (row) => <code>{row.ip ?? '–'}</code>, tight: true },

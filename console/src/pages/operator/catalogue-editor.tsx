@@ -116,7 +116,7 @@ function parse(text: string): Parsed {
 function Problems({ problems, onShow }: { problems: readonly string[]; onShow: (path: string) => void }) {
   if (problems.length === 0) return null
   return (
-    <div className="fault" role="alert">
+    <div className="fault tone-bad" role="alert">
       <Icon name="warning" />
       <div className="fault-text">
         <p>

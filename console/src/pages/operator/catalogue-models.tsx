@@ -8,7 +8,7 @@ import { FormDialog } from '../../ui/dialog.tsx'
 import { SearchField, Switch, TextField } from '../../ui/field.tsx'
 import { Badge, Card, Note } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Named, Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
 import { Price } from '../models.tsx'
@@ -65,16 +65,7 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
             rowKey={(row) => row.uid}
             dim={(row) => row.model.enabled === false}
             columns={[
-              {
-                head: 'Model',
-                main: true,
-                cell: (row) => (
-                  <>
-                    <b>{row.model.name}</b>
-                    <code className="cell-sub">{row.uid}</code>
-                  </>
-                ),
-              },
+              { head: 'Model', main: true, cell: (row) => <Named name={row.model.name} sub={row.uid} /> },
               { head: 'Type', cell: (row) => <Badge>{row.model.type}</Badge> },
               {
                 head: 'Routes',

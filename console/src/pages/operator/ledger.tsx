@@ -34,7 +34,7 @@ export function LedgerPage() {
           </Card>
         ) : result ? (
           <div className="stack">
-            <div className={result.check.ok ? 'check-result check-result-good' : 'check-result check-result-bad'}>
+            <div className={`check-result tone-${result.check.ok ? 'good' : 'bad'}`}>
               <Icon name={result.check.ok ? 'check' : 'warning'} size={28} />
               <div>
                 <p className="check-result-title">

@@ -98,7 +98,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       ) : null}
       <div role="status">
         {test ? (
-          <p className={test.ok ? 'verdict verdict-good' : 'verdict verdict-bad'}>
+          <p className={`verdict tone-${test.ok ? 'good' : 'bad'}`}>
             {test.ok ? 'Reachable' : 'Not working'}
             {test.status ? `, HTTP ${test.status}` : ''}, {formatMs(test.latencyMs)}. {test.message}
           </p>
