@@ -8,7 +8,7 @@ import { longLived, messageHead, STOP_REASONS, toolUseId } from './messages-shap
 import { streamMessages } from './messages-stream.ts'
 import { Threads } from './messages-threads.ts'
 import { misbehave } from './misbehave.ts'
-import { messagesError, Refusal } from './refusal.ts'
+import { messagesError } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import type { TextAsk, TextTurn, ToolChoice } from './text.ts'
 import { triggerTexts } from './text.ts'
@@ -51,8 +51,7 @@ export const countTokensRoom: Room = {
     try {
       checkMessages(body, ctx.call.headers, true)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      return ctx.json(error.status, messagesError(error.status, error.message))
+      return ctx.refuse(error, messagesError)
     }
     ctx.json(200, { input_tokens: inputTokens(ask).input })
   },

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../src/kernel/world.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import type { Memory } from './memory.ts'
+import { Refusal } from './refusal.ts'
 
 /** The most of a body that the log keeps. */
 const BODY_TEXT_MAX = 64 * 1024
@@ -74,6 +75,15 @@ export class RoomContext {
       ...headers,
     })
     this.#res.end(text)
+  }
+
+  /** Answers with a refusal in the words of a vendor; whatever else went wrong is thrown on. */
+  refuse(
+    error: unknown,
+    body: (status: number, message: string, param: string | null, code: string | null) => unknown,
+  ) {
+    if (!(error instanceof Refusal)) throw error
+    this.json(error.status, body(error.status, error.message, error.param, error.code))
   }
 
   /** Waits; true while the client is still there. */

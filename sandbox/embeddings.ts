@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { isRecord, type Json, list, number, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
-import { openaiError, Refusal } from './refusal.ts'
+import { invalid, openaiError } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { dice, hash } from './seed.ts'
 import { countTokens } from './tokens.ts'
@@ -38,14 +38,13 @@ async function serve(res: ServerResponse, ctx: RoomContext): Promise<void> {
   try {
     await sendWhole(res, ctx, triggers, answerOf(readAsk(body), triggers))
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    ctx.json(error.status, openaiError(error.status, error.message, error.param, error.code))
+    ctx.refuse(error, openaiError)
   }
 }
 
 function readAsk(body: Json): EmbeddingsAsk {
   const model = string(body.model)
-  if (model === '') throw new Refusal(400, 'you must provide a model parameter', 'model')
+  if (model === '') throw invalid('you must provide a model parameter', 'model', null)
   const given = list(body.input)
   const inputs = typeof body.input === 'string' || typeof given[0] === 'number' ? [body.input] : given
   if (
@@ -53,27 +52,22 @@ function readAsk(body: Json): EmbeddingsAsk {
     inputs.length > INPUTS_MAX ||
     inputs.some((input) => list(input).length + string(input).length === 0)
   )
-    throw new Refusal(400, "'$.input' is invalid. Please check the API reference.", 'input')
+    throw invalid("'$.input' is invalid. Please check the API reference.", 'input', null)
   const counts = inputs.map((input) => (typeof input === 'string' ? countTokens(input) : list(input).length))
   const longest = Math.max(...counts)
   if (longest > INPUT_TOKENS_MAX)
-    throw new Refusal(
-      400,
+    throw invalid(
       `This model's maximum context length is ${INPUT_TOKENS_MAX} tokens, however you requested ${longest} tokens. Please reduce your prompt.`,
       'input',
       'context_length_exceeded',
     )
   const tokens = counts.reduce((sum, count) => sum + count, 0)
   if (tokens > REQUEST_TOKENS_MAX)
-    throw new Refusal(400, `Requested ${tokens} tokens, max ${REQUEST_TOKENS_MAX} tokens per request`, 'input')
+    throw invalid(`Requested ${tokens} tokens, max ${REQUEST_TOKENS_MAX} tokens per request`, 'input', null)
   const whole = sizeOf(model)
   const dimensions = number(body.dimensions) ?? whole
   if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > whole)
-    throw new Refusal(
-      400,
-      `Invalid value for 'dimensions' = ${dimensions}. Must be between 1 and ${whole}.`,
-      'dimensions',
-    )
+    throw invalid(`Invalid value for 'dimensions' = ${dimensions}. Must be between 1 and ${whole}.`, 'dimensions', null)
   return {
     model,
     inputs: inputs.map((input) => (typeof input === 'string' ? input : list(input).join(' '))),

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inflateSync } from 'node:zlib'
 import OpenAI, { toFile } from 'openai'
+import { readImageFacts } from '../src/kernel/image-file.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readImageHead } from './image-head.ts'
 import { readForm } from './multipart.ts'
 import { paint } from './picture.ts'
 import { type Sandbox, startSandbox } from './server.ts'
@@ -32,7 +32,7 @@ test('a PNG has the size that was ordered and data for every row', async () => {
     quality: 'high',
   })
   const png = decode(made.data?.[0]?.b64_json)
-  assert.deepEqual(readImageHead(png), { type: 'image/png', width: 1536, height: 1024 })
+  assert.deepEqual(readImageFacts([png]), { type: 'png', width: 1536, height: 1024 })
   const at = png.indexOf('IDAT')
   const rows = inflateSync(png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4)))
   assert.equal(rows.length, 1537 * 1024)
@@ -51,7 +51,7 @@ for (const format of ['jpeg', 'webp'] as const) {
       output_format: format,
     })
     const bytes = decode(made.data?.[0]?.b64_json)
-    assert.deepEqual(readImageHead(bytes), { type: `image/${format}`, width: 1024, height: 768 })
+    assert.deepEqual(readImageFacts([bytes]), { type: format, width: 1024, height: 768 })
     if (format === 'jpeg') assert.equal(bytes.readUInt16BE(bytes.length - 2), 0xffd9)
     else assert.equal(bytes.readUInt32LE(4), bytes.length - 8)
   })
@@ -70,7 +70,7 @@ test('a stream shows partial pictures and then the finished one with its usage',
   const types: string[] = []
   for await (const event of stream) {
     types.push(event.type)
-    assert.equal(readImageHead(decode(event.b64_json))?.width, 1024)
+    assert.equal(readImageFacts([decode(event.b64_json)])?.width, 1024)
     if (event.type === 'image_generation.completed') assert.ok(event.usage.output_tokens > 0)
   }
   assert.deepEqual(types, [
@@ -91,7 +91,7 @@ test('an edit receives every reference, whole or streamed', async () => {
     [320, 640].map(async (side) => toFile(await picture(side, side), `${side}.png`, { type: 'image/png' })),
   )
   const made = await client.images.edit({ model, prompt: 'Put them side by side', image: files })
-  assert.equal(readImageHead(decode(made.data?.[0]?.b64_json))?.type, 'image/png')
+  assert.equal(readImageFacts([decode(made.data?.[0]?.b64_json)])?.type, 'png')
   assert.equal(made.usage?.input_tokens_details.image_tokens, 100 + 400)
   assert.equal(JSON.parse(sandbox.seen.calls[0]?.body ?? '').files.length, 2)
   const stream = await client.images.edit({ model, prompt: 'Again', image: files, stream: true })
@@ -156,7 +156,7 @@ test('faults come on demand here too', async () => {
   const broken = await (await send('[[error-in-stream=0]]', true)).text()
   assert.match(broken, /^event: error\ndata: /)
   const bad = (await (await send('[[bad-image]]')).json()) as { data: { b64_json: string }[] }
-  assert.equal(readImageHead(decode(bad.data[0]?.b64_json)), undefined)
+  assert.equal(readImageFacts([decode(bad.data[0]?.b64_json)]), undefined)
 })
 
 test('a form is read the same wherever the network cuts it', async () => {

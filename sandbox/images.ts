@@ -1,12 +1,12 @@
 // The image API: generations in JSON, edits as a multipart form, both whole or streamed.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readImageFacts } from '../src/kernel/image-file.ts'
 import { type ImageAsk, type ImageReference, readImageAsk } from './image-ask.ts'
-import { readImageHead } from './image-head.ts'
 import { isRecord, type Json, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
 import { FormError, type FormPart, readForm } from './multipart.ts'
 import { type PictureOrder, paint } from './picture.ts'
-import { openaiError, Refusal } from './refusal.ts'
+import { invalid, missing, openaiError, Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { EventStream } from './stream.ts'
 import { readTriggers, type Triggers, withoutTriggers } from './trigger.ts'
@@ -27,16 +27,13 @@ async function serve(req: IncomingMessage, res: ServerResponse, ctx: RoomContext
     const texts = [string(fields.prompt), string(fields.model)]
     const triggers = readTriggers({ texts, headers: ctx.call.headers, query: ctx.query, memory: ctx.memory })
     if (await misbehave(res, ctx, triggers, openaiError)) return
-    if (triggers.has('reject')) {
-      throw new Refusal(400, 'Your request was rejected by the safety system (simulated).', null, 'moderation_blocked')
-    }
+    if (triggers.has('reject'))
+      throw invalid('Your request was rejected by the safety system (simulated).', null, 'moderation_blocked')
     const ask = readImageAsk(fields, references)
     if (ctx.call.stream) await streamImages(res, ctx, ask, triggers)
     else await answerImages(res, ctx, ask, triggers)
   } catch (error) {
-    if (error instanceof Refusal) {
-      return ctx.json(error.status, openaiError(error.status, error.message, error.param, error.code))
-    }
+    if (error instanceof Refusal) return ctx.refuse(error, openaiError)
     if (error instanceof FormError)
       return ctx.json(400, openaiError(400, `Could not parse multipart form: ${error.message}.`))
     throw error
@@ -68,46 +65,24 @@ async function readEdit(req: IncomingMessage, ctx: RoomContext): Promise<ImageRe
     else if (part.filename === undefined) fields[part.name] = part.head.toString('utf8')
   }
   ctx.call.body = JSON.stringify({ ...fields, files: files.map(({ head: _, ...file }) => file) })
-  if (files.length === 0)
-    throw new Refusal(400, "Missing required parameter: 'image'.", 'image', 'missing_required_parameter')
-  if (files.length > FILES_MAX) {
-    throw new Refusal(
-      400,
-      `Invalid 'image': array too long. Expected at most ${FILES_MAX} images, but got ${files.length}.`,
-      'image',
-      'array_above_max_length',
-    )
-  }
+  if (files.length === 0) throw missing('image')
+  const long = `Invalid 'image': array too long. Expected at most ${FILES_MAX} images, but got ${files.length}.`
+  if (files.length > FILES_MAX) throw invalid(long, 'image', 'array_above_max_length')
   return { fields, references: files.map(readReference) }
 }
 
 function readReference(file: FormPart, i: number): ImageReference {
-  const head = readImageHead(file.head)
-  if (!head || !TYPES.includes(file.type)) {
-    throw new Refusal(
-      400,
-      `Invalid file 'image[${i}]': unsupported mimetype ('${file.type}'). Supported file formats are 'image/jpeg', 'image/png', and 'image/webp'.`,
-      `image[${i}]`,
+  const facts = readImageFacts([file.head])
+  const refuse = (why: string, code: string) => invalid(`Invalid file 'image[${i}]': ${why}`, `image[${i}]`, code)
+  if (!facts || !TYPES.includes(file.type))
+    throw refuse(
+      `unsupported mimetype ('${file.type}'). Supported file formats are 'image/jpeg', 'image/png', and 'image/webp'.`,
       'unsupported_file_mimetype',
     )
-  }
-  if (head.type !== file.type) {
-    throw new Refusal(
-      400,
-      `Invalid file 'image[${i}]': its content is ${head.type}, but it was sent as ${file.type}.`,
-      `image[${i}]`,
-      'invalid_image_file',
-    )
-  }
-  if (file.bytes > FILE_BYTES_MAX) {
-    throw new Refusal(
-      400,
-      `Invalid file 'image[${i}]': the image must be less than 50MB.`,
-      `image[${i}]`,
-      'image_too_large',
-    )
-  }
-  return { type: head.type, width: head.width, height: head.height, bytes: file.bytes }
+  const type = `image/${facts.type}`
+  if (type !== file.type) throw refuse(`its content is ${type}, but it was sent as ${file.type}.`, 'invalid_image_file')
+  if (file.bytes > FILE_BYTES_MAX) throw refuse('the image must be less than 50MB.', 'image_too_large')
+  return { ...facts, type, bytes: file.bytes }
 }
 
 function orderOf(ask: ImageAsk, number: number, note: string): PictureOrder {

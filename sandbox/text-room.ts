@@ -4,7 +4,6 @@ import type { ServerResponse } from 'node:http'
 import { composeReply } from './compose.ts'
 import { isRecord, type Json, parseJson } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
-import { Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { dice, hash } from './seed.ts'
 import { type TextAsk, type TextReply, triggerTexts } from './text.ts'
@@ -45,15 +44,11 @@ export function textRoom(format: TextFormat): Room {
 async function serve(format: TextFormat, res: ServerResponse, ctx: RoomContext): Promise<void> {
   const sent = parseJson((await ctx.body()).toString('utf8'))
   if (!isRecord(sent)) return ctx.json(400, format.error(400, 'We could not parse the JSON body of your request.'))
-  const refuse = (error: unknown) => {
-    if (!(error instanceof Refusal)) throw error
-    ctx.json(error.status, format.error(error.status, error.message, error.param, error.code))
-  }
   let body = sent
   try {
     body = format.resume?.(sent, ctx) ?? sent
   } catch (error) {
-    return refuse(error)
+    return ctx.refuse(error, format.error)
   }
   const ask = format.read(body, ctx)
   ctx.call.model = ask.model
@@ -64,7 +59,7 @@ async function serve(format: TextFormat, res: ServerResponse, ctx: RoomContext):
   try {
     format.check(body, ask, ctx)
   } catch (error) {
-    return refuse(error)
+    return ctx.refuse(error, format.error)
   }
   const answer: TextAnswer = {
     id: dice(hash(`${ask.model} ${ctx.call.number} ${ctx.world.nowMs()}`)).hex(24),

@@ -4,7 +4,6 @@ import { isRecord, type Json, parseJson, string } from './json.ts'
 import { clip } from './media.ts'
 import { misbehave } from './misbehave.ts'
 import { paint } from './picture.ts'
-import { Refusal } from './refusal.ts'
 import type { Room, RoomContext } from './room.ts'
 import { hash } from './seed.ts'
 import { readTriggers } from './trigger.ts'
@@ -98,8 +97,7 @@ async function create(res: ServerResponse, ctx: RoomContext, tasks: Map<string, 
       return ctx.json(500, arkError(500, 'The service failed after it took the task (simulated).'))
     ctx.json(200, { id: task.id })
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    ctx.json(error.status, arkError(error.status, error.message, error.param, error.code))
+    ctx.refuse(error, arkError)
   }
 }
 
