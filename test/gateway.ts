@@ -125,7 +125,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     },
     async balance(account) {
       const [row] = await database.query<{ posted: bigint; held: bigint }>(
-        { text: 'select posted, held from account where id = $1' },
+        // What processes hold in advance is no call's.
+        {
+          text: 'select posted, (select coalesce(sum(amount), 0)::bigint from hold where account_id = $1) as held from account where id = $1',
+        },
         [account],
       )
       return row!

@@ -23,7 +23,7 @@ before(async () => {
   fresh = await freshDatabase()
   database = openDatabase({ connection: fresh.connection, connectionsMax: 12 })
   ledgers = Array.from({ length: PROCESSES }, (_, i) =>
-    createLedger({ database, world: realWorld, processId: `process-${i}`, graceMs: 0 }),
+    createLedger({ database, world: realWorld, processId: `process-${i}`, graceMs: 0, reserveWaitMs: 60_000 }),
   )
   for (const ledger of ledgers) await ledger.sweep()
 })

@@ -14,7 +14,9 @@ before(async () => {
   const fresh = await freshDatabase()
   drop = fresh.drop
   database = openDatabase({ connection: fresh.connection })
-  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
+  // Thousands wait at once, also on a busy machine.
+  const reserveWaitMs = 60_000
+  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0, reserveWaitMs })
   await ledger.sweep()
 })
 after(async () => {
