@@ -413,11 +413,11 @@ begin
       select distinct x.account_id from (
         select h.account_id, h.process_id from hold h where not h.job union all select e.account_id, e.process_id from lease e
       ) x left join process p on p.id = x.process_id
-      where p.id is null or p.heartbeat_at < now() - silent
+      where p.id is null or p.heartbeat_at not between now() - silent and now() + silent
       order by x.account_id limit most)
     order by a.id for update skip locked);
   with silent_ones as (
-    select p.id from process p where p.heartbeat_at < now() - silent
+    select p.id from process p where p.heartbeat_at not between now() - silent and now() + silent
   ), dead as (
     delete from hold h where h.account_id = any(free) and not h.job
       and (h.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = h.process_id))

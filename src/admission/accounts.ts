@@ -137,8 +137,9 @@ export function createAccounts(options: { database: Database; world: World; ledg
     async changeSystemLimits(patch, by) {
       const shown = await database.transaction(async (tx) => {
         const limits = mergeLimits(await readSystemLimits(tx), patch)
-        await keepLimits(tx, { kind: 'system' }, limits)
+        // First what others may keep waiting; last what everybody's calls would wait for.
         await audit.write(tx, by, { action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } })
+        await keepLimits(tx, { kind: 'system' }, limits)
         return showLimits(limits)
       })
       ledger.recall()

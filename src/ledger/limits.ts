@@ -42,7 +42,8 @@ type Scope =
 export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
   const none = Object.keys(limits).length === 0
   if (scope.kind === 'system') {
-    await tx.query(none ? FORGET_SYSTEM : KEEP_SYSTEM, none ? [] : [JSON.stringify(limits)])
+    if (none) await tx.query(FORGET_SYSTEM)
+    else for (const part of [KEEP_SYSTEM, CUT_SHARES]) await tx.query(part, [JSON.stringify(limits)])
     return
   }
   const { account } = scope
@@ -88,14 +89,20 @@ const KEEP = statement(
    select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total from spent, open
    on conflict (account_id, scope) do update set limits = excluded.limits`,
 )
-// Shares that are there keep what they have used, and ask anew when they need more.
+// What was spent is summed up for a row that is new, and before anything is locked that a call needs.
 const KEEP_SYSTEM = statement(
   'limits_keep_system',
-  `with kept as (
-     insert into limited (account_id, scope, limits, day_spent, month_spent, total_spent)
-     select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent
-     on conflict (account_id, scope) do update set limits = excluded.limits
-   ), recalled as (
+  `with changed as (
+     update limited set limits = $1 where account_id = '' and scope = 'system' returning 1
+   )
+   insert into limited (account_id, scope, limits, day_spent, month_spent, total_spent)
+   select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent where not exists (select 1 from changed)
+   on conflict (account_id, scope) do update set limits = excluded.limits`,
+)
+// Shares that are there keep what they have used, and ask anew when they need more.
+const CUT_SHARES = statement(
+  'limits_cut_shares',
+  `with recalled as (
      update lease set recalled_at = coalesce(recalled_at, now())
    )
    update limited set limits = (select coalesce(jsonb_object_agg(name, limited_used(limited_now(limited, extract(epoch from now())::bigint, (now() at time zone 'UTC')::date), name)), '{}') from jsonb_object_keys($1::jsonb) name)

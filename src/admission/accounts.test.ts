@@ -1,0 +1,68 @@
+// Operators change things while calls go on: what their changes wait for, calls do not.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
+import { createAudit } from '../database/audit.ts'
+import { type Database, openDatabase, PATIENT } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, realWorld as world } from '../kernel/world.ts'
+import { createLedger } from '../ledger/ledger.ts'
+import { createAccounts } from './accounts.ts'
+
+let fresh: FreshDatabase
+let database: Database
+before(async () => {
+  fresh = await freshDatabase()
+  database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
+})
+after(async () => {
+  await database.close()
+  await fresh.drop()
+})
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+test('a change of the system’s limits stops no call, whatever the change itself has to wait for', async (t) => {
+  const ledger = createLedger({ database, world, processId: newId(world) })
+  await ledger.sweep()
+  const accounts = createAccounts({ database, world, ledger, audit: createAudit({ database, world }) })
+  const [first, second] = [
+    await accounts.create({ name: 'first', credits: 1_000_000n }, BY),
+    await accounts.create({ name: 'second', credits: 1_000_000n }, BY),
+  ]
+  await accounts.changeSystemLimits({ concurrency: 50 }, BY)
+  const waitsMs: number[] = []
+  const calls = async (over: () => boolean) => {
+    while (!over()) {
+      const fromMs = performance.now()
+      const shared = { id: newId(world), account: first, key: 'k', product: 'p', catalogVersion: 1 }
+      const reserved = await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
+      assert.equal(reserved.outcome, 'held')
+      await ledger.resolve({
+        ...{ ...shared, kind: 'settled', charge: 1n, lines: [], endpoint: 'chat', status: 200, estimated: false },
+        ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 1, outputTokens: 1 },
+      })
+      waitsMs.push(performance.now() - fromMs)
+    }
+  }
+  // Somebody has locked an account and writes the audit, and stops there.
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
+    await createAudit({ database, world }).write(tx, BY, { action: 'test', object: second })
+    let over = false
+    const calling = calls(() => over)
+    const changed = await accounts.changeSystemLimits({ concurrency: 60 }, BY).catch((error: unknown) => error)
+    over = true
+    await calling
+    assert.ok(changed instanceof Fault && changed.kind === 'unavailable', 'it waited for the audit, and was told')
+  }, PATIENT)
+  const slowestMs = Math.max(...waitsMs)
+  t.diagnostic(`${waitsMs.length} calls, the slowest ${Math.round(slowestMs)} ms`)
+  assert.ok(slowestMs < 2_000, `${slowestMs} ms`)
+  // An account that somebody has locked keeps nobody from changing the system's limits.
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
+    assert.deepEqual(await accounts.changeSystemLimits({ concurrency: 60 }, BY), { concurrency: 60 })
+  }, PATIENT)
+  await ledger.idle()
+})
