@@ -1,4 +1,4 @@
-// Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25]`. The ledger and the database are stood in for by
+// Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25] [--only whole]`. The ledger and the database are stood in for by
 // what answers at once, so that the figures are those of the path itself; the vendor is the bench's upstream. Each figure is
 // the least of several rounds, in processor time of this process, with what its collector took.
 import { spawn } from 'node:child_process'
@@ -41,7 +41,11 @@ import { freePort } from './process.ts'
 
 const { values: args } = parseArgs({
   args: process.argv.slice(3),
-  options: { calls: { type: 'string', default: '8000' }, rounds: { type: 'string', default: '25' } },
+  options: {
+    calls: { type: 'string', default: '8000' },
+    rounds: { type: 'string', default: '25' },
+    only: { type: 'string', default: '' },
+  },
 })
 const CALLS = Number(args.calls)
 const ROUNDS = Number(args.rounds)
@@ -184,20 +188,19 @@ async function measureInside({ catalog, path, keys }: SetUp) {
   const attempted = { candidate, exchange, reply, attempts: 1, firstByteMs: 1, leave() {} }
   const answered: Answered = { ...held, ask: asked, attempted }
   return {
-    'key: found by its hash': await cost(inTurn(() => keys.authenticate(headers, from))),
-    'read: JSON, checks, price facts': await cost(inTurn(ask)),
-    'admit: worst case, hold asked for': await cost(inTurn(() => admit(arrived, path.ledger))),
-    'open: route, request to the vendor': await cost(inTurn(open)),
-    'exchange: sent and read over HTTP': await cost(
-      atOnce(async () => (await path.upstream.send(open().call, sending)).read(1_000_000)),
-    ),
-    'relay and settle: answer read, priced, charged': await cost(inTurn(() => relayAnswer(answered, path))),
-    'whole path, without the door': await cost(atOnce(() => serve(make(), path))),
+    'key: found by its hash': () => cost(inTurn(() => keys.authenticate(headers, from))),
+    'read: JSON, checks, price facts': () => cost(inTurn(ask)),
+    'admit: worst case, hold asked for': () => cost(inTurn(() => admit(arrived, path.ledger))),
+    'open: route, request to the vendor': () => cost(inTurn(open)),
+    'exchange: sent and read over HTTP': () =>
+      cost(atOnce(async () => (await path.upstream.send(open().call, sending)).read(1_000_000))),
+    'relay and settle: answer read, priced, charged': () => cost(inTurn(() => relayAnswer(answered, path))),
+    'whole path, without the door': () => cost(atOnce(() => serve(make(), path))),
   }
 }
 
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
-async function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
+function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
   const deps = { world, presets: false, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const paid = paidHandler({
@@ -221,18 +224,25 @@ async function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp
       return n
     })
   }
-  const bare = createHttpServer((request, response) => {
-    request.on('data', () => {}).on('end', () => response.end('{}'))
-  })
-  await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
-  const floor = await driven((bare.address() as { port: number }).port)
-  bare.close()
-  const app = createServer({ world, log, strictErrors: false })
-  mountApi(app, { keys, paid, free: {} as never, strictErrors: false, log, world, admit: () => undefined })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const whole = await driven((app.server.address() as { port: number }).port)
-  await app.close()
-  return { 'floor: a bare node:http server': floor, 'whole call, from socket to socket': whole }
+  return {
+    async 'floor: a bare node:http server'() {
+      const bare = createHttpServer((request, response) => {
+        request.on('data', () => {}).on('end', () => response.end('{}'))
+      })
+      await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
+      const floor = await driven((bare.address() as { port: number }).port)
+      bare.close()
+      return floor
+    },
+    async 'whole call, from socket to socket'() {
+      const app = createServer({ world, log, strictErrors: false })
+      mountApi(app, { keys, paid, free: {} as never, strictErrors: false, log, world, admit: () => undefined })
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const whole = await driven((app.server.address() as { port: number }).port)
+      await app.close()
+      return whole
+    },
+  }
 }
 
 async function main(): Promise<void> {
@@ -244,10 +254,13 @@ async function main(): Promise<void> {
   try {
     await new Promise((resolve) => setTimeout(resolve, 300))
     const parts = setUp(port)
-    const rows = { ...(await measureInside(parts)), ...(await measureDoor(tools, parts)) }
+    const stages = { ...(await measureInside(parts)), ...measureDoor(tools, parts) }
     console.log('| stage | µs a call | bytes a call |\n| --- | --- | --- |')
-    for (const [stage, { nanos, bytes }] of Object.entries(rows))
+    for (const [stage, measured] of Object.entries(stages)) {
+      if (!stage.includes(args.only)) continue
+      const { nanos, bytes } = await measured()
       console.log(`| ${stage} | ${(nanos / 1000).toFixed(2)} | ${bytes.toFixed(0)} |`)
+    }
     await parts.path.upstream.close()
   } finally {
     mock.kill()

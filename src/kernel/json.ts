@@ -98,7 +98,9 @@ class Keys {
   private many: Set<string> | undefined
 
   clear(): void {
-    this.few.length = 0
+    // A long list would be kept for ever, and what it held with it.
+    if (this.many) this.few = []
+    else this.few.length = 0
     this.many = undefined
   }
 
@@ -117,14 +119,16 @@ class Keys {
   }
 }
 
+/** By depth, for one scan after the other: nobody else runs while one does. */
+const inObject: boolean[] = [false]
+const keys: Keys[] = []
+
 /**
  * One pass over the text that jumps from quote to quote. It trusts nothing but needs to be right only for valid JSON:
  * whatever else comes is refused by the parser afterwards.
  */
 function scan(text: string): Members {
   const members = new Map<string, Member>()
-  const inObject: boolean[] = [false]
-  const keys: Keys[] = []
   const length = text.length
   let depth = 0
   let values = 0

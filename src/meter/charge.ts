@@ -30,18 +30,25 @@ export function tierOf(pricing: Pricing, usage: Usage, attributes: Readonly<Reco
 export function chargeOf(pricing: Pricing, usage: Usage, attributes: Readonly<Record<string, string>> = {}): Charge {
   const tier = tierOf(pricing, usage, attributes)
   const lines: ChargeLine[] = []
+  let total = 0n
   for (const unit of UNITS) {
     const quantity = usage[unit]
     if (!quantity) continue
     const rate = rateOf(tier, unit)
-    if (rate !== undefined) lines.push([unit, quantity, rate.toString()])
+    if (rate === undefined) continue
+    total += BigInt(quantity) * rate
+    lines.push([unit, quantity, rate.toString()])
   }
-  return { amount: sumOf(lines), lines }
+  return { amount: rounded(total), lines }
 }
 
 export function sumOf(lines: readonly ChargeLine[]): Credits {
   let total = 0n
   for (const [, quantity, rate] of lines) total += BigInt(quantity) * BigInt(rate)
+  return rounded(total)
+}
+
+function rounded(total: bigint): Credits {
   const amount = (total + MILLION - 1n) / MILLION // Rounded up once, here and nowhere else.
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }

@@ -59,9 +59,14 @@ export interface Answered extends Held {
 /** The caller has gone: not a fault of anybody's, but the reason why work stops. */
 export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })
 
-/** What every answer of the path tells besides its body. */
-export function answerHeaders({ ask, admitted, cache }: Held, route: number, isKept = false): Record<string, string> {
-  const headers: Record<string, string> = { 'x-tollgate-route': String(route) }
+/** What every answer of the path tells besides its body, put behind what `headers` has. */
+export function addAnswerHeaders(
+  headers: Record<string, string>,
+  { ask, admitted, cache }: Held,
+  route: number,
+  isKept = false,
+): Record<string, string> {
+  headers['x-tollgate-route'] = String(route)
   if (ask.leftOut) headers['x-tollgate-left-out'] = ask.leftOut
   if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
   return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers

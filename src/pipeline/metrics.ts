@@ -81,18 +81,64 @@ export function createMetrics(sources: MetricSources): Metrics {
   registerReadings(registry, sources)
   registerStoreReadings(registry, sources)
 
+  const endpoints = new Map<string, EndpointFigures>()
+
   return {
     registry,
     batch: (size) => batches.observe('', NO_LABELS, size),
-    moved: (kind, amount) => credits.add(kind, () => ({ kind }), Number(amount) / MICRO),
-    impossible: (product) => impossible.add(product, () => ({ product }), 1),
-    stage: (name, seconds) => stages.observe(name, () => ({ stage: name }), seconds),
+    moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
+    impossible: (product) => impossible.add(product, productLabel, 1),
+    stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call({ endpoint, status, outcome, stream, durationMs }, usage) {
-      const answered = `${Math.floor((status ?? 0) / 100)}xx`
-      calls.add(`${endpoint} ${answered} ${outcome}`, () => ({ endpoint, status: answered, outcome: outcome ?? '' }), 1)
-      duration.observe(`${endpoint} ${stream}`, () => ({ endpoint, stream: String(stream) }), durationMs / 1000)
-      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, () => ({ unit }), usage[unit])
+      let own = endpoints.get(endpoint)
+      if (!own) {
+        own = new EndpointFigures(endpoint, calls, duration)
+        endpoints.set(endpoint, own)
+      }
+      own.count(Math.floor((status ?? 0) / 100), outcome ?? '')
+      own.time(stream, durationMs / 1000)
+      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
     },
+  }
+}
+
+const kindLabel = (kind: string) => ({ kind })
+const productLabel = (product: string) => ({ product })
+const stageLabel = (stage: string) => ({ stage })
+const unitLabel = (unit: string) => ({ unit })
+
+/** The series of one endpoint, found without putting their labels together for every call. */
+class EndpointFigures {
+  readonly #endpoint: string
+  readonly #calls: CounterTally
+  readonly #duration: HistogramTally
+  /** By outcome, then by the first digit of the status. */
+  readonly #counted = new Map<string, ReturnType<CounterTally['series']>[]>()
+  readonly #timed = new Map<boolean, ReturnType<HistogramTally['series']>>()
+
+  constructor(endpoint: string, calls: CounterTally, duration: HistogramTally) {
+    this.#endpoint = endpoint
+    this.#calls = calls
+    this.#duration = duration
+  }
+
+  count(digit: number, outcome: string): void {
+    let byDigit = this.#counted.get(outcome)
+    if (!byDigit) {
+      byDigit = []
+      this.#counted.set(outcome, byDigit)
+    }
+    byDigit[digit] ??= this.#calls.series({ endpoint: this.#endpoint, status: `${digit}xx`, outcome })
+    byDigit[digit].value += 1
+  }
+
+  time(stream: boolean, seconds: number): void {
+    let timed = this.#timed.get(stream)
+    if (!timed) {
+      timed = this.#duration.series({ endpoint: this.#endpoint, stream: String(stream) })
+      this.#timed.set(stream, timed)
+    }
+    timed.observe(seconds)
   }
 }
 

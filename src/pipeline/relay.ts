@@ -2,13 +2,13 @@
 import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
-import type { StreamRelay } from '../protocols/protocol.ts'
+import type { Answer, StreamRelay } from '../protocols/protocol.ts'
 import { tell } from '../protocols/vendor-fault.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, answerHeaders, GONE, type Held, type PathDeps } from './call.ts'
+import { type Answered, addAnswerHeaders, GONE, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
-import { estimatedUsage, receiptComment, receiptHeaders, type Settled, settle } from './settle.ts'
+import { addReceipt, estimatedUsage, type Receipt, receiptComment, type Settled, settle } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -28,34 +28,26 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   let settling = false
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
-    const answer = await exchange.answer(body, reply.headers)
+    const reading = exchange.answer(body, reply.headers)
+    const answer = reading instanceof Promise ? await reading : reading
     answered.flight?.land({ ...answer, route: answered.attempted.candidate.number })
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     const status = answer.status ?? 200
     settling = true
-    const remembered = remember(answered, answer.keptAs, deps)
+    const remembered = answer.keptAs === undefined ? undefined : remember(answered, answer.keptAs, deps)
     const receipt = await settle(
       answered,
       {
         usage,
         estimated: answer.usage === undefined,
         status: answered.out.signal.aborted ? LEFT_STATUS : status,
-        ...(answer.price ? { price: answer.price } : {}),
-        ...keepOf(answered, status, answer.contentType, () => Buffer.from(answer.body)),
+        price: answer.price,
+        keep: keepOf(answered, status, answer.contentType, () => Buffer.from(answer.body)),
       },
       deps,
     )
-    await remembered
-    answered.out.send(
-      status,
-      {
-        'content-type': answer.contentType,
-        ...answer.headers,
-        ...receiptHeaders(receipt),
-        ...answerHeaders(answered, answered.attempted.candidate.number),
-      },
-      answer.body,
-    )
+    if (remembered) await remembered
+    answered.out.send(status, wholeHeaders(answered, answer, receipt), answer.body)
     return receipt
   } catch (error) {
     reply.abort()
@@ -69,11 +61,19 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
+function wholeHeaders(answered: Answered, answer: Answer, receipt: Receipt): Record<string, string> {
+  const headers: Record<string, string> = { 'content-type': answer.contentType }
+  if (answer.headers) Object.assign(headers, answer.headers)
+  addReceipt(headers, receipt)
+  return addAnswerHeaders(headers, answered, answered.attempted.candidate.number)
+}
+
 /** An answer that is there already. */
 export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): Promise<Settled> {
   const receipt = await settle(held, { usage: kept.usage ?? held.ask.worst, estimated: false, status: 200 }, deps)
-  const headers = { ...receiptHeaders(receipt), ...answerHeaders(held, kept.route, true) }
-  held.out.send(200, { 'content-type': kept.contentType, ...headers }, kept.body)
+  const headers: Record<string, string> = { 'content-type': kept.contentType }
+  addReceipt(headers, receipt)
+  held.out.send(200, addAnswerHeaders(headers, held, kept.route, true), kept.body)
   return receipt
 }
 
@@ -90,7 +90,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
       const piece = last
       last = chunk
       if (!out.started)
-        out.startStream({ 'content-type': contentType, ...answerHeaders(answered, attempted.candidate.number) })
+        out.startStream(addAnswerHeaders({ 'content-type': contentType }, answered, attempted.candidate.number))
       return piece && caller.write(piece)
     })
   } catch (error) {
@@ -146,12 +146,17 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
 
   function start(): void {
     if (!out.started)
-      out.startStream({
-        'content-type': STREAM_TYPE,
-        'cache-control': 'no-cache, no-store, no-transform',
-        'x-accel-buffering': 'no',
-        ...answerHeaders(answered, candidate.number),
-      })
+      out.startStream(
+        addAnswerHeaders(
+          {
+            'content-type': STREAM_TYPE,
+            'cache-control': 'no-cache, no-store, no-transform',
+            'x-accel-buffering': 'no',
+          },
+          answered,
+          candidate.number,
+        ),
+      )
   }
 
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
@@ -170,14 +175,15 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     await relay.ready?.()
     const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen, relay.state.promptUsage)
     settling = true
-    const remembered = remember(answered, relay.state.keptAs, deps)
+    const { keptAs } = relay.state
+    const remembered = keptAs === undefined ? undefined : remember(answered, keptAs, deps)
     const receipt = await settle(
       answered,
       {
         usage,
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
-        ...(kept ? keepOf(answered, 200, STREAM_TYPE, () => kept.whole(relay.finish(''))) : {}),
+        keep: kept && keepOf(answered, 200, STREAM_TYPE, () => kept.whole(relay.finish(''))),
       },
       deps,
     )
@@ -252,8 +258,7 @@ async function readAll(
 }
 
 /** Whose it is must be known before its id is: the next request may come at once, and to another process. */
-async function remember(answered: Answered, id: string | undefined, { database, log }: PathDeps): Promise<void> {
-  if (id === undefined) return
+async function remember(answered: Answered, id: string, { database, log }: PathDeps): Promise<void> {
   const { principal, ask, attempted, requestId } = answered
   const kept = { vendor: attempted.candidate.vendorName, product: ask.product }
   try {
@@ -305,8 +310,9 @@ class Kept {
   }
 }
 
+/** What a replay will answer with; undefined: nobody can ask for one, or it is too much to be stored. */
 function keepOf(answered: Answered, status: number, contentType: string, body: () => Buffer | undefined) {
-  if (!answered.idempotency) return {}
+  if (!answered.idempotency) return undefined
   const bytes = body()
-  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? {} : { keep: { status, contentType, body: bytes } }
+  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? undefined : { status, contentType, body: bytes }
 }

@@ -8,7 +8,7 @@ import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
 import { type Candidate, routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
-import { isKept } from './data-cache.ts'
+import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
 import type { Seen } from './monitor.ts'
 import { LEFT_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
 import { release, type Settled } from './settle.ts'
@@ -19,19 +19,22 @@ const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    // What does not become a job is answered by a vendor.
-    const ending = isJob(arrived) ? accept(arrived, seen, deps) : answer(arrived as ExchangeCall, seen, deps)
-    seen.end(await ending)
+    seen.end(await run(arrived, seen, deps))
   } catch (error) {
     seen.end({ status: statusOf(error), outcome: 'refused', charged: 0n })
     throw error
   }
 }
 
+function run(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
+  if (isJob(arrived)) return accept(arrived, seen, deps)
+  const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
+  return call.cache ? answerOrKept(call, call.cache, seen, deps) : answer(call, seen, deps)
+}
+
 /** From a vendor, or from what was kept of an answer to the same question. */
-async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps): Promise<Settled> {
-  const { cache } = arrived
-  const found = cache && (await deps.cache.enter(cache, arrived.out.signal))
+async function answerOrKept(arrived: ExchangeCall, cache: CacheRule, seen: Seen, deps: PathDeps): Promise<Settled> {
+  const found = await deps.cache.enter(cache, arrived.out.signal)
   const kept = found && isKept(found) ? found : undefined
   const flight = found && !isKept(found) ? found : undefined
   if (arrived.out.signal.aborted) {
@@ -39,20 +42,24 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps): Promis
     throw GONE
   }
   const priced =
-    kept && cache?.pricing ? { ...arrived, product: { ...arrived.product, pricing: cache.pricing } } : arrived
+    kept && cache.pricing ? { ...arrived, product: { ...arrived.product, pricing: cache.pricing } } : arrived
   try {
-    const held = await hold(priced, seen, deps)
-    if (!held) return REPLAYED
-    try {
-      if (kept) return await relayKept(held, kept, deps)
-      return await relay(await call(flight ? { ...held, flight } : held, seen, deps), seen, deps)
-    } catch (error) {
-      // A no-op when the relay has already resolved the hold.
-      await release(held, statusOf(error), deps)
-      throw error
-    }
+    return await answer(flight ? { ...priced, flight } : priced, seen, deps, kept)
   } finally {
     flight?.land()
+  }
+}
+
+async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: KeptAnswer): Promise<Settled> {
+  const held = await hold(arrived, seen, deps)
+  if (!held) return REPLAYED
+  try {
+    if (kept) return await relayKept(held, kept, deps)
+    return await relay(await call(held, seen, deps), seen, deps)
+  } catch (error) {
+    // A no-op when the relay has already resolved the hold.
+    await release(held, statusOf(error), deps)
+    throw error
   }
 }
 
@@ -92,9 +99,10 @@ async function hold<A extends Arrived>(
 
 async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Promise<Answered> {
   const { ask, product, catalog, admitted, out } = held
-  await ask.gather?.(out.signal)
+  if (ask.gather) await ask.gather(out.signal)
   if (out.signal.aborted) throw GONE
-  const nowSeconds = () => Math.floor(deps.world.nowMs() / 1000)
+  const { world } = deps
+  const nowSeconds = () => Math.floor(world.nowMs() / 1000)
   const options = {
     requestId: held.requestId,
     account: held.principal.accountId,
@@ -103,14 +111,18 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
     nowSeconds,
     signal: out.signal,
     callerHeaders: held.callerHeaders,
-    ...(admitted.outputTokensCap === undefined ? {} : { outputTokensCap: admitted.outputTokensCap }),
+    outputTokensCap: admitted.outputTokensCap,
   }
   const routed = routeAsk(ask, product.routes, catalog.document, deps.routes)
-  const isKeeper = ({ vendorName, target }: Candidate) => vendorName === held.keeper && target.protocol === ask.door
-  const candidates = held.keeper === undefined ? routed : routed.filter(isKeeper)
+  const candidates = held.keeper === undefined ? routed : routed.filter((one) => isKeeper(one, held))
   const attempted = await attempt(ask, candidates, options, deps)
   seen.stage('vendor')
   return { ...held, attempted }
+}
+
+/** Whether it keeps what the request is about. */
+function isKeeper({ vendorName, target }: Candidate, { keeper, ask }: Held): boolean {
+  return vendorName === keeper && target.protocol === ask.door
 }
 
 async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Settled> {
@@ -128,7 +140,7 @@ async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Se
   }
 }
 
-type ExchangeCall = Arrived & { readonly ask: Ask }
+type ExchangeCall = Arrived & { readonly ask: Ask; readonly flight?: Flight }
 type JobCall = Arrived & { readonly ask: JobAsk }
 
 function isJob(arrived: Arrived): arrived is JobCall {

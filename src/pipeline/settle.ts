@@ -21,11 +21,11 @@ interface Ending {
   readonly usage: Usage
   readonly estimated: boolean
   readonly status: number
-  readonly price?: PriceAttributes
-  readonly keep?: NonNullable<Resolution['keep']>
+  readonly price?: PriceAttributes | undefined
+  readonly keep?: Resolution['keep'] | undefined
 }
 
-interface Receipt extends Settled {
+export interface Receipt extends Settled {
   readonly balance: Credits
 }
 
@@ -71,22 +71,14 @@ export async function settle(
 ): Promise<Receipt> {
   const usage = possibleUsage(answered, ending.usage)
   if (usage !== ending.usage) tellImpossible(answered, ending.usage, deps)
-  const charge = chargeOf(answered.product.pricing, usage, { ...answered.ask.price, ...ending.price })
+  const { price } = answered.ask
+  const charge = chargeOf(answered.product.pricing, usage, ending.price ? { ...price, ...ending.price } : price)
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || usage !== ending.usage
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
-  const resolved = await deps.ledger.resolve({
-    ...resolutionOf(answered, ending.status, deps),
-    kind: 'settled',
-    charge: amount,
-    lines: charge.lines,
-    estimated,
-    route: answered.attempted?.candidate.number ?? 0,
-    firstByteMs: answered.attempted?.firstByteMs ?? 0,
-    inputTokens: (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0),
-    outputTokens: usage.output ?? 0,
-    ...(ending.keep ? { keep: ending.keep } : {}),
-  })
+  const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted }
+  const resolution = resolutionOf(answered, ending.status, deps, owed)
+  const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
   if (resolved.loss > 0n)
     deps.log.warn(
       { requestId: answered.requestId, product: answered.ask.product, loss: formatCredits(resolved.loss) },
@@ -97,15 +89,26 @@ export async function settle(
 
 export async function release(held: Held, status: number, deps: PathDeps): Promise<void> {
   try {
-    await deps.ledger.resolve({ ...resolutionOf(held, status, deps), kind: 'released', charge: 0n, lines: [] })
+    await deps.ledger.resolve(resolutionOf(held, status, deps))
   } catch (error) {
     // The ledger goes on trying; the caller still learns of the fault that mattered.
     deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
   }
 }
 
-function resolutionOf(held: Held, status: number, deps: PathDeps): Omit<Resolution, 'kind' | 'charge' | 'lines'> {
+interface Owed {
+  readonly amount: Credits
+  readonly lines: Resolution['lines']
+  readonly estimated: boolean
+  readonly usage: Usage
+  readonly attempted: Answered['attempted'] | undefined
+}
+
+/** Without what is owed, nothing is. */
+function resolutionOf(held: Held, status: number, deps: PathDeps, owed?: Owed): Resolution {
+  const usage = owed?.usage
   return {
+    kind: owed ? 'settled' : 'released',
     id: held.admitted.id,
     account: held.principal.accountId,
     key: held.principal.keyId,
@@ -113,13 +116,15 @@ function resolutionOf(held: Held, status: number, deps: PathDeps): Omit<Resoluti
     catalogVersion: held.catalog.version,
     endpoint: held.endpoint,
     status,
-    estimated: false,
+    charge: owed?.amount ?? 0n,
+    lines: owed?.lines ?? [],
+    estimated: owed?.estimated ?? false,
     stream: held.ask.stream,
-    route: 0,
+    route: owed?.attempted?.candidate.number ?? 0,
     durationMs: deps.world.elapsedMs() - held.startedMs,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
+    firstByteMs: owed?.attempted?.firstByteMs ?? 0,
+    inputTokens: (usage?.input ?? 0) + (usage?.cachedInput ?? 0) + (usage?.cacheWrite ?? 0),
+    outputTokens: usage?.output ?? 0,
     idempotent: held.idempotency !== undefined,
   }
 }
@@ -129,6 +134,7 @@ export function receiptComment(receipt: Receipt): string {
   return `: tollgate charge=${formatCredits(receipt.charged)} balance=${formatCredits(receipt.balance)}\n`
 }
 
-export function receiptHeaders(receipt: Receipt): Record<string, string> {
-  return { 'x-tollgate-charge': formatCredits(receipt.charged), 'x-tollgate-balance': formatCredits(receipt.balance) }
+export function addReceipt(headers: Record<string, string>, receipt: Receipt): void {
+  headers['x-tollgate-charge'] = formatCredits(receipt.charged)
+  headers['x-tollgate-balance'] = formatCredits(receipt.balance)
 }

@@ -11,9 +11,14 @@ interface TallyOptions {
   readonly registry: Registry
 }
 
+interface Counted {
+  readonly labels: Labels
+  value: number
+}
+
 /** A counter of several series, each named by its labels. */
 export class CounterTally {
-  readonly #series = new Map<string, { readonly labels: Labels; value: number }>()
+  readonly #series = new Map<string, Counted>()
 
   constructor({ name, help, labelNames, registry }: TallyOptions) {
     const series = this.#series
@@ -30,21 +35,38 @@ export class CounterTally {
   }
 
   /** `key` stands for the labels, which are made only once. */
-  add(key: string, labels: () => Labels, value: number): void {
+  add(key: string, labels: (key: string) => Labels, value: number): void {
     const found = this.#series.get(key)
     if (found) found.value += value
-    else this.#series.set(key, { labels: labels(), value })
+    else this.#series.set(key, { labels: labels(key), value })
+  }
+
+  /** One of them, for whoever keeps it at hand instead of naming it each time. */
+  series(labels: Labels): Counted {
+    const made = { labels, value: 0 }
+    this.#series.set(Object.values(labels).join(' '), made)
+    return made
   }
 }
 
 class Distribution {
   readonly labels: Labels
   readonly counts: number[]
+  readonly #bounds: readonly number[]
   sum = 0
 
-  constructor(labels: Labels, bounds: number) {
+  constructor(labels: Labels, bounds: readonly number[]) {
     this.labels = labels
-    this.counts = new Array<number>(bounds + 1).fill(0)
+    this.#bounds = bounds
+    this.counts = new Array<number>(bounds.length + 1).fill(0)
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds
+    let at = 0
+    while (at < bounds.length && value > bounds[at]!) at++
+    this.counts[at]! += 1
+    this.sum += value
   }
 }
 
@@ -67,17 +89,20 @@ export class HistogramTally {
     registry.registerMetric(this as unknown as Histogram)
   }
 
-  observe(key: string, labels: () => Labels, value: number): void {
-    let series = this.#series.get(key)
-    if (!series) {
-      series = new Distribution(labels(), this.#bounds.length)
-      this.#series.set(key, series)
-    }
-    const bounds = this.#bounds
-    let at = 0
-    while (at < bounds.length && value > bounds[at]!) at++
-    series.counts[at]! += 1
-    series.sum += value
+  observe(key: string, labels: (key: string) => Labels, value: number): void {
+    const found = this.#series.get(key) ?? this.#open(key, labels(key))
+    found.observe(value)
+  }
+
+  /** One of them, for whoever keeps it at hand instead of naming it each time. */
+  series(labels: Labels): Distribution {
+    return this.#open(Object.values(labels).join(' '), labels)
+  }
+
+  #open(key: string, labels: Labels): Distribution {
+    const made = new Distribution(labels, this.#bounds)
+    this.#series.set(key, made)
+    return made
   }
 
   async get() {

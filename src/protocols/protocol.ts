@@ -86,7 +86,7 @@ export interface OpenOptions {
   /** For the time at which an answer was complete; absent: when it was begun. */
   readonly nowSeconds?: () => number
   /** The output cap to send upstream, when the hold covers less than the ask's worst case. */
-  readonly outputTokensCap?: number
+  readonly outputTokensCap?: number | undefined
   readonly signal: AbortSignal
   /** The caller's headers that some formats forward, such as anthropic-version. */
   readonly callerHeaders?: Readonly<Record<string, string>>

@@ -33,7 +33,7 @@ interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
   /** Hears of every attempt when it has ended. */
-  readonly tried?: (attempt: Tried) => void
+  readonly tried?: ((attempt: Tried) => void) | undefined
 }
 
 export interface Tried {
@@ -62,51 +62,50 @@ export async function attempt(
   open: AttemptOptions,
   deps: AttemptDeps,
 ): Promise<Attempted> {
-  const { vendors, world, log } = deps
+  const { vendors, world } = deps
   let last: Fault | undefined
   let attempts = 0
   // A single route gets a second try of its own; otherwise each candidate one.
-  const order = candidates.length === 1 ? [candidates[0]!, candidates[0]!] : candidates.slice(0, ATTEMPTS_MAX)
-  for (const candidate of order) {
-    const { vendorName: name, vendor } = candidate
+  const isAlone = candidates.length === 1
+  const tries = isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
+  for (let turn = 0; turn < tries; turn++) {
+    const candidate = candidates[isAlone ? 0 : turn]
+    if (!candidate) break
+    const { vendorName: name, vendor, target } = candidate
     if (!vendors.available(name, open.account)) {
       last ??= brokenFault(name)
       continue
     }
-    if (attempts > 0 && candidates.length === 1) await sleep(world, RETRY_SAME_MS)
-    let leave: () => void
-    try {
-      const entered = vendors.enter(name, vendor, open.signal)
-      leave = entered instanceof Promise ? await entered : entered
-    } catch (error) {
-      vendors.undecided(name, open.account)
-      if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+    if (attempts > 0 && isAlone) await sleep(world, RETRY_SAME_MS)
+    const entered = enter(candidate, open, vendors)
+    const leave = entered instanceof Promise ? await entered : entered
+    if (leave instanceof Fault) {
       // Too many wait for this one; the next may have room.
-      last = error
+      last = leave
       continue
     }
     attempts += 1
-    const about = { requestId: open.requestId, vendor: name, attempt: attempts }
     const startMs = world.elapsedMs()
-    const tried = (ending: Pick<Tried, 'status' | 'fault'>) =>
-      open.tried?.({ vendor: name, startMs, endMs: world.elapsedMs(), ...ending })
-    const caller = followCaller(open.signal, vendor.onAbort === 'drain')
+    const caller = vendor.onAbort === 'drain' ? followCaller(open.signal) : undefined
     try {
-      const exchange = await ask.open(candidate.target, open)
-      const sending = { deadlines: vendor.timeouts, signal: caller.signal }
-      const reply = await deps.upstream.send(vendorCall(exchange.call, candidate.target), sending)
-      if (reply.status >= 200 && reply.status < 300) {
-        caller.letGo()
-        const firstByteMs = world.elapsedMs() - startMs
-        vendors.answered(name, open.account, { status: reply.status, latencyMs: firstByteMs })
-        tried({ status: reply.status })
+      const opening = ask.open(target, open)
+      const exchange = opening instanceof Promise ? await opening : opening
+      const sending = { deadlines: vendor.timeouts, signal: caller?.signal ?? open.signal }
+      const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
+      const { status } = reply
+      if (status >= 200 && status < 300) {
+        caller?.letGo()
+        const endMs = world.elapsedMs()
+        const firstByteMs = endMs - startMs
+        vendors.answered(name, open.account, { status, latencyMs: firstByteMs })
+        open.tried?.({ vendor: name, startMs, endMs, status })
         return { candidate, exchange, reply, attempts, firstByteMs, leave }
       }
-      const verdict = await judge(reply, exchange, { ask, target: candidate.target })
-      const latencyMs = world.elapsedMs() - startMs
-      vendors.answered(name, open.account, { status: reply.status, latencyMs, refusal: verdict })
-      tried({ status: reply.status, fault: verdict.fault.kind })
-      logRefusal(verdict, candidate, { ...about, status: reply.status }, log)
+      const verdict = await judge(reply, exchange, { ask, target })
+      const endMs = world.elapsedMs()
+      vendors.answered(name, open.account, { status, latencyMs: endMs - startMs, refusal: verdict })
+      open.tried?.({ vendor: name, startMs, endMs, status, fault: verdict.fault.kind })
+      logRefusal(verdict, candidate, { ...about(open, name, attempts), status }, deps.log)
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
@@ -117,10 +116,10 @@ export async function attempt(
         vendors.undecided(name, open.account)
         throw error
       }
-      vendors.failed(name, open.account, error.kind)
-      tried({ fault: error.kind })
-      log.warn({ ...about, fault: error.kind, ...error.details.internal }, 'vendor failed')
       last = error
+      vendors.failed(name, open.account, error.kind)
+      open.tried?.({ vendor: name, startMs, endMs: world.elapsedMs(), fault: error.kind })
+      logFailure(error, about(open, name, attempts), deps.log)
       // Whoever was too slow once has used up the caller's patience.
       if (error.kind === 'upstream_timeout' && error.details.internal?.phase !== 'connect') throw error
     }
@@ -128,8 +127,16 @@ export async function attempt(
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
 }
 
+function about({ requestId }: AttemptOptions, vendor: string, attempt: number): object {
+  return { requestId, vendor, attempt }
+}
+
 function brokenFault(vendor: string): Fault {
   return new Fault('upstream_unavailable', { retryAfterSeconds: 5, internal: { vendor, why: 'its breaker is open' } })
+}
+
+function logFailure({ kind, details }: Fault, about: object, log: Log): void {
+  log.warn({ ...about, fault: kind, ...details.internal }, 'vendor failed')
 }
 
 function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: object, log: Log): void {
@@ -138,12 +145,26 @@ function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: obje
   else log.warn(facts, 'vendor refused')
 }
 
+/** What gives the vendor's place back; or the vendor's fault that there is none. */
+function enter({ vendorName: name, vendor }: Candidate, { account, signal }: AttemptOptions, vendors: Vendors) {
+  const noPlace = (error: unknown): Fault => {
+    vendors.undecided(name, account)
+    if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+    return error
+  }
+  try {
+    const entered = vendors.enter(name, vendor, signal)
+    return entered instanceof Promise ? entered.catch(noPlace) : entered
+  } catch (error) {
+    return noPlace(error)
+  }
+}
+
 /**
  * The caller's leaving cuts the vendor's call. A vendor that bills the whole answer anyway is not cut once it answers:
  * whoever relays the answer then decides how long it is listened to.
  */
-function followCaller(signal: AbortSignal, onlyUntilAnswer: boolean): { signal: AbortSignal; letGo(): void } {
-  if (!onlyUntilAnswer) return { signal, letGo() {} }
+function followCaller(signal: AbortSignal): { signal: AbortSignal; letGo(): void } {
   const own = new AbortController()
   const follow = () => own.abort(signal.reason)
   if (signal.aborted) follow()

@@ -50,6 +50,7 @@ export function routesFor<R extends Pick<Route, 'protocol' | 'serves'>>(
   ask: Pick<Ask, 'door' | 'needs' | 'refusal'>,
   routes: readonly R[],
 ): readonly R[] {
+  if (ask.needs === undefined && routes.every((route) => !route.serves && !ask.refusal?.(route.protocol))) return routes // As nearly always.
   const needs = ask.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
   const forAll = routes.filter((route) => !route.serves || route.protocol === ask.door)
@@ -68,7 +69,7 @@ export function routeAsk(
   sources: RouteSources,
 ): Candidate[] {
   const pool = routesFor(ask, routes)
-  const lot = pool.length === 1 ? [...pool] : inOrder(pool, ask.door, sources.world)
+  const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, sources.world)
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     return {

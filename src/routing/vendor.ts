@@ -56,6 +56,9 @@ const LATENCIES_KEPT = 200
 
 interface State {
   readonly places: Semaphore
+  readonly leave: () => void
+  /** Those that the rules of `places` were made from. */
+  limits: Places | undefined
   readonly breaker: Breaker
   requests: number
   errors: number
@@ -70,8 +73,11 @@ export function createVendors(world: World): Vendors {
   function stateOf(name: string): State {
     let state = states.get(name)
     if (!state) {
+      const places = new Semaphore(placesOf(name, { concurrencyMax: 1, pendingMax: 0 }))
       state = {
-        places: new Semaphore(placesOf(name, { concurrencyMax: 1, pendingMax: 0 })),
+        places,
+        leave: () => places.give(),
+        limits: undefined,
         breaker: new Breaker(),
         requests: 0,
         errors: 0,
@@ -96,11 +102,14 @@ export function createVendors(world: World): Vendors {
   return {
     available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
     enter(name, limits, signal) {
-      const { places } = stateOf(name)
+      const state = stateOf(name)
       // A change of the catalogue may have come since.
-      places.rules = placesOf(name, limits)
-      const release = () => places.give()
-      return places.take(1, signal)?.then(() => release) ?? release
+      if (state.limits !== limits) {
+        state.limits = limits
+        state.places.rules = placesOf(name, limits)
+      }
+      const { places, leave } = state
+      return places.take(1, signal)?.then(() => leave) ?? leave
     },
     answered(name, account, { status, latencyMs, refusal }) {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`)

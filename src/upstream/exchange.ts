@@ -11,6 +11,7 @@ import { Transfer } from './transfer.ts'
 const KEEP_ALIVE_MS = 20_000
 /** Only tidies up: each call has its own, usually shorter, limit for the connection. */
 const CONNECT_CLEANUP_MS = 15_000
+const ENCODING = 'accept-encoding'
 /** Pieces are cut to this size on their way out, so that a slow upload shows that it moves. */
 const PIECE_BYTES = 262_144
 
@@ -36,7 +37,7 @@ export function createUpstream(options: { world: World }): Upstream {
   }
 
   return {
-    async send(call, { deadlines, signal }) {
+    send(call, { deadlines, signal }) {
       const slash = call.url.indexOf('/', 8)
       const origin = slash < 0 ? call.url : call.url.slice(0, slash)
       const path = slash < 0 ? '/' : call.url.slice(slash)
@@ -62,9 +63,11 @@ export function exchange(
       return
     }
     const { body } = call
-    const headers: Record<string, string> = { ...call.headers, 'accept-encoding': 'identity' }
+    const headers: string[] = []
+    for (const name in call.headers) headers.push(name, name === ENCODING ? 'identity' : (call.headers[name] ?? ''))
+    if (call.headers[ENCODING] === undefined) headers.push(ENCODING, 'identity')
     const pieces = typeof body === 'object' && !Buffer.isBuffer(body)
-    if (pieces) headers['content-length'] = String(lengthOf(body))
+    if (pieces) headers.push('content-length', String(lengthOf(body)))
     dispatcher.dispatch(
       {
         path,

@@ -24,10 +24,11 @@ const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
  */
 export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
   const { tools, tool_choice: choice } = json.value
+  if (!Array.isArray(tools)) return { json }
   const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true
   const found = objects(tools).filter(isSearch)
   if (found.length === 0 || traits.hostedTools.includes('web_search')) return { json }
-  const kept = (tools as unknown[]).filter((tool) => !isObject(tool) || !isSearch(tool))
+  const kept = tools.filter((tool) => !isObject(tool) || !isSearch(tool))
   const mode = isObject(choice) ? choice.type : choice
   const named = isObject(choice) ? [choice, ...objects(choice.tools)] : []
   const demanded =
@@ -49,17 +50,17 @@ export function threadUnsupported(why: string): Fault {
 }
 
 /** Values that cost no more than the standard; a vendor's newest may cost anything. */
-const STANDARD: Readonly<Record<string, readonly unknown[]>> = {
+const STANDARD: ReadonlyArray<readonly [name: string, values: readonly unknown[]]> = Object.entries({
   service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
   speed: ['standard'],
   inference_geo: ['global'],
-}
+})
 /** Other models that a vendor may turn to: neither the price nor the key's restriction would hold for them. */
 const OTHER_MODELS = ['fallbacks', 'models'] as const
 
 /** What vendors price higher than the catalogue does. */
 function checkExtras(body: Json): void {
-  for (const [name, standard] of Object.entries(STANDARD)) {
+  for (const [name, standard] of STANDARD) {
     const value = body[name] ?? undefined
     if (value !== undefined && !standard.includes(value))
       throw invalid(

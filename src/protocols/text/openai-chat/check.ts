@@ -6,11 +6,15 @@ import { invalid } from '../../../kernel/fault.ts'
 import { type Fields, isObject, type Json, mustBe, shown } from '../../check.ts'
 import type { CheckedAsk } from '../format.ts'
 
+const NUMBERS = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty']
+const BOOLEANS = ['logprobs', 'parallel_tool_calls', 'store', 'reasoning_split']
+const STRINGS = ['reasoning_effort', 'verbosity', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key']
+const OBJECTS = ['thinking', 'logit_bias', 'metadata', 'audio', 'prediction']
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 
 export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
   checkMessages(fields.required('messages'))
-  for (const name of ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty']) fields.number(name)
+  for (const name of NUMBERS) fields.number(name)
   fields.integer('seed', Number.MIN_SAFE_INTEGER)
   fields.integer('top_logprobs', 0)
   const n = fields.integer('n', 1) ?? 1
@@ -20,10 +24,9 @@ export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
   const tokensMax = fields.integer('max_tokens', 1)
   const completionMax = fields.integer('max_completion_tokens', 1)
   checkStop(fields.get('stop'))
-  for (const name of ['logprobs', 'parallel_tool_calls', 'store', 'reasoning_split']) fields.boolean(name)
-  for (const name of ['reasoning_effort', 'verbosity', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key'])
-    fields.string(name)
-  for (const name of ['thinking', 'logit_bias', 'metadata', 'audio', 'prediction']) fields.object(name)
+  for (const name of BOOLEANS) fields.boolean(name)
+  for (const name of STRINGS) fields.string(name)
+  for (const name of OBJECTS) fields.object(name)
   checkFormat(fields.object('response_format'))
   const tools = checkTools(fields.list('tools'))
   const functions = fields.list('functions')
