@@ -107,6 +107,7 @@ const schema = z
       .url({ protocol: /^https?$/ })
       .optional()
       .describe('Where the command line finds the gateway, when it does not run on this machine.'),
+    TOLLGATE_KEY: z.string().min(1).optional().describe('An API key, with which `tollgate call` asks.'),
     TOLLGATE_LOG_LEVEL: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
       .default('info')

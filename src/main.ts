@@ -104,6 +104,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     url,
     urlSource,
     token: config.TOLLGATE_OPERATOR_TOKEN ?? kept,
+    apiKey: config.TOLLGATE_KEY,
     tokenSource: config.TOLLGATE_OPERATOR_TOKEN ? 'TOLLGATE_OPERATOR_TOKEN' : tokenFile,
     dataDirectory,
     databaseUrl: config.DATABASE_URL,

@@ -9,9 +9,20 @@ export interface Api {
   call<T = unknown>(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<T>
   /** Hands over a download as it comes. */
   download(path: string, accept: string, write: (text: string) => void): Promise<void>
+  /** As a caller, with an API key. */
+  ask(
+    method: Method,
+    path: string,
+    asking: Asking,
+  ): Promise<{ value: unknown; headers: Readonly<Record<string, string>> }>
   /** Any path of the server, without the token: for /healthz. */
   probe(path: string): Promise<{ status: number; text: string }>
   close(): Promise<void>
+}
+
+interface Asking {
+  readonly key: string
+  readonly body?: unknown
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -73,6 +84,13 @@ export function createApi(settings: Settings, world: World): Api {
       if (reply.status < 300) return answer.data as T
       throw refusal(reply.status, answer, settings)
     },
+    async ask(method, path, { key, body }) {
+      const headers = { authorization: bearer(key), accept: 'application/json' }
+      const reply = await send(method, path, { headers, body })
+      const value: unknown = readAnswer(await reply.read(ANSWER_BYTES_MAX), base)
+      if (reply.status < 300) return { value, headers: reply.headers }
+      throw new CliError(`${messageIn(value) ?? `It answered ${reply.status}.`} (${reply.headers['x-request-id']})`)
+    },
     async download(path, accept, write) {
       const reply = await send('GET', PREFIX + path, { headers: { ...authorization(), accept } })
       if (reply.status >= 300)
@@ -102,6 +120,13 @@ function readAnswer(bytes: Buffer, base: string): AnswerBody {
   } catch {
     throw new CliError(`What answers at ${base} is not Tollgate: its answer is no JSON.`)
   }
+}
+
+/** In whichever of the contract's bodies it stands. */
+function messageIn(value: unknown): string | undefined {
+  // Whatever it is, these are looked for and tested.
+  const { message, error } = (value ?? {}) as { message?: unknown; error?: { message?: unknown } }
+  return [message, error?.message].find((one) => typeof one === 'string')
 }
 
 function refusal(status: number, answer: AnswerBody, settings: Settings): CliError {

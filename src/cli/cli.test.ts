@@ -28,6 +28,7 @@ function settings(more: Partial<Settings> = {}): Settings {
       url: server.url,
       urlSource: 'from a test',
       token: OPERATOR_TOKEN,
+      apiKey: undefined,
       tokenSource: 'a test',
       dataDirectory: folder,
     },

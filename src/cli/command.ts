@@ -7,6 +7,8 @@ export interface Settings {
   readonly url: string
   readonly urlSource: string
   readonly token: string | undefined
+  /** Of a caller, for `call`. */
+  readonly apiKey: string | undefined
   readonly tokenSource: string
   readonly dataDirectory: string
   readonly databaseUrl: string | undefined
@@ -30,12 +32,16 @@ export interface Invocation {
   say(text: string): void
   /** The whole of standard input. */
   input(): Promise<string>
+  /** Verbs that are no commands of this table. */
+  readonly otherVerbs: readonly string[]
 }
 
 export interface Option extends ParseArgsOptionDescriptor {
   readonly help: string
   /** What stands for the value in the help. */
   readonly value?: string
+  /** The words that it takes, for completion. */
+  readonly allowed?: readonly string[]
 }
 
 export interface Command {
@@ -45,6 +51,9 @@ export interface Command {
   /** Positional arguments in order; one in brackets may be left out. */
   readonly args?: readonly string[]
   readonly options?: Readonly<Record<string, Option>>
+  /** Where the options depend on the arguments. */
+  readonly optionsFor?: (args: readonly string[]) => Readonly<Record<string, Option>>
+  readonly aboutFor?: (args: readonly string[]) => string | undefined
   /** More than the summary says, as sentences. */
   readonly about?: string
   /** Nothing when everything has been said. */

@@ -3,8 +3,10 @@ import { parseArgs } from 'node:util'
 import type { World } from '../kernel/world.ts'
 import { ACCOUNT_COMMANDS } from './accounts.ts'
 import { createApi } from './api.ts'
+import { CALL_COMMAND } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Option, type Settings } from './command.ts'
+import { completionCommand } from './completion.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
@@ -13,6 +15,7 @@ import { PSQL_COMMAND } from './psql.ts'
 import { VENDOR_COMMANDS } from './vendors.ts'
 
 export const COMMANDS: readonly Command[] = [
+  CALL_COMMAND,
   ...ACCOUNT_COMMANDS,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
@@ -21,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   ...PEOPLE_COMMANDS,
   DOCTOR_COMMAND,
   PSQL_COMMAND,
+  completionCommand(() => COMMANDS),
 ]
 
 interface Terminal {
@@ -91,9 +95,11 @@ function explain(words: readonly string[], args: readonly string[], options: Cli
 
 async function runCommand(command: Command, args: readonly string[], options: CliOptions): Promise<number> {
   const { terminal, world } = options
-  const { values, positionals } = readArgs(command, args)
+  const words = args.filter((word) => !word.startsWith('-')).slice(command.name.split(' ').length)
+  const known = command.optionsFor?.(words) ?? command.options ?? {}
+  const { values, positionals } = readArgs(command, known, args)
   if (values.help) {
-    terminal.out(`${commandHelp(command)}\n`)
+    terminal.out(`${commandHelp(command, known, command.aboutFor?.(words))}\n`)
     return 0
   }
   const given = positionals.slice(command.name.split(' ').length)
@@ -110,6 +116,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
       api,
       say: terminal.out,
       input: terminal.input,
+      otherVerbs: options.otherVerbs.map(([name]) => name),
     })
     if (outcome) terminal.out(`${values.json ? JSON.stringify(outcome.answer) : outcome.words}\n`)
     return outcome?.failed ? 1 : 0
@@ -118,8 +125,8 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   }
 }
 
-function readArgs(command: Command, args: readonly string[]) {
-  const known = { ...command.options, ...SHARED }
+function readArgs(command: Command, options: Command['options'], args: readonly string[]) {
+  const known = { ...options, ...SHARED }
   const config = Object.fromEntries(
     Object.entries(known).map(([name, { type, short }]) => [name, short === undefined ? { type } : { type, short }]),
   )
@@ -138,8 +145,8 @@ function usageOf(command: Command): string {
   return ['tollgate', command.name, ...names].join(' ')
 }
 
-function commandHelp(command: Command): string {
-  const entries = Object.entries({ ...command.options, ...SHARED }).map(
+function commandHelp(command: Command, options: Command['options'], about = command.about): string {
+  const entries = Object.entries({ ...options, ...SHARED }).map(
     ([name, { value, help }]) => [`  --${name}${value ? ` <${value}>` : ''}`, help] as const,
   )
   const width = Math.max(...entries.map(([left]) => left.length))
@@ -147,7 +154,7 @@ function commandHelp(command: Command): string {
     `${usageOf(command)} [options]`,
     '',
     command.summary,
-    ...(command.about ? [command.about] : []),
+    ...(about ? [about] : []),
     '',
     ...entries.map(([left, help]) => `${left.padEnd(width)}  ${help}`),
   ].join('\n')
@@ -167,6 +174,6 @@ function generalHelp({ otherVerbs }: CliOptions): string {
     ...rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'Every command takes --help and --json. They are clients of a running gateway: its address is TOLLGATE_URL, or what the',
-    'gateway wrote into the data directory (TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or lies there as well.',
+    'gateway wrote into the data directory (TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or lies there as well. Only call\nasks as a caller, with TOLLGATE_KEY.',
   ].join('\n')
 }

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { startGateway, type TestGateway } from '../../test/gateway.ts'
+import { isDataEndpoint } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { realWorld } from '../kernel/world.ts'
+import { chartOf, showAnswer } from './present.ts'
+import { runCli } from './run.ts'
+
+let g: TestGateway
+let key: string
+before(async () => {
+  g = await startGateway()
+  key = (await g.account({ credits: 1_000_000_000_000n })).key
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+})
+
+async function run(args: string[], over: { apiKey?: string; stdin?: string } = {}) {
+  let out = ''
+  let err = ''
+  const code = await runCli({
+    args,
+    world: realWorld,
+    otherVerbs: [['serve', 'Starts the gateway.']],
+    settings: () => ({
+      ...{ url: g.url, urlSource: 'a test', token: undefined, tokenSource: '', dataDirectory: '', version: '0' },
+      ...{ databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '', server: undefined },
+      apiKey: 'apiKey' in over ? over.apiKey : key,
+      credential: () => undefined,
+    }),
+    terminal: {
+      out(text) {
+        out += text
+      },
+      err(text) {
+        err += text
+      },
+      input: async () => over.stdin ?? '',
+    },
+  })
+  return { code, out, err }
+}
+
+test('every data endpoint can be called from the terminal, and says what it cost', async () => {
+  const found = await (await g.call('/v1/social/users?username=walker137', key)).json()
+  const { data: user } = found as { data: { id: string } }
+  for (const spec of ENDPOINTS.filter(isDataEndpoint)) {
+    const options = Object.entries(spec.params)
+      .filter(([, field]) => field.required)
+      .flatMap(([name, field]) => [`--${name}`, name === 'id' ? user.id : field.example])
+    const name = spec.id.replace('siteanalytics/', '').replaceAll(/[{}]/g, '')
+    const { code, out, err } = await run(['call', name, ...options])
+    assert.equal(code, 0, `${name}: ${err}`)
+    assert.match(out, /\n\n[\d.]+ credits, [\d.]+ are left\.\n$/, name)
+    assert.doesNotMatch(out, /\[object Object\]|undefined/, name)
+  }
+})
+
+test('a table has the rows, a chart has the bars, and JSON has everything', async () => {
+  const ask = ['call', 'websites/geography', '--keys', 'example.com', '--pageSize', '4']
+  const table = (await run(ask)).out.split('\n')
+  assert.match(table[0] ?? '', /^Country +Share +/)
+  assert.equal(table.indexOf(''), 5)
+  const chart = (await run([...ask, '--by', 'Share'])).out.split('\n')
+  assert.match(chart[0] ?? '', /█{40}$/)
+  assert.match(chart[3] ?? '', /[█▏▎▍▌▋▊▉]$/)
+  const json = JSON.parse((await run([...ask, '--json'])).out)
+  assert.equal(json.Data.length, 4)
+  const trend = (await run(['call', 'websites/visits/trend', '--keys', 'example.com', '--latest', '7d', '--chart'])).out
+  assert.equal(trend.match(/^2026|^20\d\d-\d\d-\d\d +\d+ +█/gm)?.length, 7)
+  const visits = (await run(['call', 'websites/visits', '--keys', 'example.com'])).out
+  assert.match(visits, /^Data\.example\.com\.TotalVisits +\d+$/m)
+  const wrong = await run([...ask, '--by', 'Nothing'])
+  assert.match(wrong.err, /no column of numbers "Nothing". There are: Country, Share/)
+})
+
+test('a body is made of options, or given whole, in a file or by a pipe', async () => {
+  const ask = ['call', 'chat', '--model', 'alpha-5.4', '--messages', '[{"role":"user","content":"hello"}]']
+  const answer = JSON.parse((await run([...ask, '--max_tokens', '20', '--temperature', '0.5', '--json'])).out)
+  assert.equal(answer.object, 'chat.completion')
+  assert.equal((await run(['call', 'embeddings', '--model', 'alpha-embed-3-small', '--input', 'hello'])).code, 0)
+  const two = await run(['call', 'embeddings', '--model', 'alpha-embed-3-small', '--input', '["a","b"]', '--json'])
+  assert.equal(JSON.parse(two.out).data.length, 2)
+  const body = JSON.stringify({ model: 'alpha-5.4', input: 'hello' })
+  assert.equal((await run(['call', 'responses', '--body', '-'], { stdin: body })).code, 0)
+  const file = join(await mkdtemp(join(tmpdir(), 'call-')), 'body.json')
+  await writeFile(file, body)
+  assert.equal((await run(['call', 'responses', '--body', `@${file}`])).code, 0)
+  const quote = JSON.parse((await run(['call', 'quote', '--body', body, '--endpoint', 'responses', '--json'])).out)
+  assert.equal(quote.data.endpoint, 'responses')
+  assert.match((await run(['call', 'models'])).out, /^uid +name/)
+  assert.match((await run(['call', 'account'])).out, /^available +\d/m)
+  assert.match((await run(['call', 'models/id', '--id', 'alpha-5.4'])).out, /^uid +alpha-5\.4$/m)
+})
+
+test('what is wrong is said in words, with the way out', async () => {
+  const cases: [string[], RegExp, number][] = [
+    [['call', 'visits'], /There is no endpoint "visits". There are: websites\/visits, .*websites\/history\/visits/, 2],
+    [['call', 'websites/visits'], /--keys is required: exactly one ASCII domain/, 2],
+    [['call', 'websites/visits', '--keys', 'x'], /keys must be exactly one ASCII domain.* \(req_/, 1],
+    [['call', 'websites/visits', '--country', '1', '--nothing', 'x'], /Unknown option '--nothing'/, 2],
+    [['call', 'chat', '--messages', 'hello'], /--messages takes JSON/, 2],
+    [['call', 'chat', '--body', '{'], /--body is not JSON/, 2],
+    [['call', 'account', '--chart'], /no numbers/, 1],
+    [['call'], /tollgate call <endpoint>/, 2],
+  ]
+  for (const [args, words, code] of cases) {
+    const said = await run(args)
+    assert.match(said.err, words, args.join(' '))
+    assert.equal(said.code, code, args.join(' '))
+  }
+  assert.match((await run(['call', 'account'], { apiKey: undefined as never })).err, /set TOLLGATE_KEY/)
+  assert.match((await run(['call', 'account', '--api-key', 'tg_live_nobody'])).err, /not valid/)
+})
+
+test('the help of an endpoint lists its parameters, their values and its rules', async () => {
+  const { out } = await run(['call', 'websites/visits', '--help'])
+  assert.match(
+    out,
+    /--webSource <word> +Which visits count\. Takes one of Total, Desktop, MobileWeb\. Default: Total\./,
+  )
+  assert.match(out, /`latest` does not go with `from` and `to`/)
+})
+
+test('strangers’ words cannot move the cursor, and empty answers are said to be empty', () => {
+  const rows = [{ Domain: 'a\u001b[2J', Share: 0.5 }]
+  assert.doesNotMatch(showAnswer({ Data: rows }) + chartOf({ Data: rows }), /\u001b/)
+  assert.equal(showAnswer([]), 'Nothing was found.')
+  assert.equal(
+    chartOf({
+      Data: [
+        { Key: 'a', Value: -2 },
+        { Key: 'b', Value: 0 },
+      ],
+    }),
+    `a  -2  -${'█'.repeat(40)}\nb   0`,
+  )
+})
+
+/** What a shell offers after these words. */
+async function offered(shell: 'bash' | 'zsh' | 'fish', words: string[]): Promise<string[] | undefined> {
+  const { out } = await run(['completion', shell])
+  const scripts = {
+    bash: `${out}\nCOMP_WORDS=(tollgate ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _tollgate; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    zsh: `compdef() { :; }; compadd() { shift; printf '%s\\n' "$@"; }\n${out}\nwords=(tollgate ${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length + 1}; _tollgate`,
+    fish: `function commandline; printf '%s\\n' tollgate ${words.slice(0, -1).join(' ')}; end\n${out.replace(/^complete .*$/m, '')}\n__tollgate_words`,
+  }
+  const made = await promisify(execFile)(shell, ['-c', scripts[shell]]).catch((error: { code: unknown }) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return made?.stdout.split('\n').filter(Boolean)
+}
+
+for (const shell of ['bash', 'zsh', 'fish'] as const)
+  test(`${shell} completes commands, endpoints, options and values`, async (t) => {
+    const verbs = await offered(shell, [''])
+    if (verbs === undefined) {
+      console.log(`Completion for ${shell} was not run: there is no ${shell}.`)
+      return t.skip(`there is no ${shell}`)
+    }
+    for (const verb of ['serve', 'call', 'accounts', 'completion']) assert.ok(verbs.includes(verb), verb)
+    const includes = async (words: string[], ...expected: string[]) => {
+      const found = (await offered(shell, words)) ?? []
+      for (const word of expected)
+        assert.ok(found.includes(word), `${words.join(' ')}: ${found.join(' ').slice(0, 200)}`)
+    }
+    await includes(['accounts', ''], 'list', 'create')
+    await includes(['accounts', 'list', ''], '--json')
+    await includes(['call', ''], 'websites/visits', 'chat')
+    await includes(['call', 'websites/visits', ''], '--keys', '--webSource', '--chart')
+    await includes(['call', 'websites/visits', '--webSource', ''], 'Total', 'Desktop', 'MobileWeb')
+    await includes(['call', 'websites/visits', '--keys', 'x', '--webSource', ''], 'Total')
+  })
