@@ -10,6 +10,7 @@ import type { IconName } from '../../ui/icon.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
+import { typeName } from '../models.tsx'
 import type { Subject } from '../snippet.ts'
 import { CostHint, type Receipt, receiptOf } from './cost.tsx'
 import { ModelOptions } from './model-options.tsx'
@@ -46,6 +47,7 @@ export function useWish<Wish extends { model: string }>(name: string, first: Wis
   const [wish, setWish] = useDraft<Wish>(`${name}/wish`, first)
   return {
     wish,
+    models,
     model: models.find((one) => one.uid === (wish.model || query.get('model'))) ?? models[0],
     set:
       <Name extends keyof Wish>(field: Name) =>
@@ -68,48 +70,38 @@ export async function play<Answer>(
   return requestId ? { answer, receipt: await receiptOf(requestId) } : { answer }
 }
 
-export function BenchForm({
-  label,
-  action,
-  icon,
-  models,
-  model,
-  onModel,
-  busy,
-  ready,
-  most,
-  subject,
-  onRun,
-  children,
-}: {
-  label: string
+interface BenchFormProps {
+  kind: 'embedding' | 'image' | 'video'
   action: string
   icon: IconName
-  models: readonly PublicModel[]
-  model: PublicModel | undefined
-  onModel: (uid: string) => void
-  busy: boolean
+  bench: Pick<BenchProps, 'models'> & {
+    model: PublicModel | undefined
+    set: (field: 'model') => (uid: string) => void
+  }
+  call: { busy: boolean; go: () => void }
   ready: boolean
   most: bigint | undefined
-  subject: Subject
-  onRun: () => void
+  body: Record<string, unknown>
   children: ReactNode
-}) {
+}
+
+export function BenchForm({ kind, action, icon, bench, call, children, ...rest }: BenchFormProps) {
+  const { models, model, set } = bench
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
-    onRun()
+    call.go()
   }
   return (
-    <form className="bench-side" onSubmit={onSubmit} aria-label={label}>
-      <SelectField label="Model" value={model?.uid ?? ''} onText={onModel}>
+    <form className="bench-side" onSubmit={onSubmit} aria-label={typeName(kind)}>
+      <SelectField label="Model" value={model?.uid ?? ''} onText={set('model')}>
         <ModelOptions models={models} />
       </SelectField>
       {children}
-      <CostHint most={most} />
-      <Button type="submit" look="primary" icon={icon} busy={busy} disabled={!ready}>
+      <CostHint most={rest.most} />
+      <Button type="submit" look="primary" icon={icon} busy={call.busy} disabled={!rest.ready}>
         {action}
       </Button>
-      <AsCode subject={subject} />
+      <AsCode subject={{ kind, model: model?.uid ?? '', body: rest.body }} />
     </form>
   )
 }

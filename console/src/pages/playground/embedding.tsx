@@ -28,12 +28,13 @@ const TEXTS_MAX = 50
 export const EmbeddingPlay = modelTab('embedding', 'models', (model) => model.type === 'embedding', EmbeddingBench)
 
 function EmbeddingBench({ account, models }: BenchProps) {
-  const { wish, model, set } = useWish(`embedding/${account}`, FIRST, models)
+  const bench = useWish(`embedding/${account}`, FIRST, models)
+  const { wish, model, set } = bench
   const [result, setResult] = useDraft<Result | undefined>(`embedding/${account}/result`, undefined)
   const lines = wish.text.split('\n').map((line) => line.trim())
   const texts = [...new Set(lines)].filter((line) => line !== '').slice(0, TEXTS_MAX)
   const body = { input: texts, ...(wish.dimensions ? { dimensions: Number(wish.dimensions) } : {}) }
-  const { busy, error, go } = useAction(async (signal) => {
+  const call = useAction(async (signal) => {
     const request = { body: { model: model?.uid, ...body }, signal }
     const { answer, ...receipt } = await play<{ data: { embedding: number[] }[] }>(
       account,
@@ -48,7 +49,7 @@ function EmbeddingBench({ account, models }: BenchProps) {
   return (
     <div className="bench">
       <div className="stack">
-        {error ? <Fault error={error} /> : null}
+        {call.error ? <Fault error={call.error} /> : null}
         {result ? (
           <Card>
             <Nearness {...result} />
@@ -61,17 +62,14 @@ function EmbeddingBench({ account, models }: BenchProps) {
         )}
       </div>
       <BenchForm
-        label="Embedding"
+        kind="embedding"
         action="Embed"
         icon="models"
-        models={models}
-        model={model}
-        onModel={set('model')}
-        busy={busy}
+        bench={bench}
+        call={call}
         ready={texts.length > 0}
         most={priceOf(tier, { input: tokens })}
-        subject={{ kind: 'embedding', model: model?.uid ?? '', body }}
-        onRun={go}
+        body={body}
       >
         <TextArea
           label="Texts"

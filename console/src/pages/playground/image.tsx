@@ -43,7 +43,8 @@ const FIRST: Wish = { model: '', prompt: '', size: 'auto', quality: 'auto', reso
 export const ImagePlay = modelTab('image', 'image', (model) => model.type === 'image', ImageBench)
 
 function ImageBench({ account, models }: BenchProps) {
-  const { wish, model, set } = useWish(`image/${account}`, FIRST, models)
+  const bench = useWish(`image/${account}`, FIRST, models)
+  const { wish, model, set } = bench
   const [references, setReferences] = useDraft<Reference[]>(`image/${account}/references`, [])
   const [results, setResults] = useDraft<Result[]>(`image/${account}/results`, [])
   const body = {
@@ -54,7 +55,7 @@ function ImageBench({ account, models }: BenchProps) {
     output_format: wish.format,
     ...(references.length ? { image_urls: references.map((reference) => reference.source) } : {}),
   }
-  const { busy, error, go } = useAction(async (signal) => {
+  const call = useAction(async (signal) => {
     const { answer, ...receipt } = await play<{ data?: { url?: string }[] }>(
       account,
       'POST',
@@ -71,9 +72,9 @@ function ImageBench({ account, models }: BenchProps) {
   return (
     <div className="bench">
       <div className="stack">
-        {error ? <Fault error={error} /> : null}
-        {busy ? <Making /> : null}
-        {results.length === 0 && !busy ? (
+        {call.error ? <Fault error={call.error} /> : null}
+        {call.busy ? <Making /> : null}
+        {results.length === 0 && !call.busy ? (
           <Empty icon="image" title="No images yet">
             <p>Describe what you want to see: subject, scene, style, light, colours.</p>
           </Empty>
@@ -82,17 +83,14 @@ function ImageBench({ account, models }: BenchProps) {
         )}
       </div>
       <BenchForm
-        label="Image"
+        kind="image"
         action="Generate image"
         icon="image"
-        models={models}
-        model={model}
-        onModel={set('model')}
-        busy={busy}
+        bench={bench}
+        call={call}
         ready={body.prompt !== ''}
         most={priceOf(tier, { image: 1 })}
-        subject={{ kind: 'image', model: model?.uid ?? '', body: shortened(body) }}
-        onRun={go}
+        body={shortened(body)}
       >
         <TextArea
           label="Prompt"

@@ -40,7 +40,8 @@ const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '21:9', 'adaptive']
 export const VideoPlay = modelTab('video', 'video', (model) => model.type === 'video', VideoBench)
 
 function VideoBench({ account, models }: BenchProps) {
-  const { wish, model, set } = useWish(`video/${account}`, FIRST, models)
+  const bench = useWish(`video/${account}`, FIRST, models)
+  const { wish, model, set } = bench
   const [frames, setFrames] = useDraft<Reference[]>(`video/${account}/frame`, [])
   const [jobs, setJobs] = useDraft<string[]>(`video/${account}/jobs`, [])
   const uid = model?.uid ?? ''
@@ -55,7 +56,7 @@ function VideoBench({ account, models }: BenchProps) {
     generate_audio: wish.audio,
     ...(frames[0] ? { first_frame: frames[0].source } : {}),
   }
-  const { busy, error, go } = useAction(async () => {
+  const call = useAction(async () => {
     const response = await api.play(account, 'POST', '/v1/video/seedance', { body: { model: uid, ...body } })
     const { data } = (await response.json()) as { data?: { jobId?: string } }
     const id = data?.jobId
@@ -77,17 +78,14 @@ function VideoBench({ account, models }: BenchProps) {
         )}
       </div>
       <BenchForm
-        label="Video"
+        kind="video"
         action="Generate video"
         icon="video"
-        models={models}
-        model={model}
-        onModel={set('model')}
-        busy={busy}
+        bench={bench}
+        call={call}
         ready={body.prompt !== ''}
         most={priceOf(tierFor(model?.pricing, { resolution }), { second: seconds })}
-        subject={{ kind: 'video', model: uid, body }}
-        onRun={go}
+        body={body}
       >
         <TextArea
           label="Prompt"
@@ -113,7 +111,7 @@ function VideoBench({ account, models }: BenchProps) {
         </div>
         <SelectField label="Ratio" value={wish.ratio} onText={set('ratio')} options={RATIOS} />
         <Checkbox label="With sound" checked={wish.audio} onCheck={set('audio')} />
-        {error ? <Fault error={error} /> : null}
+        {call.error ? <Fault error={call.error} /> : null}
       </BenchForm>
     </div>
   )
