@@ -1,5 +1,5 @@
 // What is compared, side by side: each case a body, a shape of load and the gateways that can answer it.
-import { ANALYTICS_PATH, MODEL, SLOW_MODEL } from './catalog.ts'
+import { ANALYTICS_PATH, MODEL, SLOW_MODEL, TLS_MODEL } from './catalog.ts'
 import type { Shape } from './load.ts'
 
 export type Side = 'upstream' | 'nginx' | 'Portkey' | 'Tollgate'
@@ -17,6 +17,7 @@ export interface Case {
   /** Which of the accounts made for refusals calls. */
   readonly account?: 'poor' | 'limited'
   readonly slow?: boolean
+  readonly tls?: boolean
   readonly rounds?: number
 }
 
@@ -82,6 +83,22 @@ export function listCases(short: boolean): Case[] {
       sides: ['upstream', ...ALL],
       shape: { connections: 8, seconds: short ? 2 : 4, rate: 50 },
       body: stream,
+    },
+    {
+      id: 'chat-tls',
+      title: 'chat, JSON, 64 at a time, an upstream behind TLS',
+      sides: ['nginx', 'Tollgate'],
+      shape: { connections: 64, seconds },
+      body: JSON.stringify({ model: TLS_MODEL, messages, max_tokens: 100 }),
+      tls: true,
+    },
+    {
+      id: 'stream-tls',
+      title: 'chat, SSE of 100 chunks, 64 at a time, an upstream behind TLS',
+      sides: ['nginx', 'Tollgate'],
+      shape: { connections: 64, seconds },
+      body: JSON.stringify({ model: TLS_MODEL, messages, max_tokens: 200, stream: true }),
+      tls: true,
     },
     {
       id: 'converted',

@@ -24,7 +24,7 @@ import {
   streamsTable,
   workersTable,
 } from './report.ts'
-import { aimAt, startNginx, startPortkey, type Target, type TargetOptions } from './target.ts'
+import { aimAt, startNginx, startPortkey, startTls, type Target, type TargetOptions } from './target.ts'
 import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
 
 const other = ['stages', 'turns'].find((name) => name === process.argv[2])
@@ -80,6 +80,7 @@ async function measureCases(cases: readonly Case[], bench: Bench, notes: string[
     if (!target) return undefined
     const aim = { ...aimAt(target, entry.body, path), method }
     if (entry.slow) return { ...aim, ...target.slow }
+    if (entry.tls) return options.tls && { ...aim, ...target.tls }
     return entry.account && side === 'Tollgate'
       ? { ...aim, headers: tollgate.headersOf(refused[entry.account].key) }
       : aim
@@ -176,7 +177,9 @@ async function main(): Promise<void> {
     await start(tools.mock, [String(slowPort), String(openStreamChunks(short)), String(SLOW_MICROS)], onRest(slowPort)),
   ]
   const store = await startStore(directory)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort }
+  const tls = await startTls(directory, cores.rest, upstreamPort)
+  if (tls) mocks.push(tls)
+  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort, tls }
   const bench: Bench = { tools, store, options, upstreamPort }
   const notes: string[] = []
   const versions = [`Node ${process.versions.node}`, `Postgres ${store.version}`]

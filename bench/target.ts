@@ -15,6 +15,8 @@ export interface Target extends Started {
   readonly headers: Readonly<Record<string, string>>
   /** The same for a call that goes to the slow upstream, where that is not said by the model. */
   readonly slow?: { readonly headers?: Readonly<Record<string, string>>; readonly path?: string }
+  /** The same for the upstream behind TLS. */
+  readonly tls?: { readonly path?: string }
 }
 
 export interface TargetOptions {
@@ -23,6 +25,69 @@ export interface TargetOptions {
   readonly upstreamPort: number
   /** Of the upstream whose streams take their time. */
   readonly slowPort: number
+  /** The upstream behind TLS; absent where nothing is installed that could speak it. */
+  readonly tls?: TlsUpstream | undefined
+}
+
+export interface TlsUpstream extends Started {
+  readonly port: number
+  /** The file of the certificate that it shows, for those who are to believe it. */
+  readonly certificate: string
+}
+
+/** The same upstream as vendors offer it: an nginx in front of it ends TLS. Undefined without nginx and openssl. */
+export async function startTls(
+  directory: string,
+  cores: string,
+  upstreamPort: number,
+): Promise<TlsUpstream | undefined> {
+  const program = findNginx()
+  if (!program || !runs('openssl', ['version'])) return undefined
+  const prefix = join(directory, 'tls')
+  mkdirSync(prefix, { recursive: true })
+  const [certificate, key] = [join(prefix, 'certificate.pem'), join(prefix, 'key.pem')]
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+      ...['-keyout', key, '-out', certificate],
+    ],
+    { stdio: 'ignore' },
+  )
+  const port = await freePort()
+  writeFileSync(
+    join(prefix, 'nginx.conf'),
+    `${nginxHead(prefix)}
+  upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 4096; keepalive_requests 100000000; }
+  server {
+    listen 127.0.0.1:${port} ssl backlog=4096;
+    ssl_certificate ${certificate}; ssl_certificate_key ${key}; ssl_session_cache shared:SSL:10m;
+    location / { proxy_pass http://mock; }
+  }
+}
+`,
+  )
+  const logFile = join(prefix, 'output')
+  return {
+    ...(await start(program, ['-p', prefix, '-c', join(prefix, 'nginx.conf')], { cores, port, logFile })),
+    port,
+    certificate,
+  }
+}
+
+function findNginx(): string | undefined {
+  return ['nginx', '/usr/sbin/nginx'].find((name) => runs(name, ['-v']))
+}
+
+function nginxHead(prefix: string): string {
+  return `daemon off; master_process off; worker_processes 1; pid ${prefix}/nginx.pid; error_log ${prefix}/error.log;
+events { worker_connections 16384; }
+http {
+  access_log off; keepalive_requests 100000000; client_max_body_size 64m; client_body_buffer_size 2m;
+  client_body_temp_path ${prefix}/body; proxy_temp_path ${prefix}/proxy; fastcgi_temp_path ${prefix}/f;
+  uwsgi_temp_path ${prefix}/u; scgi_temp_path ${prefix}/s;
+  proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;`
 }
 
 export function aimAt(target: Target, body: string, path = '/v1/chat/completions'): Aim {
@@ -35,27 +100,24 @@ export async function startNginx({
   cores,
   upstreamPort,
   slowPort,
+  tls,
 }: TargetOptions): Promise<Target | undefined> {
-  const program = ['nginx', '/usr/sbin/nginx'].find((name) => runs(name, ['-v']))
+  const program = findNginx()
   if (!program) return undefined
   const port = await freePort()
   const prefix = join(directory, 'nginx')
   mkdirSync(prefix, { recursive: true })
   writeFileSync(
     join(prefix, 'nginx.conf'),
-    `daemon off; master_process off; worker_processes 1; pid ${prefix}/nginx.pid; error_log ${prefix}/error.log;
-events { worker_connections 16384; }
-http {
-  access_log off; keepalive_requests 100000000; client_max_body_size 64m; client_body_buffer_size 2m;
-  client_body_temp_path ${prefix}/body; proxy_temp_path ${prefix}/proxy; fastcgi_temp_path ${prefix}/f;
-  uwsgi_temp_path ${prefix}/u; scgi_temp_path ${prefix}/s;
+    `${nginxHead(prefix)}
   upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 4096; keepalive_requests 100000000; }
   upstream slow { server 127.0.0.1:${slowPort}; keepalive 4096; }
-  proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+  ${tls ? `upstream tls { server 127.0.0.1:${tls.port}; keepalive 4096; keepalive_requests 100000000; }` : ''}
   server {
     listen 127.0.0.1:${port} backlog=4096;
     location / { proxy_pass http://mock; }
     location /slow/ { proxy_pass http://slow/; }
+    ${tls ? 'location /tls/ { proxy_pass https://tls/; }' : ''}
   }
 }
 `,
@@ -74,6 +136,7 @@ http {
     port,
     headers: {},
     slow: { path: '/slow/v1/chat/completions' },
+    tls: { path: '/tls/v1/chat/completions' },
   }
 }
 

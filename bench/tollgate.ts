@@ -72,6 +72,7 @@ export async function startTollgate(
         TOLLGATE_SECRET: SECRET,
         TOLLGATE_CATALOG: catalogFile,
         TOLLGATE_WORKERS: String(options.workers ?? 1),
+        ...(options.tls ? { NODE_EXTRA_CA_CERTS: options.tls.certificate } : {}),
         DATABASE_URL: `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${databaseName}`,
       },
     },
@@ -110,7 +111,9 @@ export async function startTollgate(
       )
       if (limits)
         await database.query(
-          { text: `insert into limited (scope, limits) select 'account:' || x, $2::jsonb from unnest($1::text[]) x` },
+          {
+            text: `insert into limited (account_id, scope, limits) select x, 'account:' || x, $2::jsonb from unnest($1::text[]) x`,
+          },
           [ids, JSON.stringify(limits)],
         )
     }

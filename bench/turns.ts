@@ -10,7 +10,7 @@ import { chooseCores, moveTo } from './cores.ts'
 import { compileTools } from './load.ts'
 import { type Measured, measure, median } from './measure.ts'
 import { freePort, start } from './process.ts'
-import { aimAt, type TargetOptions } from './target.ts'
+import { aimAt, startTls, type TargetOptions } from './target.ts'
 import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
 
 interface Side {
@@ -50,7 +50,9 @@ export async function compareInTurns(): Promise<void> {
     (await start(tools.mock, chunks, onRest(slowPort))).stop,
   ]
   const store = await startStore(directory)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort }
+  const tls = await startTls(directory, cores.rest, upstreamPort)
+  if (tls) stops.push(tls.stop)
+  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort, tls }
   const sides: Side[] = []
   const open = async (name: string, root?: string, nodeOptions: readonly string[] = []) => {
     const tollgate = await startTollgate({ ...options, store, name, nodeOptions, ...(root ? { root } : {}) })
