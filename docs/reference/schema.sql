@@ -486,6 +486,8 @@ declare
   room bigint;
   is_job boolean;
   has_jobs boolean := false;
+  -- Whether an account's leases were asked for.
+  asked boolean[];
   earlier idempotency;
   refusal jsonb;
   tightest jsonb;
@@ -788,10 +790,13 @@ begin
           new_as[i] := 'share';
         elsif kind = 'short' or c_room[n] < r_floor[i] then
           -- What was asked for longer ago has been given back, but for what calls need.
-          update lease e set recalled_at = coalesce(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
-            and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-            and (kind = 'short' or c_scope[n] in ('account', e.key_id));
-          if found then
+          if asked[a] is null or kind <> 'short' then
+            update lease e set recalled_at = coalesce(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
+              and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
+              and (kind = 'short' or c_scope[n] in ('account', e.key_id));
+            asked[a] := found;
+          end if;
+          if asked[a] then
             new_as[i] := 'tight';
           end if;
         end if;
