@@ -159,6 +159,11 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity !== undefined ? code : undefined
 }
 
+/** Whether the address is to blame: a password, a user or a database that the server does not know. */
+export function isUnknownThere(error: unknown): boolean {
+  return /^(28|3D)/.test(sqlStateOf(error) ?? '')
+}
+
 /** Whether the same values would be refused again. */
 export function isRefused(error: unknown): boolean {
   return REFUSED.test(sqlStateOf(error) ?? '')

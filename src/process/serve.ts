@@ -9,6 +9,7 @@ import { startSandbox } from '../../sandbox/server.ts'
 import { readDocumentFile } from '../catalog/document-file.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../compose.ts'
 import type { Config } from '../config.ts'
+import { isUnknownThere } from '../database/database.ts'
 import { faultBody, faultHeaders } from '../http/envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createLog, type Log } from '../kernel/log.ts'
@@ -194,6 +195,8 @@ async function untilStoreAnswers<T>(
       return await make()
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
+      // Who serves waits for a password that is being changed; who starts with a wrong one is told.
+      if (isUnknownThere(error)) throw error.cause
       options.log.warn(
         { cause: (error.cause as Error | undefined)?.message },
         'the database does not answer; trying again every second',

@@ -245,6 +245,22 @@ test('a gateway whose database is away at the start is alive, not ready, and beg
   }
 })
 
+test('a gateway that is given a database which does not exist says so and ends, instead of waiting for it', async () => {
+  const data = await makeDataDirectory()
+  const url = new URL(fresh.url)
+  const door = await startProxy({ path: `${fresh.connection.host}/.s.PGSQL.${fresh.connection.port}` })
+  const starting = startProcess({
+    env: {
+      TOLLGATE_DATA: data.path,
+      TOLLGATE_SECRET: SECRET,
+      DATABASE_URL: `postgres://${url.username}@127.0.0.1:${door.port}/no_such_database`,
+    },
+  })
+  await assert.rejects(starting, /ended with 1:[\s\S]*database "no_such_database" does not exist/)
+  await door.close()
+  await data.remove()
+})
+
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer()
