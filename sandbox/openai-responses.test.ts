@@ -161,3 +161,32 @@ for (const [promise, fields, words] of REFUSED) {
     assert.match(error.message, words)
   })
 }
+
+type Asked = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>
+
+test('a triggered tool is called until its result is there, also one of a namespace, and a custom one with text', async () => {
+  const group = { type: 'namespace', name: 'mcp__weather', description: 'A server', tools: [weather] }
+  const custom = { type: 'custom', name: 'shell', description: 'Runs a line' }
+  const ask = async (input: unknown, stream = false) => {
+    // Namespaces are newer than the types of this client.
+    const body = { model: 'alpha-5.4', input, tools: [group, custom] } as unknown as Asked
+    return stream ? client.responses.stream(body).finalResponse() : client.responses.create(body)
+  }
+  const user = (content: string) => ({ role: 'user', content })
+  for (const stream of [false, true]) {
+    const called = (await ask([user('[[tool=get_weather]] Oslo?')], stream)).output.at(-1) as unknown as Record<
+      string,
+      string
+    >
+    assert.deepEqual([called.type, called.namespace, called.name], ['function_call', 'mcp__weather', 'get_weather'])
+    const result = { type: 'function_call_output', call_id: called.call_id, output: 'rain' }
+    const ended = await ask([user('[[tool=get_weather]] Oslo?'), called, result], stream)
+    assert.equal(ended.output.at(-1)?.type, 'message')
+    const again = await ask([user('[[tool=get_weather always]] Oslo?'), called, result], stream)
+    assert.equal(again.output.at(-1)?.type, 'function_call')
+    const line = (await ask([user('[[tool=shell]] ls -l')], stream)).output.at(-1) as unknown as Record<string, string>
+    assert.deepEqual([line.type, line.name, line.input?.trim()], ['custom_tool_call', 'shell', 'ls -l'])
+    const done = { type: 'custom_tool_call_output', call_id: line.call_id, output: 'files' }
+    assert.equal((await ask([user('[[tool=shell]] ls -l'), line, done], stream)).output.at(-1)?.type, 'message')
+  }
+})

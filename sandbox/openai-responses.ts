@@ -7,7 +7,7 @@ import { checkResponses } from './responses-rules.ts'
 import { responseObject } from './responses-shape.ts'
 import { streamResponses } from './responses-stream.ts'
 import type { Room, RoomContext } from './room.ts'
-import type { TextAsk, TextTurn, ToolChoice } from './text.ts'
+import type { TextAsk, TextTool, TextTurn, ToolChoice } from './text.ts'
 import { type TextAnswer, textRoom } from './text-room.ts'
 
 /** What `store` keeps; the oldest are forgotten. */
@@ -111,14 +111,7 @@ function readResponses(body: Json, before: readonly TextTurn[]): TextAsk {
   return {
     model,
     turns,
-    tools: list(body.tools)
-      .map(record)
-      .filter((tool) => tool.type === 'function')
-      .map((tool) => ({
-        name: string(tool.name),
-        description: string(tool.description),
-        schema: record(tool.parameters),
-      })),
+    tools: list(body.tools).map(record).flatMap(readTool),
     toolChoice: readChoice(body.tool_choice),
     parallelTools: body.parallel_tool_calls !== false,
     format: format.type === 'json_schema' ? record(format.schema) : format.type === 'json_object' ? 'json' : undefined,
@@ -129,13 +122,27 @@ function readResponses(body: Json, before: readonly TextTurn[]): TextAsk {
   }
 }
 
+/** Those of a namespace are functions in a group; other kinds are run by the vendor, and this one runs none. */
+function readTool(tool: Json): TextTool[] {
+  const namespace = string(tool.name)
+  if (tool.type === 'namespace')
+    return list(tool.tools)
+      .map(record)
+      .flatMap(readTool)
+      .map((inner) => ({ ...inner, namespace }))
+  if (tool.type !== 'function' && tool.type !== 'custom') return []
+  const own = { name: string(tool.name), description: string(tool.description), schema: record(tool.parameters) }
+  return [tool.type === 'custom' ? { ...own, custom: true } : own]
+}
+
 function readItems(items: readonly unknown[]): TextTurn[] {
   const names = new Map<string, string>()
   const turns: TextTurn[] = []
   for (const given of items) {
     const item = record(given)
-    if (item.type === 'function_call') names.set(string(item.call_id), string(item.name))
-    if (item.type === 'function_call_output') {
+    if (item.type === 'function_call' || item.type === 'custom_tool_call')
+      names.set(string(item.call_id), string(item.name))
+    if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
       const toolName = names.get(string(item.call_id))
       const { text } = readParts(item.output)
       turns.push({ role: 'tool', text, images: 0, ...(toolName === undefined ? {} : { toolName }) })

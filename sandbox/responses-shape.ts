@@ -104,12 +104,16 @@ export function textPart(text: string): Json {
 }
 
 export function callItem(call: TextCall, args: string, status: string): Json {
+  const { id: call_id, name, namespace } = call
+  if (call.custom)
+    return { id: call_id.replace(/^call_/, 'ctc_'), type: 'custom_tool_call', status, call_id, name, input: args }
   return {
-    id: call.id.replace(/^call_/, 'fc_'),
+    id: call_id.replace(/^call_/, 'fc_'),
     type: 'function_call',
     status,
-    call_id: call.id,
-    name: call.name,
+    call_id,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
     arguments: args,
   }
 }

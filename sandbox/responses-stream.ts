@@ -61,6 +61,8 @@ function deltaFrame(answer: TextAnswer, text: string, sequence: number): string 
   return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
+const CUSTOM_DELTA = 'response.custom_tool_call_input.delta'
+
 type NamedEvent = readonly [type: string, fields: Json]
 
 function* outputEvents(answer: TextAnswer): Generator<NamedEvent> {
@@ -74,12 +76,14 @@ function* outputEvents(answer: TextAnswer): Generator<NamedEvent> {
     yield ['response.output_item.added', { output_index, item: callItem(call, '', 'in_progress') }]
     for (let at = 0; at < call.arguments.length; at += ARGUMENT_CHARS) {
       const delta = call.arguments.slice(at, at + ARGUMENT_CHARS)
-      yield ['response.function_call_arguments.delta', { item_id, output_index, delta }]
+      yield [call.custom ? CUSTOM_DELTA : 'response.function_call_arguments.delta', { item_id, output_index, delta }]
     }
-    yield [
-      'response.function_call_arguments.done',
-      { item_id, output_index, name: call.name, arguments: call.arguments },
-    ]
+    if (call.custom) yield ['response.custom_tool_call_input.done', { item_id, output_index, input: call.arguments }]
+    else
+      yield [
+        'response.function_call_arguments.done',
+        { item_id, output_index, name: call.name, arguments: call.arguments },
+      ]
     yield ['response.output_item.done', { output_index, item }]
     output_index++
   }

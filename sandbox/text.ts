@@ -5,6 +5,10 @@ export interface TextTool {
   readonly name: string
   readonly description: string
   readonly schema: Json
+  /** The group in which Responses clients offer the tools of one server. */
+  readonly namespace?: string
+  /** It takes text instead of JSON. */
+  readonly custom?: true
 }
 
 export interface TextTurn {
@@ -37,8 +41,10 @@ export interface TextAsk {
 export interface TextCall {
   readonly id: string
   readonly name: string
-  /** JSON. */
+  /** JSON; of a custom tool, text. */
   readonly arguments: string
+  readonly namespace?: string
+  readonly custom?: true
 }
 
 export interface TextUsage {

@@ -28,16 +28,19 @@ export function chooseCalls(ask: TextAsk, triggers: Triggers): TextCall[] {
   return calls.slice(0, ask.parallelTools ? CALLS_MAX : 1).map(({ tool, mentions: about }) => ({
     id: `call_${own.hex(24)}`,
     name: tool.name,
-    arguments: JSON.stringify(instanceOf(objectSchema(tool.schema), about)),
+    arguments: tool.custom ? prompt.slice(0, 200) : JSON.stringify(instanceOf(objectSchema(tool.schema), about)),
+    ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
+    ...(tool.custom ? { custom: tool.custom } : {}),
   }))
 }
 
 function chooseTools(ask: TextAsk, prompt: string, triggers: Triggers): TextTool[] {
   const { tools, toolChoice } = ask
   if (typeof toolChoice === 'object') return tools.filter((tool) => tool.name === toolChoice.name).slice(0, 1)
-  const named = triggers.find('tool')?.value
-  if (named) return tools.filter((tool) => tool.name === named)
   const answered = toolResults(ask.turns).length > 0
+  const named = triggers.find('tool')
+  // The trigger stays in the conversation: without an end, an agent that sends the result back would never be done.
+  if (named) return answered && named.rest !== 'always' ? [] : tools.filter((tool) => tool.name === named.value)
   if (answered && toolChoice !== 'required') return []
   const matching = tools.filter((tool) => concerns(tool, prompt))
   if (matching.length > 0) return matching

@@ -166,6 +166,8 @@ export const api = {
     return response.blob()
   },
 
+  agentSetups: (signal?: AbortSignal) =>
+    get<wire.Page<wire.AgentSetup>>('/agent-setup', { url: window.location.origin }, signal),
   publicCatalog: (signal?: AbortSignal) => get<wire.PublicCatalog>('/catalog/public', undefined, signal),
   catalog: (signal?: AbortSignal) => get<wire.Catalog>('/catalog', undefined, signal),
   checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),

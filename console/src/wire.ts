@@ -16,6 +16,7 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit-view.ts'
+export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type {
   LiveCallView as LiveCall,
   PublicCatalog,

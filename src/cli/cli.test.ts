@@ -304,3 +304,31 @@ test('the program finds address and token in the data directory', async () => {
   })
   await rm(data, { recursive: true })
 })
+
+test('coding agents are set up without a key in any file, and no file that exists is changed', async () => {
+  const programs = ['claude-code', 'codex', 'opencode', 'cursor', 'vscode', 'aider']
+  for (const program of programs) {
+    const directory = join(folder, program)
+    const shown = await run(['agent-setup', program], { publicUrl: 'https://gateway.example' })
+    assert.equal(shown.code, 0, shown.err)
+    assert.match(shown.out, /https:\/\/gateway\.example/)
+    assert.doesNotMatch(shown.out, /tg_live_\w/)
+    const setup = await json<{ files: { path: string; text: string }[] }>([
+      'agent-setup',
+      program,
+      '--write',
+      directory,
+    ])
+    for (const { path, text } of setup.files) {
+      assert.equal(await readFile(join(directory, path), 'utf8'), text)
+      if (path.endsWith('.json')) JSON.parse(text)
+    }
+    const again = await run(['agent-setup', program, '--write', directory])
+    assert.equal(again.code, 1)
+    assert.match(again.err, /exists, and is not changed/)
+  }
+  assert.match((await run(['agent-setup', 'codex', '--model', 'mine'])).out, /model = "mine"/)
+  const unknown = await run(['agent-setup', 'emacs'])
+  assert.equal(unknown.code, 2)
+  assert.match(unknown.err, /there are claude-code, codex/)
+})

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import type { World } from '../kernel/world.ts'
 import { ACCOUNT_COMMANDS } from './accounts.ts'
+import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { createApi } from './api.ts'
 import { CALL_COMMAND } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   ...CATALOG_COMMANDS,
   ...VENDOR_COMMANDS,
   ...PEOPLE_COMMANDS,
+  AGENT_SETUP_COMMAND,
   DOCTOR_COMMAND,
   PSQL_COMMAND,
   completionCommand(() => COMMANDS),

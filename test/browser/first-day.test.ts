@@ -103,6 +103,23 @@ test('a key is shown once and stays nowhere in the browser', async () => {
   assert.ok(!(await left()).includes(key), 'and does not come back')
 })
 
+test('a key for an agent takes two clicks, is held to analytics and 5 credits a day, and comes with its setup', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/keys`)
+  await page.getByRole('button', { name: 'Key for an agent' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  const value = (await page.getByTestId('key-value').textContent()) ?? ''
+  const mine = (await (await home.call('/v1/account', value)).json()) as any
+  assert.deepEqual(mine.data.key.models, ['siteanalytics'])
+  assert.equal(mine.data.key.limits.spendPerDay, '5')
+  await page.getByText('Use it with a coding agent').click()
+  await page.getByRole('tab', { name: 'Codex' }).click()
+  await page.getByRole('region', { name: '.codex/config.toml' }).getByText(`${home.url}/mcp`).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Copy', exact: true }).count(), 2)
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByRole('row', { name: /agent/ }).waitFor()
+})
+
 test('a chat streams into the playground, and its charge is in the usage, its cost breakdown and the overview', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)

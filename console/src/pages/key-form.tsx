@@ -16,21 +16,32 @@ const EXPIRIES = [
   ['date', 'On a date…'],
 ] as const
 
+export interface KeyPreset {
+  readonly name: string
+  readonly models: readonly string[]
+  readonly limits: LimitTexts
+}
+
+/** Safe to hand to a program that decides by itself what to call. */
+export const AGENT_PRESET: KeyPreset = { name: 'agent', models: ['siteanalytics'], limits: { spendPerDay: '5' } }
+
 interface Props {
   account: string
   edit?: Key
+  /** What a new key begins with. */
+  preset?: KeyPreset | undefined
   onClose: () => void
   onMade?: (made: NewKey) => void
   onSaved?: () => void
 }
 
-export function KeyForm({ account, edit, onClose, onMade, onSaved }: Props) {
-  const [name, setName] = useState(edit?.name ?? '')
-  const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? null)
+export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Props) {
+  const [name, setName] = useState(edit?.name ?? preset?.name ?? '')
+  const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? preset?.models ?? null)
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
-  const [limits, setLimits] = useState<LimitTexts>(limitsAsTexts(edit?.limits ?? {}))
+  const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
   const run = async () => {
     const ipRanges = ranges.split(/[\s,]+/).filter(Boolean)

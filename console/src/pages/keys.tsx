@@ -11,24 +11,34 @@ import { Empty } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
-import { KeyForm } from './key-form.tsx'
+import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
 import { describeLimits } from './limits.tsx'
 import { NewKeyDialog } from './new-key.tsx'
 
 export function KeysPage({ account }: { account: string }) {
   const { query } = useLocation()
-  const creating = query.get('new') === '1'
+  const creating = query.get('new')
   return (
     <Page
       title="Keys"
       lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
-          Create key
-        </Button>
+        <>
+          <Button icon="plus" onClick={() => setQuery({ new: 'agent' })}>
+            Key for an agent
+          </Button>
+          <Button look="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
+            Create key
+          </Button>
+        </>
       }
     >
-      <KeysPanel account={account} creating={creating} onCreating={(on) => setQuery({ new: on ? '1' : undefined })} />
+      <KeysPanel
+        account={account}
+        creating={creating !== null}
+        preset={creating === 'agent' ? AGENT_PRESET : undefined}
+        onCreating={(on) => setQuery({ new: on ? '1' : undefined })}
+      />
     </Page>
   )
 }
@@ -38,10 +48,12 @@ type Ask = { about: 'revoke' | 'rotate'; key: Key } | { about: 'edit'; key: Key 
 export function KeysPanel({
   account,
   creating,
+  preset,
   onCreating,
 }: {
   account: string
   creating: boolean
+  preset?: KeyPreset | undefined
   onCreating: (on: boolean) => void
 }) {
   const keys = useList(`keys/${account}`, (cursor, signal) => api.keys(account, { cursor }, signal))
@@ -57,7 +69,9 @@ export function KeysPanel({
   return (
     <>
       <KeyTable list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
-      {creating ? <KeyForm account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
+      {creating ? (
+        <KeyForm account={account} preset={preset} onClose={() => onCreating(false)} onMade={onMade} />
+      ) : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
       {ask?.about === 'edit' ? (
         <KeyForm

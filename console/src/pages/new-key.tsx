@@ -1,9 +1,13 @@
 // The only moment a key's value is on screen. It lives in this dialog's properties and nowhere else: closing the dialog,
 // or leaving the page, takes it out of the document.
 import { useEffect } from 'react'
+import { api } from '../api.ts'
+import { useQuery } from '../query.ts'
 import { Code, CopyButton } from '../ui/code.tsx'
 import { Notice } from '../ui/dialog.tsx'
 import { Note } from '../ui/page.tsx'
+import { Loaded } from '../ui/state.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import type { NewKey } from '../wire.ts'
 
 export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => void }) {
@@ -31,6 +35,36 @@ export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => v
         <h3>Try it</h3>
         <Code label="A first request with this key" text={curl} wrap />
       </div>
+      <AgentSetups />
     </Notice>
+  )
+}
+
+/** What coding agents need, program by program. The key itself stays out of it: it belongs into the environment. */
+function AgentSetups() {
+  const setups = useQuery('agent-setups', api.agentSetups)
+  return (
+    <details className="fold">
+      <summary>Use it with a coding agent</summary>
+      <Loaded query={setups}>
+        {({ items }) => (
+          <Tabs
+            label="Programs"
+            tabs={items.map(({ name, title, note, files }) => ({
+              name,
+              label: title,
+              content: () => (
+                <div className="stack-tight">
+                  <p>{note}</p>
+                  {files.map(({ path, text }) => (
+                    <Code key={path} label={path} text={text} wrap />
+                  ))}
+                </div>
+              ),
+            }))}
+          />
+        )}
+      </Loaded>
+    </details>
   )
 }

@@ -10,6 +10,7 @@ import type { Session, Sessions } from '../../identity/sessions.ts'
 import { inviteView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import { agentSetup, agentSetups, modelFor } from '../agent-setup.ts'
 import { loginCookies, NO_SESSION } from '../cookie.ts'
 import { email, linkToken, password } from '../fields.ts'
 import { createPublicCatalog } from '../public-catalog.ts'
@@ -105,6 +106,14 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
     resource('GET /catalog/public', 'member', {
       answer: publicCatalog,
       run: () => readPublicCatalog(),
+    }),
+    resource('GET /agent-setup', 'member', {
+      query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
+      answer: page(agentSetup),
+      run({ query }) {
+        const model = modelFor(catalog.current.document.models)
+        return { items: agentSetups({ url: new URL(query.url).origin, model }), next: null }
+      },
     }),
   ]
 }

@@ -1,0 +1,160 @@
+// How coding agents are set up for this gateway: their text models and its tools. The key stays in the environment, so that what
+// is written down, or committed, holds no secret.
+import * as z from 'zod'
+import type { CatalogDocument } from '../catalog/document.ts'
+import type { TextProtocolName } from '../catalog/kind.ts'
+
+export const agentSetup = z.object({
+  name: z.string(),
+  title: z.string(),
+  /** What cannot be written into a file. */
+  note: z.string(),
+  files: z.array(z.object({ path: z.string(), text: z.string() })),
+})
+export type AgentSetup = z.output<typeof agentSetup>
+
+interface About {
+  readonly url: string
+  /** A model that is offered in that format. */
+  readonly model: (door: TextProtocolName) => string
+}
+
+const KEY = 'TOLLGATE_KEY'
+const EXPORT = `Put the key into the environment first (export ${KEY}=tg_live_…).`
+
+export function agentSetups(about: About): AgentSetup[] {
+  return [claudeCode(about), codex(about), opencode(about), cursor(about), vscode(about), aider(about)]
+}
+
+/** The first enabled one; a placeholder where there is none. */
+export function modelFor(models: Pick<CatalogDocument, 'models'>['models']): About['model'] {
+  return (door) =>
+    Object.entries(models).find(([, { enabled, doors }]) => enabled && doors.includes(door))?.[0] ?? '<model>'
+}
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
+const header = (variable: string) => ({ Authorization: `Bearer ${variable}` })
+
+function claudeCode({ url, model }: About): AgentSetup {
+  const name = model('anthropic-messages')
+  return {
+    name: 'claude-code',
+    title: 'Claude Code',
+    note: `${EXPORT} Then, in this directory: ANTHROPIC_AUTH_TOKEN=$${KEY} claude`,
+    files: [
+      {
+        path: '.mcp.json',
+        text: json({ mcpServers: { tollgate: { type: 'http', url: `${url}/mcp`, headers: header(`\${${KEY}}`) } } }),
+      },
+      {
+        path: '.claude/settings.json',
+        text: json({
+          env: { ANTHROPIC_BASE_URL: `${url}/beta`, ANTHROPIC_MODEL: name, ANTHROPIC_DEFAULT_HAIKU_MODEL: name },
+        }),
+      },
+    ],
+  }
+}
+
+function codex({ url, model }: About): AgentSetup {
+  return {
+    name: 'codex',
+    title: 'Codex',
+    note: `${EXPORT} Codex reads this file from ~/.codex, and from projects that it trusts.`,
+    files: [
+      {
+        path: '.codex/config.toml',
+        text: [
+          `model = "${model('openai-responses')}"`,
+          'model_provider = "tollgate"',
+          '',
+          '[model_providers.tollgate]',
+          'name = "Tollgate"',
+          `base_url = "${url}/v1"`,
+          `env_key = "${KEY}"`,
+          'wire_api = "responses"',
+          '',
+          '[mcp_servers.tollgate]',
+          `url = "${url}/mcp"`,
+          `bearer_token_env_var = "${KEY}"`,
+          '',
+        ].join('\n'),
+      },
+    ],
+  }
+}
+
+function opencode({ url, model }: About): AgentSetup {
+  const name = model('openai-chat')
+  return {
+    name: 'opencode',
+    title: 'opencode',
+    note: EXPORT,
+    files: [
+      {
+        path: 'opencode.json',
+        text: json({
+          $schema: 'https://opencode.ai/config.json',
+          model: `tollgate/${name}`,
+          provider: {
+            tollgate: {
+              npm: '@ai-sdk/openai-compatible',
+              name: 'Tollgate',
+              options: { baseURL: `${url}/v1`, apiKey: `{env:${KEY}}` },
+              models: { [name]: {} },
+            },
+          },
+          mcp: {
+            tollgate: { type: 'remote', url: `${url}/mcp`, enabled: true, headers: header(`{env:${KEY}}`) },
+          },
+        }),
+      },
+    ],
+  }
+}
+
+function cursor({ url }: About): AgentSetup {
+  return {
+    name: 'cursor',
+    title: 'Cursor',
+    note: `${EXPORT} Text models: in Settings, Models, override the OpenAI base URL with ${url}/v1 and give the key there.`,
+    files: [
+      {
+        path: '.cursor/mcp.json',
+        text: json({ mcpServers: { tollgate: { url: `${url}/mcp`, headers: header(`\${env:${KEY}}`) } } }),
+      },
+    ],
+  }
+}
+
+function vscode({ url }: About): AgentSetup {
+  const input = { type: 'promptString', id: 'tollgate-key', description: 'Key of Tollgate', password: true }
+  return {
+    name: 'vscode',
+    title: 'VS Code',
+    note: 'VS Code asks for the key when it first connects, and keeps it.',
+    files: [
+      {
+        path: '.vscode/mcp.json',
+        text: json({
+          inputs: [input],
+          servers: { tollgate: { type: 'http', url: `${url}/mcp`, headers: header(`\${input:${input.id}}`) } },
+        }),
+      },
+    ],
+  }
+}
+
+function aider({ url, model }: About): AgentSetup {
+  return {
+    name: 'aider',
+    title: 'aider',
+    note: `${EXPORT} Then: OPENAI_API_KEY=$${KEY} aider. It has no tools of this protocol.`,
+    files: [
+      {
+        path: '.aider.conf.yml',
+        text: `model: openai/${model('openai-chat')}\nopenai-api-base: ${url}/v1\n`,
+      },
+    ],
+  }
+}
