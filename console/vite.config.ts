@@ -1,5 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { clientCall } from '../src/catalog/client-calls.ts'
+import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 
 /** By the format of a text endpoint, or by the kind of product that the endpoint sells. */
@@ -7,11 +9,19 @@ const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>
   sells && method === 'POST' ? [[format ? id : sells, path]] : [],
 )
 
+const calls = ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)])
+
+/** What the examples in the console take from the table of endpoints. */
+export const FROM_TABLE = {
+  ENDPOINT_PATHS: Object.fromEntries(paths),
+  CLIENT_CALLS: Object.fromEntries(calls),
+}
+
 export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
   plugins: [react()],
-  define: { ENDPOINT_PATHS: JSON.stringify(Object.fromEntries(paths)) },
+  define: Object.fromEntries(Object.entries(FROM_TABLE).map(([name, value]) => [name, JSON.stringify(value)])),
   build: {
     outDir: 'dist',
     emptyOutDir: true,

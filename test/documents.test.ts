@@ -91,8 +91,9 @@ test('every command that a page shows exists, with its options', () => {
       const command =
         COMMANDS.find(({ name }) => name === words.slice(0, 2).join(' ')) ??
         COMMANDS.find(({ name }) => name === words[0])
-      const known = new Set([...Object.keys(command?.options ?? {}), 'json', 'help'])
-      const options = [...line.matchAll(/--([a-z-]+)/g)].map(([, option]) => option!)
+      const given = words.slice(command?.name.split(' ').length)
+      const known = new Set([...Object.keys(command?.optionsFor?.(given) ?? command?.options ?? {}), 'json', 'help'])
+      const options = [...line.matchAll(/--([a-zA-Z_-]+)/g)].map(([, option]) => option!)
       if (!command || options.some((option) => !known.has(option))) wrong.push(`${page}: tollgate ${line}`)
     }
   assert.deepEqual(wrong, [])

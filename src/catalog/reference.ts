@@ -1,4 +1,5 @@
 // The reference pages of the data endpoints, written from their table.
+import { exampleCalls } from './client-calls.ts'
 import type { DataEndpointSpec } from './endpoint.ts'
 import { allowedText, type Field } from './field.ts'
 
@@ -39,12 +40,17 @@ export function socialReference(specs: readonly DataEndpointSpec[]): string {
   )
 }
 
+/** Where `client` in the examples comes from. */
+const CLIENTS =
+  'In the examples `client` is one of the clients for [TypeScript](../guides/19-typescript-client.md) and [Python](../guides/20-python-client.md).'
+
 function page(title: string, paragraphs: readonly string[], specs: readonly DataEndpointSpec[]): string {
   const contents = specs.map((spec) => `- [\`${spec.path}\`](#${anchor(spec)}) ${spec.title}`).join('\n')
   const parts = [
     `# ${title}`,
     '<!-- Generated from the catalogue. Change the catalogue, not this page. -->',
     ...paragraphs,
+    CLIENTS,
     contents,
     '## Errors',
     ERRORS,
@@ -70,6 +76,8 @@ function section(spec: DataEndpointSpec): string {
     ['| Parameter | Required | Default | Takes | Meaning |', '|---|---|---|---|---|', ...rows].join('\n'),
     `Answer: ${spec.returns}`,
     `\`\`\`sh\ncurl -H "Authorization: Bearer $TOLLGATE_KEY" '${exampleAddress(spec)}'\n\`\`\``,
+    `\`\`\`ts\n${exampleCalls(spec).typescript}\n\`\`\``,
+    `\`\`\`py\n${exampleCalls(spec).python}\n\`\`\``,
   ].join('\n\n')
 }
 

@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { runProgram } from '../sdk/cache.ts'
+import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
@@ -78,7 +79,7 @@ test('it has no dependencies, and its files are those that it names', async () =
   assert.ok(files.includes('index.js') && files.includes('index.d.ts'))
 })
 
-test('every example of its guide compiles and runs', async (t) => {
+test('every example of its guide compiles and runs', async () => {
   const examples = await examplesIn('19-typescript-client.md', 'ts')
   assert.equal(examples.length, 12)
   await symlink(join(ROOT, 'node_modules', 'openai'), join(room, 'node_modules', 'openai'))
@@ -87,18 +88,34 @@ test('every example of its guide compiles and runs', async (t) => {
   await compile([...STRICT, '--skipLibCheck', ...WITH_NODE, ...examples.map((_, index) => `example-${index + 1}.mts`)])
   const env = { PATH: process.env.PATH, TOLLGATE_URL: g.url, TOLLGATE_KEY: key, WEBHOOK_SECRET }
   // One after another: some go on with what another has made.
-  for (const index of examples.keys())
-    await t.test(`example ${index + 1}`, async () => {
-      const file = join(room, `example-${index + 1}.mts`)
-      const script = `const made = await import(${JSON.stringify(file)}); if (made.POST) { const { url, init } = ${JSON.stringify(webhookRequest())}; const answer = await made.POST(new Request(url, init)); console.log(answer.status) }`
-      const ran = await runProgram(process.execPath, ['--input-type=module', '-e', script], {
-        cwd: room,
-        env,
-        timeoutMs: RUN_MS_MAX,
-      })
-      assert.equal(ran.code, 0, ran.err)
-      assert.notEqual(ran.out.trim(), '')
-    })
+  const script = `for (let index = 1; index <= 12; index++) {
+    const { POST } = await import(\`./example-\${index}.mts\`)
+    const { url, init } = ${JSON.stringify(webhookRequest())}
+    if (POST) console.log((await POST(new Request(url, init))).status)
+    console.log(\`end of \${index}\`)
+  }`
+  await writeFile(join(room, 'examples.mts'), script)
+  const ran = await runProgram(process.execPath, ['examples.mts'], { cwd: room, env, timeoutMs: RUN_MS_MAX })
+  assert.equal(ran.code, 0, ran.err)
+  const said = ran.out.split(/^end of \d+$/m).map((text) => text.trim())
+  assert.equal(said.length, 13)
+  for (const [index, text] of said.slice(0, -1).entries()) assert.notEqual(text, '', `example ${index + 1} is silent`)
+})
+
+test('every example of the console compiles and runs', async () => {
+  const user = (await (await g.call('/v1/social/users?username=walker137', key)).json()) as { data: { id: string } }
+  const snippets = await consoleSnippets('typescript', { origin: g.url, userId: user.data.id })
+  assert.ok(snippets.length > 50)
+  for (const { name, code } of snippets) await writeFile(join(room, `${name}.mts`), code)
+  await compile([...STRICT, '--skipLibCheck', ...WITH_NODE, ...snippets.map(({ name }) => `${name}.mts`)])
+  const env = { PATH: process.env.PATH, TOLLGATE_KEY: key }
+  const files = snippets.filter(({ name }) => RUN.test(name)).map(({ name }) => `./${name}.mts`)
+  const script = files.map((file) => `await import('${file}')`).join('\n')
+  await writeFile(join(room, 'all.mts'), script)
+  const { code, out, err } = await runProgram(process.execPath, ['all.mts'], { cwd: room, env, timeoutMs: RUN_MS_MAX })
+  assert.equal(code, 0, err)
+  assert.match(out, /image_generation\.completed/)
+  assert.match(out, /COMPLETED/)
 })
 
 const SMOKE = `

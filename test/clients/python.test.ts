@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
+import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
@@ -69,11 +70,12 @@ test('the whole client for Python works', async (t) => {
   for (const { name, trace } of checks) await t.test(name, () => assert.equal(trace, null, trace ?? ''))
 })
 
-test('the package, the examples and right values pass mypy’s strict check, and wrong values do not', async (t) => {
+test('the package, the examples of guide and console and right values pass mypy’s strict check, and wrong values do not', async (t) => {
   const python = interpreter(t)
   if (python === undefined) return
   await cp(join(SCRIPTS, 'wrong.py'), join(room, 'wrong.py'))
-  const examples = await examplesIn('20-python-client.md', 'py')
+  const snippets = await consoleSnippets('python', { origin: g.url, userId: '1' })
+  const examples = [...(await examplesIn('20-python-client.md', 'py')), ...snippets.map(({ code }) => code)]
   const files = await Promise.all(
     examples.map(async (code, index) => {
       const file = join(room, `typed_${index + 1}.py`)
@@ -92,13 +94,16 @@ test('the package, the examples and right values pass mypy’s strict check, and
   assert.equal(code, 0, out)
 })
 
-test('every example of its guide runs', async (t) => {
+test('every example of its guide and of the console runs', async (t) => {
   const python = interpreter(t)
   if (python === undefined) return
   const examples = await examplesIn('20-python-client.md', 'py')
   assert.equal(examples.length, 12)
+  const user = (await (await g.call('/v1/social/users?username=walker137', key)).json()) as { data: { id: string } }
+  const snippets = await consoleSnippets('python', { origin: g.url, userId: user.data.id })
+  const chosen = snippets.filter(({ name }) => RUN.test(name)).map(({ code }) => code)
   const files = await Promise.all(
-    examples.map(async (code, index) => {
+    [...examples, ...chosen].map(async (code, index) => {
       const file = join(room, `example_${index + 1}.py`)
       await writeFile(file, code)
       return file
@@ -115,5 +120,5 @@ test('every example of its guide runs', async (t) => {
     assert.equal(trace, null, `${name}: ${trace}`)
     assert.notEqual(said?.trim(), '', name)
   }
-  assert.equal(linesOf(out).length, examples.length)
+  assert.equal(linesOf(out).length, files.length)
 })

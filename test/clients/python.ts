@@ -2,6 +2,7 @@
 // what is written by hand.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pythonName as attribute, pascal, snake } from '../../src/catalog/client-calls.ts'
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
 import {
@@ -17,16 +18,12 @@ import {
   PAID_IDS,
   PARAMS,
   PATHS,
-  pascal,
   SCHEMAS,
-  snake,
 } from './surface.ts'
 
 const PACKAGE = join(import.meta.dirname, '..', '..', 'clients', 'python', 'src', 'tollgate_client')
 const HEAD = `# ${NOTICE}\n# ruff: noqa\nfrom __future__ import annotations\n`
-const RESERVED = ['from', 'global', 'class', 'import', 'in', 'is', 'not']
 
-const attribute = (name: string) => (RESERVED.includes(snake(name)) ? `${snake(name)}_` : snake(name))
 const text = (value: string) => JSON.stringify(value)
 const literal = (values: readonly unknown[]) =>
   `Literal[${values.map((value) => (typeof value === 'string' ? text(value) : value === true ? 'True' : value === false ? 'False' : String(value))).join(', ')}]`

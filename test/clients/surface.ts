@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ANALYTICS } from '../../src/catalog/analytics.ts'
+import { pascal } from '../../src/catalog/client-calls.ts'
 import type { DataEndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText, type Field } from '../../src/catalog/field.ts'
 import { FREE, PAID } from '../../src/catalog/generation.ts'
@@ -36,19 +37,6 @@ export const PATHS = {
 }
 
 export const PAID_IDS = ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)
-
-const words = (path: string) => path.split(/[^A-Za-z0-9]+/).filter(Boolean)
-export const pascal = (path: string) =>
-  words(path)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('')
-export const camel = (path: string) => pascal(path).replace(/^./, (letter) => letter.toLowerCase())
-export const snake = (name: string) =>
-  name
-    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .replaceAll(/[^A-Za-z0-9]+/g, '_')
-    .toLowerCase()
 
 /** One method of a client: `websites.historyVisits`. */
 export interface Method {

@@ -21,8 +21,9 @@ import {
   type TollgateError,
   WebhookError,
 } from '../../clients/typescript/src/index.ts'
+import { camel } from '../../src/catalog/client-calls.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { camel, METHODS } from './surface.ts'
+import { METHODS } from './surface.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

@@ -1,10 +1,10 @@
 // The generated part of the client for TypeScript: types of requests, parameters and answers, and a method for each
 // analytics endpoint, with what an editor shows.
+import { camel, pascal } from '../../src/catalog/client-calls.ts'
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
 import {
   COUNTRIES,
-  camel,
   describe,
   explain,
   GROUPS,
@@ -16,7 +16,6 @@ import {
   PAID_IDS,
   PARAMS,
   PATHS,
-  pascal,
   SCHEMAS,
 } from './surface.ts'
 

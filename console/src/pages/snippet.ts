@@ -1,6 +1,8 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
 // written into a page after its dialog closed.
 import type { ModelType, PublicEndpoint } from '../wire.ts'
+import { pythonData, pythonMedia, typescriptData, typescriptMedia } from './client-snippet.ts'
+import { namedArguments, origin, typescript } from './snippet-words.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
 type Language = (typeof LANGUAGES)[number]
@@ -13,8 +15,6 @@ export type Subject =
 /** Text models are asked in several formats; those of every other type in one, which has the type's name. */
 type PostKind = 'chat' | 'responses' | 'messages' | Exclude<ModelType, 'text' | 'data'>
 type Body = Record<string, unknown>
-
-const origin = () => window.location.origin
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'
 
@@ -78,29 +78,11 @@ function pythonPost(kind: PostKind, body: Body): string {
       ')',
       'print(answer.content[0].text)',
     ].join('\n')
-  const lines = [
-    'import os, time, requests',
-    '',
-    'headers = {"Authorization": f"Bearer {os.environ[\'TOLLGATE_KEY\']}"}',
-    `answer = requests.post("${origin()}${PATHS[kind]}", headers=headers, json=${python(body)})`,
-    'answer.raise_for_status()',
-  ]
-  if (kind === 'image') lines.push('print(answer.json()["data"][0]["url"])')
-  else
-    lines.push(
-      'job_id = answer.json()["data"]["jobId"]',
-      'while True:',
-      `    job = requests.get(f"${origin()}/v1/jobs/{job_id}", headers=headers).json()["data"]`,
-      '    if job["status"] in ("COMPLETED", "FAILED", "CANCELLED"):',
-      '        break',
-      '    time.sleep(5)',
-      'print(job["status"], job["outputResult"])',
-    )
-  return lines.join('\n')
+  return pythonMedia(kind === 'video' ? 'video' : 'image', body)
 }
 
 function typescriptPost(kind: PostKind, body: Body): string {
-  const shown = JSON.stringify(body, null, 2).replace(/^( +)"([a-zA-Z_]\w*)":/gm, '$1$2:')
+  const shown = typescript(body)
   const openai = OPENAI[kind]
   if (openai)
     return [
@@ -118,50 +100,14 @@ function typescriptPost(kind: PostKind, body: Body): string {
       `const answer = await client.messages.create(${shown})`,
       'console.log(answer.content)',
     ].join('\n')
-  const lines = [
-    "const headers = { authorization: `Bearer ${process.env.TOLLGATE_KEY}`, 'content-type': 'application/json' }",
-    `const answer = await fetch('${origin()}${PATHS[kind]}', {`,
-    "  method: 'POST',",
-    '  headers,',
-    `  body: JSON.stringify(${shown.replaceAll('\n', '\n  ')}),`,
-    '})',
-  ]
-  if (kind === 'image') lines.push('const { data } = await answer.json()', 'console.log(data[0].url)')
-  else
-    lines.push(
-      'const { data: { jobId } } = await answer.json()',
-      'for (;;) {',
-      `  const { data: job } = await (await fetch(\`${origin()}/v1/jobs/\${jobId}\`, { headers })).json()`,
-      "  if (['COMPLETED', 'FAILED', 'CANCELLED'].includes(job.status)) {",
-      '    console.log(job.status, job.outputResult)',
-      '    break',
-      '  }',
-      '  await new Promise((resolve) => setTimeout(resolve, 5000))',
-      '}',
-    )
-  return lines.join('\n')
+  return typescriptMedia(kind === 'video' ? 'video' : 'image', shown, body.stream === true)
 }
 
 function dataSnippet(language: Language, endpoint: PublicEndpoint, values?: Record<string, string>): string {
-  const url = origin() + endpointUrl(endpoint, values ?? exampleValues(endpoint))
-  if (language === 'curl') return `curl "${url}" \\\n  -H "Authorization: Bearer $TOLLGATE_KEY"`
-  if (language === 'python')
-    return [
-      'import os, requests',
-      '',
-      'answer = requests.get(',
-      `    "${url}",`,
-      '    headers={"Authorization": f"Bearer {os.environ[\'TOLLGATE_KEY\']}"},',
-      ')',
-      'answer.raise_for_status()',
-      'print(answer.json())',
-    ].join('\n')
-  return [
-    `const answer = await fetch('${url}', {`,
-    '  headers: { authorization: `Bearer ${process.env.TOLLGATE_KEY}` },',
-    '})',
-    'console.log(await answer.json())',
-  ].join('\n')
+  const given = values ?? exampleValues(endpoint)
+  if (language === 'curl')
+    return `curl "${origin()}${endpointUrl(endpoint, given)}" \\\n  -H "Authorization: Bearer $TOLLGATE_KEY"`
+  return language === 'python' ? pythonData(endpoint, given) : typescriptData(endpoint, given)
 }
 
 /** The path with its parameters in place, and the query. Empty values are left out. */
@@ -181,16 +127,4 @@ function exampleValues(endpoint: PublicEndpoint): Record<string, string> {
   return Object.fromEntries(
     endpoint.params.filter((param) => param.required).map((param) => [param.name, param.example ?? '']),
   )
-}
-
-function namedArguments(body: Body): string[] {
-  return Object.entries(body).map(([name, value]) => `    ${name}=${python(value).replaceAll('\n', '\n    ')},`)
-}
-
-/** JSON and Python agree on everything but three words. */
-function python(value: unknown): string {
-  return JSON.stringify(value, null, 4).replace(/^(.*: )?(true|false|null)(,?)$/gm, (_, lead = '', word, comma) => {
-    const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' }
-    return `${lead}${words[word]}${comma}`
-  })
 }
