@@ -54,6 +54,10 @@ const LONG_TESTS = [
 const FOR_TESTS = [
   'src/assets/host.ts#HostedAsset',
   'src/assets/serve.ts#AssetRequest',
+  'src/catalog/client-calls.ts#camel',
+  'src/catalog/client-calls.ts#pascal',
+  'src/catalog/client-calls.ts#pythonName',
+  'src/catalog/client-calls.ts#snake',
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/postgres/embedded.ts#EmbeddedOptions',
   'src/postgres/binaries.ts#findPackage',
