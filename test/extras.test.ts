@@ -106,3 +106,13 @@ test('asking for the headers of any door holds nothing, calls no vendor and cost
   assert.equal(rows.length, 0)
   assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n, held: 0n })
 })
+
+test('the addresses that clients are given answer their probes, with and without a key', async () => {
+  for (const base of ['/v1', '/alpha', '/beta', '/beta/'])
+    for (const method of ['HEAD', 'GET']) {
+      const answer = await g.call(base, undefined, undefined, { method })
+      assert.equal(answer.status, 200, `${method} ${base}`)
+      assert.equal(await answer.text(), method === 'HEAD' ? '' : '{"ok":true,"docs":"/docs"}')
+    }
+  assert.equal((await g.call('/beta/nothing', undefined)).status, 404)
+})

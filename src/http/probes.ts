@@ -16,6 +16,8 @@ interface ProbeDeps {
 }
 
 const FRESH_MS = 1_000
+/** What clients are given as their base address. */
+const CLIENT_BASES = ['/v1', '/alpha', '/alpha/v1', '/beta', '/beta/v1']
 
 export function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
   const databaseAnswers = oncePerSecond(deps.world, deps.databaseAnswers)
@@ -23,6 +25,8 @@ export function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
   const isScraper = deps.metricsToken === undefined ? () => true : bearerCheck(deps.metricsToken)
 
   app.get('/healthz', () => ({ ok: true }))
+  // Coding agents ask the address that they were given whether anybody is there, before they have anything to say.
+  for (const base of CLIENT_BASES) app.get(base, () => ({ ok: true, docs: '/docs' }))
   app.get('/readyz', async (_request, reply) => {
     const ready = !deps.leaving() && (await databaseAnswers())
     return reply.code(ready ? 200 : 503).send({ ready })
