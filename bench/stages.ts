@@ -107,6 +107,7 @@ function setUp(upstreamPort: number) {
   const metrics = createMetrics({
     ...{ vendors: () => [], running: () => 0, ledgerPending: () => 0, databaseWaiting: () => 0, loopLagMs: () => 0 },
     ...{ shed: () => 0, openStreams: () => 0, holds: none, queue: async () => ({ active: 0, created: 0, failed: 0 }) },
+    verified: async () => ({ running: null, last: null, nextAt: null }),
   })
   const row = {
     id: 'key_bench',

@@ -46,6 +46,7 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
+import { createVerifier } from './ledger/verify-runs.ts'
 import { MCP_PATHS, openMcp } from './mcp/open.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
@@ -83,6 +84,8 @@ const TRACE_EVERY_MS = 2_000
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const TIDY_EVERY_MS = 60_000
+/** How often it is looked whether the night's verification is due. */
+const VERIFY_EVERY_MS = 300_000
 const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
 const MAINTAIN_EVERY_MS = 3_600_000
@@ -100,7 +103,7 @@ export async function createGateway(options: GatewayOptions) {
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget } = load
+  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier } = load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
   await ledger.sweep()
@@ -145,7 +148,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser') },
     statements: createStatements(database),
-    usageMonths: config.TOLLGATE_USAGE_MONTHS,
+    verifier,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
@@ -173,6 +176,7 @@ export async function createGateway(options: GatewayOptions) {
       await drain.close({ running: () => monitor.running, forMs })
       await handedOver
       for (const stop of timers) stop()
+      await verifier.stop()
       changes.stop()
       watch.stop()
       overload.stop()
@@ -209,7 +213,7 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes, audit }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendors = createVendors(world)
@@ -224,17 +228,15 @@ function createLoad(
     openStreams: () => watch.open,
     queue,
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
+    verified: () => verifier.state(),
+  })
+  const verifier = createVerifier({
+    ...{ database, audit, world, log, usageMonths: config.TOLLGATE_USAGE_MONTHS },
+    nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const upstream = createUpstream({ world })
-  const tracer = config.OTEL_EXPORTER_OTLP_ENDPOINT
-    ? createTracer({
-        world,
-        upstream,
-        endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
-        serviceName: config.OTEL_SERVICE_NAME,
-        log,
-      })
-    : undefined
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
+  const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
   const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics, log })
   // A key may have other limits now than those under which its credits were leased.
@@ -250,7 +252,7 @@ function createLoad(
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
-  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget }
+  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier }
 }
 
 function openServer(
@@ -317,14 +319,14 @@ function createGuard({ config, world }: GatewayOptions): GuardedFetch {
 }
 
 type Maintained = Awaited<ReturnType<typeof openStore>> &
-  Pick<ReturnType<typeof createLoad>, 'ledger' | 'tracer'> & {
+  Pick<ReturnType<typeof createLoad>, 'ledger' | 'tracer' | 'verifier'> & {
     readonly files: AssetStore
     readonly office: ReturnType<typeof openBackOffice>
   }
 
 /** What runs beside the calls, until each is stopped. */
 function startTimers({ config, world, log }: GatewayOptions, parts: Maintained): Array<() => void> {
-  const { database, audit, apiKeys, ledger, tracer, files, office } = parts
+  const { database, audit, apiKeys, ledger, tracer, files, office, verifier } = parts
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
     ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
@@ -343,5 +345,6 @@ function startTimers({ config, world, log }: GatewayOptions, parts: Maintained):
     every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
     every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),
+    every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

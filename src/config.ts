@@ -219,6 +219,11 @@ const schema = z
       .max(1200)
       .default(24)
       .describe('How many months usage rows and ended jobs are kept. Money is kept for ever.'),
+    TOLLGATE_VERIFY_AT: z
+      .string()
+      .regex(/^(off|([01]\d|2[0-3]):[0-5]\d)$/, 'must be a time such as 03:00, or off')
+      .default('03:00')
+      .describe('When the ledger is verified every night, by UTC: 03:00; off for never.'),
     OTEL_EXPORTER_OTLP_ENDPOINT: z
       .url({ protocol: /^https?$/ })
       .optional()

@@ -19,11 +19,12 @@ import { createMembers } from '../src/identity/members.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createSessions } from '../src/identity/sessions.ts'
-import { createLog, type Log } from '../src/kernel/log.ts'
+import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createStatements } from '../src/ledger/statement.ts'
+import { createVerifier } from '../src/ledger/verify-runs.ts'
 import { checkAnswers } from './answers.ts'
 import { freshDatabase } from './database.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
@@ -90,7 +91,7 @@ export async function startOperatorServer(
     members: createMembers(identity),
     statements: createStatements(database),
     publicUrl: () => url,
-    usageMonths: 24,
+    verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
     vendorHealth: () => [],

@@ -184,7 +184,8 @@ export const api = {
   storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
   removeCredential: (name: string) => remove<unknown>(`/vendors/${encode(name)}/credential`),
 
-  verifyLedger: (signal?: AbortSignal) => get<wire.LedgerCheck>('/ledger/verify', undefined, signal),
+  ledgerChecks: (signal?: AbortSignal) => get<wire.LedgerChecks>('/ledger/verify', undefined, signal),
+  checkLedger: (full: boolean) => post<wire.LedgerCheck>('/ledger/verify', { full }),
   audit: (paging: Paging, signal?: AbortSignal) => get<wire.Page<wire.AuditRow>>('/audit', { ...paging }, signal),
   liveCalls: (signal?: AbortSignal) => get<wire.Page<wire.LiveCall>>('/requests/live', undefined, signal),
   system: (signal?: AbortSignal) => get<wire.System>('/system', undefined, signal),

@@ -43,7 +43,8 @@ export type {
   Overview,
   UsageDetail,
   UsageView as UsageRow,
-  Verification as LedgerCheck,
+  VerificationRun as LedgerCheck,
+  VerificationState as LedgerChecks,
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'

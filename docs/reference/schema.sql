@@ -329,6 +329,30 @@ create table usage_hour (
 
 create table usage_rest partition of usage DEFAULT;
 
+create table verification (
+  id text collate "C" not null,
+  whole boolean not null,
+  started_at timestamp with time zone not null default now(),
+  seen_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  accounts_done bigint not null default 0,
+  accounts_total bigint not null default 0,
+  checked jsonb not null default '{}'::jsonb,
+  problems jsonb not null default '[]'::jsonb,
+  failure text,
+  audit_id text collate "C",
+  constraint verification_pkey PRIMARY KEY (id)
+);
+
+create table verified (
+  account_id text collate "C" not null,
+  until timestamp with time zone not null,
+  oldest text collate "C" not null,
+  posted bigint not null,
+  settled bigint not null,
+  constraint verified_pkey PRIMARY KEY (account_id)
+);
+
 create view entry as
  SELECT t.account_id,
     t.id AS transfer_id,

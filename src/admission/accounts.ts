@@ -74,10 +74,13 @@ export function createAccounts(options: { database: Database; world: World; ledg
       const limits = mergeLimits({}, given)
       await database.transaction(async (tx) => {
         await tx.query(INSERT, [id, name, JSON.stringify(limits)])
-        if (credits > 0n)
-          await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
+        const granted =
+          credits > 0n
+            ? await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
+            : undefined
         if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
-        const detail = { name, credits: formatCredits(credits), limits: showLimits(limits) }
+        const transfer = granted ? { transfer: granted.id } : {}
+        const detail = { name, credits: formatCredits(credits), limits: showLimits(limits), ...transfer }
         await audit.write(tx, by, { action: 'account.create', object: id, detail })
       })
       return id
@@ -122,7 +125,8 @@ export function createAccounts(options: { database: Database; world: World; ledg
         await audit.write(tx, by, {
           action: 'account.credit',
           object: id,
-          detail: { amount: formatCredits(moved), note, ...(key === undefined ? {} : { key }) },
+          // By its transfer, the ledger's verification finds that each of the two has the other.
+          detail: { amount: formatCredits(moved), note, transfer: after?.id, ...(key === undefined ? {} : { key }) },
         })
         const account = (await createStatements(tx).account(id))!
         if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])

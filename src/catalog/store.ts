@@ -1,4 +1,5 @@
 // The catalogue's versions: immutable, numbered, in the database; the current one in memory, in every process.
+import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -92,13 +93,14 @@ export async function openCatalog(options: {
         throw new Fault('request_invalid', { message: `The catalogue is not valid. ${problems.join('; ')}` })
       if (row && differences.length === 0) return { version: row.version, changes: [] }
       const { by, action, note } = options
-      const [made] = await tx.query<{ version: number }>(INSERT, [JSON.stringify(input), note, by?.actor ?? 'system'])
+      const text = JSON.stringify(input)
+      const [made] = await tx.query<{ version: number }>(INSERT, [text, note, by?.actor ?? 'system'])
       await changes.bump(tx, 'catalog')
       if (by && action)
         await audit.write(tx, by, {
           action,
           object: `catalog/${made!.version}`,
-          detail: { changes: differences.slice(0, 50) },
+          detail: { changes: differences.slice(0, 50), digest: digestOf(text) },
         })
       return { version: made!.version, changes: differences }
     })
@@ -138,6 +140,26 @@ export async function openCatalog(options: {
         action: 'catalog.model',
       }),
   }
+}
+
+/** As they are stored now, whatever a process remembers of them: for whoever checks what is stored. */
+export function storedCatalogs(database: Queryable): Pick<CatalogStore, 'at'> {
+  const known = new Map<number, Promise<Catalog>>()
+  return {
+    at(version) {
+      let catalog = known.get(version)
+      if (!catalog) {
+        catalog = rowAt(database, version).then(read)
+        known.set(version, catalog)
+      }
+      return catalog
+    },
+  }
+}
+
+/** Of a version's text, by which the audit knows it. */
+export function digestOf(document: string): string {
+  return createHash('sha256').update(document).digest('hex')
 }
 
 async function rowAt(database: Queryable, version: number): Promise<VersionRow> {

@@ -1,5 +1,6 @@
 // What a command is: its words, its help and what it does, in one entry.
 import type { ParseArgsOptionDescriptor } from 'node:util'
+import type { World } from '../kernel/world.ts'
 import type { Api } from './api.ts'
 
 export interface Settings {
@@ -30,6 +31,9 @@ export interface Invocation {
   readonly api: Api
   /** Output that is no answer, as it is. */
   say(text: string): void
+  /** For the person who waits, and not for whoever reads the output. */
+  note(text: string): void
+  readonly world: World
   /** The whole of standard input. */
   input(): Promise<string>
   /** Verbs that are no commands of this table. */

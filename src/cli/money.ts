@@ -1,6 +1,7 @@
 import type { AuditCheck, AuditView } from '../database/audit-view.ts'
-import type { LedgerView, UsageDetail, UsageView, Verification } from '../ledger/views.ts'
-import { at, type Command, type Invocation, type Option, type Told, text } from './command.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { LedgerView, UsageDetail, UsageView, VerificationRun, VerificationState } from '../ledger/views.ts'
+import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
 import { listPages, PAGE_OPTIONS, query } from './pages.ts'
 import { type Columns, card, table } from './table.ts'
 
@@ -23,6 +24,30 @@ async function rowsOf<Row extends object>(
   if (!call.values.csv) return listPages<Row>(call, path, { filter, columns })
   await call.api.download(path + query(filter), 'text/csv', call.say)
   return undefined
+}
+
+const LOOK_EVERY_MS = 500
+
+/** Begins a run, or waits for the one that is under way, and shows how far it is. */
+async function verified(call: Invocation, full: boolean): Promise<VerificationRun> {
+  for (;;) {
+    const begun = await call.api.call<VerificationRun>('POST', '/ledger/verify', { full })
+    let shown = ''
+    for (;;) {
+      const { running, last } = await call.api.call<VerificationState>('GET', '/ledger/verify')
+      if (running?.id !== begun.id) {
+        if (!last) throw new CliError('The verification was interrupted.')
+        // The one that was under way did not read everything.
+        if (full && !last.full) break
+        return last
+      }
+      const { accounts, of } = running.progress
+      const line = of > 0 ? `${accounts} of ${of} accounts, ${running.checked.transfers} transfers …\n` : ''
+      if (line !== shown) call.note(line)
+      shown = line
+      await sleep(call.world, LOOK_EVERY_MS)
+    }
+  }
 }
 
 export const MONEY_COMMANDS: readonly Command[] = [
@@ -86,12 +111,15 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ledger verify',
-    summary: 'Replays the whole ledger: balances, holds, entries, usage, and every charge from its rates.',
-    about: 'Exits with 1 when something does not add up. May run while the gateway is under load.',
+    summary: 'Replays the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
+    about:
+      'Goes on from where the last run came to, and says how far it is. Exits with 1 when something does not add up. May run while the gateway is under load.',
+    options: { full: { type: 'boolean', help: 'Reads everything from the beginning.' } },
     async run(call) {
-      const answer = await call.api.call<Verification>('GET', '/ledger/verify')
+      const answer = await verified(call, call.values.full === true)
       const counts = Object.entries(answer.checked).map(([what, count]) => `${count} ${what}`)
       const found = answer.ok ? ['Everything adds up.'] : answer.problems.map((problem) => `  ${problem}`)
+      if (answer.failure !== null) found.push(`It could not come to an end: ${answer.failure}`)
       return { answer, words: [`Checked ${counts.join(', ')}.`, ...found].join('\n'), failed: !answer.ok }
     },
   },

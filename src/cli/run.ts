@@ -117,6 +117,8 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
       settings,
       api,
       say: terminal.out,
+      note: terminal.err,
+      world,
       input: terminal.input,
       otherVerbs: options.otherVerbs.map(([name]) => name),
     })

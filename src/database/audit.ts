@@ -25,9 +25,11 @@ export interface Audit {
   /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
   list(paging: Paging): Promise<Page<AuditView>>
-  /** Walks the whole chain. */
-  verify(): Promise<AuditCheck>
+  /** Walks the whole chain, and shows its rows on the way. */
+  verify(seen?: (rows: readonly AuditRow[]) => Promise<void>): Promise<AuditCheck>
 }
+
+export type AuditRow = Pick<StoredRow, 'id' | 'actor' | 'action' | 'object' | 'detail'>
 
 const LOCK = statement('audit_lock', 'select pg_advisory_xact_lock(7046029258)')
 const LAST = statement('audit_last', 'select id, hash from audit order by id desc limit 1')
@@ -98,7 +100,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
       )
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
-    async verify() {
+    async verify(seen) {
       const problems: string[] = []
       let checked = 0
       let previous: Buffer = START
@@ -111,6 +113,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
           previous = row.hash
         }
         checked += rows.length
+        await seen?.(rows)
         const last = rows.at(-1)
         if (!last || problems.length > 0) break
         cursor = last.id

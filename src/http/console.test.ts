@@ -407,6 +407,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['PUT', '/vendors/textworks/credential', { value: 'x' }, 200, 403, 403, 403],
     ['DELETE', '/vendors/textworks/credential', undefined, 200, 403, 403, 403],
     ['GET', '/ledger/verify', undefined, 200, 403, 403, 403],
+    ['POST', '/ledger/verify', { full: true }, 200, 403, 403, 403],
     ['GET', '/audit', undefined, 200, 403, 403, 403],
     ['GET', '/audit/verify', undefined, 200, 403, 403, 403],
     ['GET', '/requests/live', undefined, 200, 403, 403, 403],

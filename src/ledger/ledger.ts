@@ -29,7 +29,7 @@ export interface Ledger {
   grant(
     grant: { account: string; amount: Credits; note: string; actor: string },
     within?: Queryable,
-  ): Promise<{ posted: Credits; held: Credits } | undefined>
+  ): Promise<{ id: string; posted: Credits; held: Credits } | undefined>
   /** Limits have changed, or credits are to be taken back: what is leased of an account, or of all, goes back. */
   recall(account?: string): void
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
@@ -239,14 +239,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     async grant({ account, amount, note, actor }, within = database) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back.
       if (amount < 0n) await returned(account)
-      const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [
-        newId(world),
-        account,
-        amount,
-        note,
-        actor,
-      ])
-      return row
+      const id = newId(world)
+      const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [id, account, amount, note, actor])
+      return row && { id, ...row }
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
@@ -273,7 +268,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       keepOn(insist({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
-      keepOn(resolveFor(releaseOf({ id, account, key, product, catalogVersion, ...none }), undefined, BACKGROUND_MS))
+      const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
+      // It may have had an idempotency key, which would be taken for ever.
+      keepOn(resolveFor({ ...release, idempotent: true }, undefined, BACKGROUND_MS))
     }
   }
   return ledger

@@ -18,6 +18,8 @@ interface ChargedCall {
 export interface RateCheck {
   /** What is wrong, in a sentence; undefined when nothing is. */
   check(call: ChargedCall): string | undefined | Promise<string | undefined>
+  /** Of a call that was not charged, and of what is still held. */
+  knows(version: number, product: string): string | undefined | Promise<string | undefined>
 }
 
 type Rates = ReadonlyMap<string, string>
@@ -45,11 +47,12 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       const found = findProduct(await catalogs.at(version), product)
       return found
         ? pricingsOf(found).flatMap(tiersOf)
-        : `catalogue version ${version} has no product "${product}", by which it was charged.`
+        : `catalogue version ${version} has no product "${product}", by which it was priced.`
     } catch (error) {
       if (error instanceof Fault && error.kind === 'not_found')
-        return `there is no catalogue version ${version}, by which it was charged.`
-      throw error
+        return `there is no catalogue version ${version}, by which it was priced.`
+      if (error instanceof Fault) throw error
+      return `catalogue version ${version}, by which it was priced, cannot be read.`
     }
   }
 
@@ -66,16 +69,24 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       const due = estimated && sum > held ? held : sum
       if (charge !== due)
         return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
-      if (lines.length === 0) return undefined
       const rates = ratesOf(catalog_version, product)
       return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
+    },
+    knows(version, product) {
+      const rates = ratesOf(version, product)
+      return rates instanceof Promise ? rates.then(wrongOf) : wrongOf(rates)
     },
   }
 }
 
+function wrongOf(rates: Found): string | undefined {
+  return typeof rates === 'string' ? rates : undefined
+}
+
 function compare({ product, catalog_version, lines }: ChargedCall, rates: Found): string | undefined {
   if (typeof rates === 'string') return rates
-  if (rates.some((tier) => lines.every(([unit, , rate]) => tier.get(unit) === rate))) return undefined
+  if (lines.length === 0 || rates.some((tier) => lines.every(([unit, , rate]) => tier.get(unit) === rate)))
+    return undefined
   const named = lines.map(([unit, , rate]) => `${unit} ${rate}`).join(', ')
   return `no price of "${product}" in catalogue version ${catalog_version} has the rates ${named}.`
 }

@@ -127,9 +127,30 @@ export const overview = z.object({
 })
 export type Overview = z.infer<typeof overview>
 
-export const verification = z.object({
+const verification = z.object({
   ok: z.boolean(),
-  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count }),
+  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count, jobs: count }),
   problems: z.array(z.string()),
 })
 export type Verification = z.infer<typeof verification>
+
+export const verificationRun = verification.extend({
+  id: z.string(),
+  /** From the beginning of the ledger; otherwise from where the last one came to. */
+  full: z.boolean(),
+  startedAt: time,
+  endedAt: time.nullable(),
+  /** Null while it runs, and when it could not come to an end. */
+  ok: z.boolean().nullable(),
+  progress: z.object({ accounts: count, of: count }),
+  failure: z.string().nullable(),
+})
+export type VerificationRun = z.infer<typeof verificationRun>
+
+export const verificationState = z.object({
+  running: verificationRun.nullable(),
+  last: verificationRun.nullable(),
+  /** Of the night's run; null when there is none. */
+  nextAt: time.nullable(),
+})
+export type VerificationState = z.infer<typeof verificationState>

@@ -2,6 +2,7 @@
 // group-metrics.ts: added up, unless a metric's `aggregator` says otherwise.
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { LedgerMeters } from '../ledger/ledger.ts'
+import type { VerificationState } from '../ledger/views.ts'
 import { UNITS } from '../meter/usage.ts'
 import { PROCESSES } from './group-metrics.ts'
 import type { Meters } from './monitor.ts'
@@ -21,6 +22,7 @@ interface MetricSources {
   readonly openStreams: () => number
   readonly queue: () => Promise<{ active: number; created: number; failed: number }>
   readonly holds: () => Promise<number>
+  readonly verified: () => Promise<VerificationState>
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -80,6 +82,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   registerReadings(registry, sources)
   registerStoreReadings(registry, sources)
+  registerVerification(registry, sources.verified)
 
   const endpoints = new Map<string, EndpointFigures>()
 
@@ -226,4 +229,37 @@ function registerStoreReadings(registry: Registry, sources: MetricSources): void
       for (const state of ['active', 'created', 'failed'] as const) if (counts) this.set({ state }, counts[state])
     },
   })
+}
+
+/** What the last verification of the ledger found, whichever process ran it. */
+function registerVerification(registry: Registry, read: MetricSources['verified']): void {
+  const registers = [registry]
+  const about = (name: string, help: string, of: (last: NonNullable<VerificationState['last']>) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      aggregator: 'first',
+      async collect() {
+        const last = await read().then(
+          (state) => state.last,
+          () => null,
+        )
+        this.set(last ? of(last) : Number.NaN)
+      },
+    })
+  const secondsOf = (time: string | null) => Date.parse(time ?? '') / 1000
+  about('tollgate_ledger_verified_timestamp_seconds', 'When the last verification of the ledger ended.', (last) =>
+    secondsOf(last.endedAt),
+  )
+  about(
+    'tollgate_ledger_verified_problems',
+    'How many problems it found; -1 when it could not come to an end.',
+    (last) => (last.ok === null ? -1 : last.problems.length),
+  )
+  about(
+    'tollgate_ledger_verified_seconds',
+    'How long it took.',
+    (last) => secondsOf(last.endedAt) - secondsOf(last.startedAt),
+  )
 }

@@ -3,14 +3,10 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { openCatalog } from '../catalog/store.ts'
-import { readDefaultCatalog } from '../compose.ts'
+import { storedCatalogs } from '../catalog/store.ts'
 import type { Config } from '../config.ts'
-import { createAudit } from '../database/audit.ts'
 import { readBackup, writeBackup } from '../database/backup.ts'
-import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import { realWorld as world } from '../kernel/world.ts'
 import { verifyLedger } from '../ledger/verify.ts'
 import { startEmbedded } from '../postgres/embedded.ts'
 import { runningStore } from '../postgres/running.ts'
@@ -45,14 +41,11 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
     const facts = await readBackup(database, createReadStream(file, { signal: stop }))
     const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
     say(`Restored ${rows} rows, as of ${facts.at}. Verifying the ledger …`)
-    const changes = createChanges(database, world)
-    const audit = createAudit({ database, world })
-    const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
     stop.throwIfAborted()
     const stopped = new Promise<never>((_, reject) =>
       stop.addEventListener('abort', () => reject(stop.reason as Error)),
     )
-    const verified = await Promise.race([verifyLedger(database, catalog), stopped])
+    const verified = await Promise.race([verifyLedger(database, storedCatalogs(database)), stopped])
     if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
     say('The ledger adds up.')
   })

@@ -1,12 +1,7 @@
 // What must be true of the store after every fault: everything that was acknowledged is there, and the ledger adds up.
 import assert from 'node:assert/strict'
-import type { Catalog } from '../../src/catalog/store.ts'
-import { openCatalog } from '../../src/catalog/store.ts'
-import { readDefaultCatalog } from '../../src/compose.ts'
-import { createAudit } from '../../src/database/audit.ts'
-import { createChanges } from '../../src/database/changes.ts'
+import { storedCatalogs } from '../../src/catalog/store.ts'
 import type { Database } from '../../src/database/database.ts'
-import { realWorld } from '../../src/kernel/world.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import type { Told } from './traffic.ts'
 
@@ -30,7 +25,7 @@ export async function checkBooks(database: Database, acknowledged: readonly Told
     const charged = row.charged + (byId.get(`${id}+late`)?.charged ?? 0n)
     assert.equal(charged, charge, `${requestId} was told ${charge} and charged ${charged}`)
   }
-  const { ok, problems } = await verifyLedger(database, await catalogs(database))
+  const { ok, problems } = await verifyLedger(database, storedCatalogs(database))
   assert.ok(ok, problems.join('\n'))
   const [open] = await database.query<{ n: bigint }>({ text: 'select count(*) as n from hold where not job' })
   const count = (outcome: string) => rows.filter((row) => row.outcome === outcome).length
@@ -41,12 +36,6 @@ export async function checkBooks(database: Database, acknowledged: readonly Told
     expired: count('expired'),
     holds: Number(open!.n),
   }
-}
-
-async function catalogs(database: Database): Promise<{ at(version: number): Promise<Catalog> }> {
-  const audit = createAudit({ database, world: realWorld })
-  const changes = createChanges(database, realWorld)
-  return openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
 }
 
 /** Waits until no hold is open; answers after how long. */

@@ -22,6 +22,7 @@ export async function listMetrics(): Promise<MetricFact[]> {
     openStreams: zero,
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     holds: async () => 0,
+    verified: async () => ({ running: null, last: null, nextAt: null }),
   })
   const facts = await registry.getMetricsAsJSON()
   return facts

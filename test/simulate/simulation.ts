@@ -103,7 +103,10 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     .then(() => line.see(`select ledger_grant($1, $2, $3, 'simulated', 'simulated')`, [newId(world), account, granted]))
     .then(() =>
       chance.is(0.3)
-        ? line.see(`insert into limited (account_id, scope, limits) values ($1, 'account', $2)`, [account, limits])
+        ? line.see(
+            `with set as (update account set limits = $2 where id = $1) insert into limited (account_id, scope, limits) values ($1, 'account', $2)`,
+            [account, limits],
+          )
         : [],
     )
     .then(() => {

@@ -5,12 +5,11 @@ import { auditCheck, auditView } from '../../database/audit-view.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
-import { DAY_MS, dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import { verifyLedger } from '../../ledger/verify.ts'
-import { verification } from '../../ledger/views.ts'
+import type { Verifier } from '../../ledger/verify-runs.ts'
+import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { LiveCall } from '../../pipeline/monitor.ts'
 import { paging } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
@@ -21,8 +20,7 @@ export interface OperationsDeps {
   readonly catalog: CatalogStore
   readonly audit: Audit
   readonly world: World
-  /** For how many months usage rows are kept. */
-  readonly usageMonths: number
+  readonly verifier: Pick<Verifier, 'state' | 'start'>
   /** The last calls of this process, newest first. */
   readonly liveCalls: () => readonly LiveCall[]
   readonly system: {
@@ -46,12 +44,13 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
   const startedMs = world.elapsedMs()
   return [
     resource('GET /ledger/verify', 'operator', {
-      answer: verification,
-      run() {
-        // The month that is being trimmed away may be half gone.
-        const since = monthStart(dayOfMs(world.nowMs()), 1 - deps.usageMonths)
-        return verifyLedger(database, catalog, { usageSinceMs: Math.max(0, since) * DAY_MS })
-      },
+      answer: verificationState,
+      run: () => deps.verifier.state(),
+    }),
+    resource('POST /ledger/verify', 'operator', {
+      body: z.strictObject({ full: z.boolean().optional() }),
+      answer: verificationRun,
+      run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
     }),
     resource('GET /audit', 'operator', {
       query: z.strictObject(paging),

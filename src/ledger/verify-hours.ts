@@ -1,0 +1,86 @@
+// The hours' sums, by product and key, against the usage rows that they sum up.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import type { UsageRow } from './verify-call.ts'
+
+export interface HourSums {
+  requests: bigint
+  errors: bigint
+  charged: bigint
+  duration_ms: bigint
+}
+
+interface HourRow extends HourSums {
+  readonly hour: Date
+  readonly product: string
+  readonly key_id: string
+}
+
+type Hours = ReadonlyMap<string, HourSums>
+
+const HOUR_MS = 3_600_000
+const SUMS = 'hour, product, key_id, requests, errors, charged, duration_ms'
+
+const WRITTEN = statement(
+  'verify_hours',
+  `select ${SUMS} from usage_hour where account_id = $1 and hour >= $2 and hour < $3`,
+)
+const COUNTED = statement(
+  'verify_young_hours',
+  `select date_trunc('hour', at, 'UTC') as hour, product, key_id, count(*) as requests, count(*) filter (where status >= 400) as errors,
+     sum(charged)::bigint as charged, sum(duration_ms)::bigint as duration_ms
+   from usage where account_id = $1 and id >= $2 and at >= $3 group by 1, 2, 3`,
+)
+
+export function addHour(hours: Map<string, HourSums>, usage: UsageRow): void {
+  const hourMs = Math.floor(usage.at.getTime() / HOUR_MS) * HOUR_MS
+  const name = nameOf({ hour: new Date(hourMs), product: usage.product, key_id: usage.key_id })
+  let sums = hours.get(name)
+  if (!sums) {
+    sums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
+    hours.set(name, sums)
+  }
+  sums.requests += 1n
+  if (usage.status >= 400) sums.errors += 1n
+  sums.charged += usage.charged
+  sums.duration_ms += BigInt(usage.duration_ms)
+}
+
+export async function readHours(on: Queryable, account: string, fromMs: number, untilMs: number): Promise<Hours> {
+  return byName(await on.query<HourRow>(WRITTEN, [account, new Date(fromMs), new Date(untilMs)]))
+}
+
+/** Of hours that are not over, in one snapshot. */
+export async function readYoungHours(
+  tx: Queryable,
+  account: string,
+  { since, oldest }: { readonly since: Date; readonly oldest: string },
+): Promise<{ written: Hours; counted: Hours }> {
+  const written = await tx.query<HourRow>(WRITTEN, [account, since, FAR])
+  const counted = await tx.query<HourRow>(COUNTED, [account, oldest, since])
+  return { written: byName(written), counted: byName(counted) }
+}
+
+const FAR = new Date('9999-01-01')
+const NONE: HourSums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
+
+export function* compareHours(account: string, written: Hours, counted: Hours): Generator<string> {
+  for (const name of new Set([...written.keys(), ...counted.keys()])) {
+    const is = written.get(name) ?? NONE
+    const should = counted.get(name) ?? NONE
+    const says = (what: string, one: unknown, other: unknown) =>
+      `Account ${account}: the hourly sum of ${what} (${name}) is ${one}, but its usage rows give ${other}.`
+    if (is.requests !== should.requests) yield says('requests', is.requests, should.requests)
+    if (is.errors !== should.errors) yield says('errors', is.errors, should.errors)
+    if (is.charged !== should.charged) yield says('charges', formatCredits(is.charged), formatCredits(should.charged))
+    if (is.duration_ms !== should.duration_ms) yield says('durations', is.duration_ms, should.duration_ms)
+  }
+}
+
+function byName(rows: readonly HourRow[]): Hours {
+  return new Map(rows.map((row) => [nameOf(row), row]))
+}
+
+function nameOf({ hour, product, key_id }: Pick<HourRow, 'hour' | 'product' | 'key_id'>): string {
+  return `${hour.toISOString()} ${product} ${key_id}`
+}

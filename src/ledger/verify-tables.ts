@@ -1,0 +1,261 @@
+// What is open: holds, leases, jobs and idempotency keys, each against its money; the processes that have them, and the
+// catalogue versions that they name. These tables are small, or their ended rows are left out, and are read in pages.
+import { type Database, type Statement, statement } from '../database/database.ts'
+import type { RateCheck } from './rate-check.ts'
+
+interface TableCheck {
+  readonly database: Database
+  readonly rates: RateCheck
+  /** Jobs that ended before were checked by an earlier run. */
+  readonly since: Date
+  readonly report: (problem: string) => void
+}
+
+/** Whether a process lives, by its id. */
+type Living = (process: string) => boolean
+
+interface Keyed {
+  readonly account_id: string
+  readonly id: string
+}
+
+const PAGE_ROWS = 1_000
+const MINUTE_MS = 60_000
+/** Silence is noticed after 20 seconds, and what was held is given back soon after. */
+const DEAD_MINUTES = 5
+/** No call takes longer. */
+const CALL_MINUTES = 60
+const JOB_LATE_MINUTES = 120
+
+/** All rows of a statement that takes the last row's account and id. */
+async function* rowsOf<R extends Keyed>(
+  database: Database,
+  page: Statement,
+  more: readonly Date[] = [],
+): AsyncGenerator<R> {
+  let last: Keyed = { account_id: '', id: '' }
+  for (;;) {
+    const rows = await database.query<R>(page, [last.account_id, last.id, ...more])
+    yield* rows
+    const next = rows.at(-1)
+    if (!next || rows.length < PAGE_ROWS) return
+    last = next
+  }
+}
+
+const MINUTES = (column: string) => `floor(extract(epoch from now() - ${column}) / 60)::int as minutes`
+
+interface ProcessRow {
+  readonly id: string
+  readonly silent_ms: number
+  readonly age_ms: number
+}
+const PROCESSES = statement(
+  'verify_processes',
+  `select id, (extract(epoch from now() - heartbeat_at) * 1000)::float8 as silent_ms,
+     (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from process`,
+)
+
+/** Answers who lives; nobody is called dead where none has lived for long enough to have noticed. */
+async function checkProcesses({ database, report }: TableCheck): Promise<Living> {
+  const rows = await database.query<ProcessRow>(PROCESSES)
+  for (const { id, silent_ms } of rows)
+    if (silent_ms < -MINUTE_MS)
+      report(`Process ${id} is said to have lived in the future: what it holds would never expire.`)
+  const dead = DEAD_MINUTES * MINUTE_MS
+  const living = new Set(rows.filter(({ silent_ms }) => silent_ms < dead).map(({ id }) => id))
+  const watched = rows.some(({ silent_ms, age_ms }) => silent_ms < dead && age_ms > dead)
+  return (process) => !watched || living.has(process)
+}
+
+interface HoldRow extends Keyed {
+  readonly amount: bigint
+  readonly process_id: string
+  readonly job: boolean
+  readonly product: string
+  readonly catalog_version: number
+  readonly minutes: number
+  readonly known: boolean
+  readonly resolved: boolean
+  readonly has_job: boolean
+}
+const HOLDS = statement(
+  'verify_holds',
+  `select h.account_id, h.id, h.amount, h.process_id, h.job, h.product, h.catalog_version, ${MINUTES('h.created_at')}, a.id is not null as known,
+     exists (select 1 from transfer t where t.account_id = h.account_id and t.id = h.id) as resolved,
+     exists (select 1 from job j where j.account_id = h.account_id and j.hold_id = h.id) as has_job
+   from hold h left join account a on a.id = h.account_id
+   where (h.account_id, h.id) > ($1, $2) order by h.account_id, h.id limit ${PAGE_ROWS}`,
+)
+
+async function checkHolds({ database, rates, report }: TableCheck, lives: Living): Promise<number> {
+  let count = 0
+  for await (const hold of rowsOf<HoldRow>(database, HOLDS)) {
+    count += 1
+    const name = `Hold ${hold.id} of account ${hold.account_id}`
+    if (!hold.known) report(`${name}: there is no such account; it does not exist.`)
+    if (hold.resolved) report(`${name} has been resolved, but still stands.`)
+    if (hold.amount < 0n) report(`${name} is negative.`)
+    if (hold.job && !hold.has_job) report(`${name} is that of a job, but there is no such job.`)
+    if (!hold.job && hold.has_job) report(`${name} is that of a job, but would expire with its process.`)
+    const wrong = await rates.knows(hold.catalog_version, hold.product)
+    if (wrong) report(`${name}: ${wrong}`)
+    if (hold.job) continue
+    if (!lives(hold.process_id)) {
+      if (hold.minutes >= DEAD_MINUTES) report(`${name} is ${hold.minutes} minutes old, and its process is dead.`)
+    } else if (hold.minutes >= CALL_MINUTES) report(`${name} is ${hold.minutes} minutes old.`)
+  }
+  return count
+}
+
+interface LeaseRow extends Keyed {
+  readonly amount: bigint
+  readonly process_id: string
+  readonly minutes: number
+  readonly known: boolean
+  readonly used: boolean
+}
+const LEASES = statement(
+  'verify_leases',
+  `select e.account_id, e.id, e.amount, e.process_id, ${MINUTES('e.created_at')}, a.id is not null as known,
+     exists (select 1 from usage_hour u where u.account_id = e.account_id and u.key_id = e.key_id and u.hour > now() - interval '3 hours') as used
+   from lease e left join account a on a.id = e.account_id
+   where (e.account_id, e.id) > ($1, $2) order by e.account_id, e.id limit ${PAGE_ROWS}`,
+)
+
+/** A lease lives for as long as its key is busy, and not longer. */
+async function checkLeases({ database, report }: TableCheck, lives: Living): Promise<number> {
+  let count = 0
+  for await (const lease of rowsOf<LeaseRow>(database, LEASES)) {
+    count += 1
+    const name = `Lease ${lease.id} of account ${lease.account_id}`
+    if (!lease.known) report(`${name}: there is no such account; it does not exist.`)
+    if (lease.amount < 0n) report(`${name} is negative.`)
+    if (!lives(lease.process_id)) {
+      if (lease.minutes >= DEAD_MINUTES) report(`${name} is ${lease.minutes} minutes old, and its process is dead.`)
+    } else if (lease.minutes >= CALL_MINUTES && !lease.used)
+      report(`${name} is ${lease.minutes} minutes old, and nobody uses it.`)
+  }
+  return count
+}
+
+interface JobRow extends Keyed {
+  readonly job_id: string
+  readonly product: string
+  readonly key_id: string
+  readonly catalog_version: number
+  readonly status: string
+  readonly verdict: string | null
+  readonly late_minutes: number
+  readonly known: boolean
+  readonly held_as: string | null
+  readonly kind: string | null
+  readonly used_as: string | null
+}
+// By its hold, whose id sorts by time. The trimmed usage of a job that has ended long ago is not missed.
+const JOBS = statement(
+  'verify_jobs',
+  `select j.account_id, j.hold_id as id, j.id as job_id, j.product, j.key_id, j.catalog_version, j.status, j.verdict,
+     floor(extract(epoch from now() - j.deadline_at) / 60)::int as late_minutes, a.id is not null as known,
+     h.product || ' ' || h.key_id || ' ' || h.catalog_version as held_as, t.kind, u.product || ' ' || u.key_id || ' ' || u.catalog_version as used_as
+   from job j left join account a on a.id = j.account_id
+   left join hold h on h.account_id = j.account_id and h.id = j.hold_id
+   left join transfer t on t.account_id = j.account_id and t.id = j.hold_id
+   left join usage u on u.account_id = j.account_id and u.id = j.hold_id
+   where (j.account_id, j.hold_id) > ($1, $2) and (j.open or j.completed_at is null or j.completed_at >= $3)
+   order by j.account_id, j.hold_id limit ${PAGE_ROWS}`,
+)
+const PAID_AS: Readonly<Record<string, string>> = { COMPLETED: 'settled', FAILED: 'released', CANCELLED: 'released' }
+
+async function checkJobs({ database, rates, since, report }: TableCheck): Promise<number> {
+  let count = 0
+  for await (const job of rowsOf<JobRow>(database, JOBS, [since])) {
+    count += 1
+    const name = `Job ${job.job_id} of account ${job.account_id}`
+    for (const problem of jobProblems(job)) report(`${name} ${problem}`)
+    const wrong = await rates.knows(job.catalog_version, job.product)
+    if (wrong) report(`${name}: ${wrong}`)
+  }
+  return count
+}
+
+function* jobProblems(job: JobRow): Generator<string> {
+  const { status, verdict, held_as, kind } = job
+  if (!job.known) yield 'belongs to an account that does not exist.'
+  if (held_as === null && kind === null) yield `is ${status}, but has neither a hold nor a charge (${job.id}).`
+  if (held_as !== null && kind !== null) yield 'has been paid for, but its hold still stands.'
+  if (kind !== null && verdict === null) yield `was ${kind} before it was decided.`
+  if (kind !== null && verdict !== null && kind !== PAID_AS[verdict]) yield `is ${verdict}, but its hold was ${kind}.`
+  if (PAID_AS[status] && held_as !== null) yield `is ${status}, but its hold still stands.`
+  if (PAID_AS[status] && status !== verdict) yield `is ${status}, but was decided otherwise.`
+  const facts = `${job.product} ${job.key_id} ${job.catalog_version}`
+  const paidAs = held_as ?? job.used_as
+  if (paidAs !== null && paidAs !== facts) yield `is one of ${facts}, but its hold or charge is one of ${paidAs}.`
+  if (verdict === null && job.late_minutes >= JOB_LATE_MINUTES)
+    yield `should have ended ${job.late_minutes} minutes ago.`
+}
+
+interface KeyRow extends Keyed {
+  readonly hold_id: string
+  readonly is_done: boolean
+  readonly freed: boolean
+  readonly known: boolean
+  readonly held_for_job: boolean | null
+  readonly resolved: boolean
+}
+const KEYS = statement(
+  'verify_idempotency',
+  `select i.account_id, i.key as id, i.hold_id, i.status is not null as is_done, i.freed, a.id is not null as known, h.job as held_for_job,
+     exists (select 1 from transfer t where t.account_id = i.account_id and t.id = i.hold_id) as resolved
+   from idempotency i left join account a on a.id = i.account_id
+   left join hold h on h.account_id = i.account_id and h.id = i.hold_id
+   where (i.account_id, i.key) > ($1, $2) order by i.account_id, i.key limit ${PAGE_ROWS}`,
+)
+
+async function checkKeys({ database, report }: TableCheck): Promise<void> {
+  for await (const key of rowsOf<KeyRow>(database, KEYS)) {
+    const name = `The idempotency key of call ${key.hold_id} of account ${key.account_id}`
+    const isHeld = key.held_for_job !== null
+    if (!key.known) report(`${name}: there is no such account; it does not exist.`)
+    if (key.freed && key.is_done) report(`${name} is free, but has an answer.`)
+    else if (key.freed && isHeld) report(`${name} is free, but the call is still held for.`)
+    else if (!key.freed && !key.is_done && !isHeld) report(`${name} says that it runs, but nothing is held for it.`)
+    else if (key.is_done && key.held_for_job === false) report(`${name} has an answer, but the call is still held for.`)
+    else if (key.is_done && !isHeld && !key.resolved) report(`${name} has an answer, but there never was such a call.`)
+  }
+}
+
+const VERSIONS = statement(
+  'verify_catalog_versions',
+  'select version, document from catalog_version where version > $1 order by version limit 20',
+)
+
+async function checkVersions({ database, report }: TableCheck): Promise<void> {
+  for (let last = 0; ; ) {
+    const rows = await database.query<{ version: number; document: string }>(VERSIONS, [last])
+    for (const { version, document } of rows) {
+      if (version !== last + 1) report(`Catalogue version ${last + 1} was removed: the next is ${version}.`)
+      if (!isJson(document)) report(`Catalogue version ${version} cannot be read.`)
+      last = version
+    }
+    if (rows.length === 0) return
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export async function checkTables(check: TableCheck): Promise<{ holds: number; jobs: number }> {
+  const lives = await checkProcesses(check)
+  const holds = (await checkHolds(check, lives)) + (await checkLeases(check, lives))
+  const jobs = await checkJobs(check)
+  await checkKeys(check)
+  await checkVersions(check)
+  return { holds, jobs }
+}
