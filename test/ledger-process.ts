@@ -6,7 +6,8 @@ import { createLedger } from '../src/ledger/ledger.ts'
 const [url = '', account = '', name = '', calls = '0', want = '0'] = process.argv.slice(2)
 const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
 // The wait is the point here: nobody is refused for being slow.
-const ledger = createLedger({ database, world: realWorld, processId: `child-${name}`, reserveWaitMs: 300_000 })
+const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
+const ledger = createLedger({ database, world: realWorld, processId: `child-${name}`, ...PATIENT })
 await ledger.sweep()
 
 process.on('message', async () => {

@@ -462,7 +462,8 @@ begin
     group by x.account_id, x.scope
   ), limits as (
     update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls
-    from scopes s where l.account_id = s.account_id and l.scope = s.scope
+    -- A share that is not divided yet has counted none of it.
+    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}'
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held) select account_id, id, 'expired', 0, amount from dead
   ), used as (
@@ -509,6 +510,7 @@ declare
   freed bigint;
   room bigint;
   is_job boolean;
+  had_hold boolean;
   has_jobs boolean := false;
   -- Whether an account's leases were asked for.
   asked boolean[];
@@ -521,7 +523,7 @@ declare
   lease_account int[];
   lease_key int[];
   -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
-  are_limited boolean := exists (select 1 from limited);
+  are_limited boolean;
   is_shared boolean := false;
   share_own int;
   share_jobs int;
@@ -573,6 +575,8 @@ begin
   end if;
   was_posted := now_posted; was_held := now_held;
 
+  -- Not before the accounts are locked: new limits may be what was waited for.
+  are_limited := exists (select 1 from limited);
   if are_limited then
     has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
     of_account := array_fill(null::int, array[cardinality(accounts)]);
@@ -657,7 +661,7 @@ begin
         done_as[i] := 'busy'; done_paid[i] := 0; done_lost[i] := 0; after_posted[i] := 0; after_held[i] := 0;
         continue;
       end if;
-      kind := s_kind[i]; freed := 0; is_job := false; at := s_lease[i];
+      kind := s_kind[i]; freed := 0; is_job := false; had_hold := false; at := s_lease[i];
       if at is not null then
         hold_amount[i] := s_cover[i];
         if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
@@ -671,7 +675,7 @@ begin
           lease_amount[at] := lease_amount[at] - freed;
         end if;
       elsif hold_amount[i] is not null then
-        freed := hold_amount[i]; is_job := hold_job[i];
+        freed := hold_amount[i]; is_job := hold_job[i]; had_hold := true;
       elsif s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
         -- The same resolution twice in one flush, or one that comes too late to give up the job.
         kind := 'already'; hold_amount[i] := 0;
@@ -707,7 +711,7 @@ begin
           d_spent[n] := d_spent[n] + paid;
           continue when not c_holds[n];
           d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
-          if at is null and freed > 0 then
+          if had_hold then
             d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
           end if;
           if c_tokens_left[n] is not null then
@@ -1082,7 +1086,7 @@ begin
     else extract(epoch from (l.day + interval '1 day') at time zone 'UTC')::bigint - now_second end);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_share(process text, silent interval)
+CREATE OR REPLACE FUNCTION public.limited_share(process text, silent interval, everything boolean)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
@@ -1094,9 +1098,11 @@ declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   today date := (now() at time zone 'UTC')::date;
   name text;
-  used_all jsonb := '{}';
+  shares jsonb := '{}';
+  part bigint;
   free bigint;
   share jsonb;
+  larger boolean;
 begin
   select * into whole from limited where account_id = '' and scope = 'system' for update;
   if not found then
@@ -1133,21 +1139,29 @@ begin
     tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
     total_spent = whole.total_spent where account_id = '' and scope = 'system';
 
+  -- What each has used stays its own, as far as there is so much: a vendor may have reported more than was allowed, and limits may be lowered.
   for name in select jsonb_object_keys(whole.limits) loop
-    select coalesce(sum(limited_used(o, name)), 0) into free from limited o where account_id = '' and scope like 'system%';
-    used_all := used_all || jsonb_build_object(name, greatest((whole.limits ->> name)::bigint - free, 0));
+    free := greatest((whole.limits ->> name)::bigint - limited_used(whole, name), 0);
+    for l in select * from limited where account_id = '' and scope like 'system@%' order by scope loop
+      part := least(limited_used(l, name), free);
+      free := free - part;
+      shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
+    end loop;
+    for l in select * from limited where account_id = '' and scope like 'system@%' loop
+      part := (shares -> l.scope ->> name)::bigint + case
+        when l.scope = own then case when others = 0 or everything then free else (free + 1) / 2 end
+        when everything then 0 else (free / 2) / others end;
+      shares := jsonb_set(shares, array[l.scope, name], to_jsonb(part));
+    end loop;
   end loop;
   for l in select * from limited where account_id = '' and scope like 'system@%' loop
-    share := '{}';
-    for name in select jsonb_object_keys(whole.limits) loop
-      free := (used_all ->> name)::bigint;
-      share := share || jsonb_build_object(name, limited_used(l, name) + case
-        when l.scope = own then case when others = 0 then free else (free + 1) / 2 end
-        else (free / 2) / others end);
-    end loop;
+    share := shares -> l.scope;
+    if l.scope = own then
+      larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
+    end if;
     update limited set limits = share where account_id = '' and scope = l.scope;
   end loop;
-  return true;
+  return larger;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_used(l limited, name text)

@@ -51,7 +51,8 @@ function statementFor(shape: number, parameters: readonly string[]): Statement {
 
 /**
  * The one settlement of a caller who is alone: the same as the function does, for a call that a lease covers and no limit counts, as a plain
- * statement at a quarter of the price. Changes nothing where that is not so.
+ * statement at a quarter of the price. Changes nothing where that is not so. Whoever makes limits recalls what is leased, so that a statement which
+ * began before finds the lease changed.
  */
 const ONE_VALUES: Record<string, (op: OpOf<'resolve'> & { cover: Cover }) => Value> = {
   account: ({ value }) => value.account,
@@ -80,7 +81,7 @@ const SETTLE_ONE = statement(
      select id from account where id = ${ONE('account')} and not exists (select 1 from limited) for update skip locked
    ), leased as (
      update lease l set amount = l.amount - ${ONE('freed')}::bigint from locked
-     where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint returning l.account_id
+     where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint and l.recalled_at is null returning l.account_id
    ), paid as (
      update account a set posted = a.posted - ${ONE('charge')}::bigint, held = a.held - ${ONE('freed')}::bigint from leased
      where a.id = leased.account_id returning a.posted, a.held

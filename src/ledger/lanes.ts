@@ -20,19 +20,22 @@ interface LanesOptions {
   readonly observe?: ((size: number) => void) | undefined
 }
 
+/** Connections that may wait for locked accounts at once. */
+const WAITED_MAX = 3
+
 export function createLanes({ database, processId, flushesMax, observe }: LanesOptions): Lanes {
   /** Accounts that could not be locked in time. */
   const locked = new Set<string>()
-  const lane = (most: number, sizeMax: number, patient: boolean) =>
+  const lane = (most: number, sizeMax: number, flush: (ops: readonly Op[]) => Promise<Array<Done | Error>>) =>
     createBatch<Op, Done>({
-      flush: (ops) => flushApart(ops, patient),
+      flush,
       flushesMax: most,
       sizeMax,
       ...(observe ? { observe } : {}),
     })
-  const shared = lane(flushesMax, 256, true)
-  const large = lane(1, 1, true)
-  const apart = lane(1, 256, false)
+  const shared = lane(flushesMax, 256, (ops) => flushApart(ops, true))
+  const large = lane(1, 1, (ops) => flushApart(ops, true))
+  const apart = lane(1, 256, flushLocked)
   const all = [shared, large, apart]
 
   /** Whatever is wrong with one operation must not be felt by its neighbours. */
@@ -45,6 +48,23 @@ export function createLanes({ database, processId, flushesMax, observe }: LanesO
       const alone = async (op: Op) => (await flushApart([op], patient))[0] as Done | Error // one for one
       return Promise.all(ops.map((op) => alone(op).catch((cause: Error) => cause)))
     }
+  }
+
+  /** An account may only be much in demand: some of those that are locked are waited for, each by itself. */
+  async function flushLocked(ops: readonly Op[]): Promise<Array<Done | Error>> {
+    const results = await flushApart(ops, false)
+    const accounts = new Set(ops.filter((_, at) => results[at] instanceof Busy).map(({ value }) => value.account))
+    await Promise.all(
+      [...accounts].slice(0, WAITED_MAX).map(async (account) => {
+        const places = [...ops.keys()].filter((at) => ops[at]?.value.account === account)
+        const own = places.map((at) => ops[at] as Op) // each is a place of one
+        const done = await flushApart(own, true).catch((cause: Error) => own.map(() => cause))
+        places.forEach((at, i) => {
+          results[at] = done[i] as Done | Error // one for one
+        })
+      }),
+    )
+    return results
   }
 
   function note(ops: readonly Op[], results: Array<Done | Error>): Array<Done | Error> {

@@ -68,6 +68,8 @@ const CALLS_MIN = 3
 const IDLE_MS = 1_500
 /** What was given of a minute was counted for the next second: it may be used until then. */
 const WINDOW_MS = 1_000
+/** What was given of a minute has gone back. */
+const OVER: Window = { requests: 0, tokens: 0, untilMs: Number.NEGATIVE_INFINITY, second: 0, rate: undefined }
 const PACES_MAX = 10_000
 
 export function createLeases({ world, change, isHeard }: LeasesOptions): Leases {
@@ -142,7 +144,8 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     const target = targetOf(lease.pace, want)
     const requests = Math.ceil(lease.pace.calls)
     const sentMs = world.elapsedMs()
-    const wish = { add: target > free ? target - free : want, least: want > free ? want - free : 1n }
+    // What is limited by the minute is asked for together with credits.
+    const wish = { add: target > free ? target - free : want || 1n, least: want > free ? want - free : 1n }
     run(lease, { ...NOTHING, ...wish, requests, tokens: requests * tokens }, (leased) => {
       const { added, second, rate } = leased
       if (added === undefined) return forget(lease)
@@ -159,7 +162,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   /** One change at a time. If its answer is lost, at least what is believed is held; the lease is given up, and all of it goes back. */
   function run(lease: Lease, wish: Wish, then: (leased: Leased) => void): void {
     const back = unusedOf(lease)
-    if (back) lease.window = undefined
+    if (back) lease.window = OVER
     lease.changing = true
     lease.amount -= wish.give
     const { id, account, key, fresh } = lease

@@ -19,6 +19,7 @@ import {
   type Reserved,
   type Resolution,
   type Resolved,
+  releaseOf,
   type Undecided,
 } from './operation.ts'
 
@@ -63,8 +64,6 @@ interface LedgerOptions {
   readonly leases?: boolean
 }
 
-/** Others take this process for dead after 20 s. What it admits by itself must be over before. */
-const HEARD_MS = 15_000
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 const RETRY_MS = 100
@@ -113,11 +112,12 @@ export function createLedger(options: LedgerOptions): Ledger {
   const liveness = createLiveness({
     ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
     expired: (amount) => meters?.moved('expired', amount),
+    unheard: () => leases.recall(() => true),
     found: giveUp,
   })
   const leases = createLeases({
     world,
-    isHeard: () => options.leases !== false && liveness.heardAgoMs() < HEARD_MS,
+    isHeard: () => options.leases !== false && liveness.isHeard(),
     change(change) {
       tend()
       // What is added or given must not be repeated while it is not known whether it was done.
@@ -165,30 +165,30 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
     let last = false
-    for (let shares = 0; ; ) {
-      const op: Op = { kind: 'reserve', value: reservation, last: last || shares >= SHARES_MAX }
+    for (let asked = 0; ; ) {
+      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX }
       const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
       if (reserved.outcome === 'tight') {
         await returned(reservation.account)
         last = true
       } else if (reserved.outcome === 'share') {
-        shares += 1
-        await lanes.alone(() => database.query(SHARE, [reservation.job ? 'jobs' : processId, SILENT_SECONDS]))
+        asked += 1
+        const larger = await share(reservation.job ? 'jobs' : processId, asked > 1)
+        last ||= asked > 1 && !larger
       } else return reserved
     }
   }
 
-  /** By account: what was leased of it is on its way back. */
-  const returning = new Map<string, Promise<void>>()
-  /** Resolves when nothing of an account is leased any more, or nothing more will come. */
-  function returned(account: string): Promise<void> {
-    let going = returning.get(account)
-    if (!going) {
-      going = takeBack(account).finally(() => returning.delete(account))
-      returning.set(account, going)
-    }
-    return going
+  /** Shares of the system's limits: half of what is left, then all of it. Answers whether there was more. */
+  const shares = joining<boolean>()
+  function share(of: string, everything: boolean): Promise<boolean> {
+    const ask = () => database.query<{ larger: boolean | null }>(SHARE, [of, SILENT_SECONDS, everything])
+    return shares(`${of} ${everything}`, () => lanes.alone(ask).then(([row]) => row?.larger === true))
   }
+
+  const returns = joining<void>()
+  /** Resolves when nothing of an account is leased any more, or nothing more will come. */
+  const returned = (account: string) => returns(account, () => takeBack(account))
 
   async function takeBack(account: string): Promise<void> {
     for (const waitMs of RETURN_WAITS_MS) {
@@ -286,6 +286,16 @@ function asUnavailable(error: unknown): Fault {
   return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
 }
 
+/** Whoever asks for what is on its way waits for that. */
+function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
+  const going = new Map<string, Promise<T>>()
+  return (name, run) => {
+    const known = going.get(name) ?? run().finally(() => going.delete(name))
+    going.set(name, known)
+    return known
+  }
+}
+
 /** The same promise, but no longer than this. */
 function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -313,29 +323,5 @@ const RECALL = statement(
    )
    select 1 from recalled where recalled_at > now() - interval '2 seconds'`,
 )
-const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2))')
+const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2), $3) as larger')
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')
-
-function releaseOf(reservation: Reservation): Resolution {
-  return {
-    id: reservation.id,
-    account: reservation.account,
-    key: reservation.key,
-    product: reservation.product,
-    catalogVersion: reservation.catalogVersion,
-    kind: 'released',
-    charge: 0n,
-    lines: [],
-    endpoint: '',
-    status: 503,
-    estimated: false,
-    stream: false,
-    route: 0,
-    durationMs: 0,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    idempotent: reservation.idempotency !== undefined,
-    givenUp: reservation.job !== undefined,
-  }
-}

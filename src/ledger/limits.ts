@@ -99,13 +99,13 @@ const KEEP_SYSTEM = statement(
    select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent where not exists (select 1 from changed)
    on conflict (account_id, scope) do update set limits = excluded.limits`,
 )
-// Shares that are there keep what they have used, and ask anew when they need more.
+// Nothing is left of any share: each asks anew with its next call.
 const CUT_SHARES = statement(
   'limits_cut_shares',
   `with recalled as (
      update lease set recalled_at = coalesce(recalled_at, now())
    )
-   update limited set limits = (select coalesce(jsonb_object_agg(name, limited_used(limited_now(limited, extract(epoch from now())::bigint, (now() at time zone 'UTC')::date), name)), '{}') from jsonb_object_keys($1::jsonb) name)
-   where account_id = '' and scope like 'system@%'`,
+   update limited set limits = (select jsonb_object_agg(name, 0) from jsonb_object_keys($1::jsonb) name)
+   where account_id = '' and scope like 'system@%' and limits <> '{}'`,
 )
 const FORGET_SYSTEM = statement('limits_forget_system', `delete from limited where account_id = ''`)

@@ -20,24 +20,29 @@ interface LivenessOptions {
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs: number
   readonly expired: (amount: Credits) => void
+  /** Others may have taken this process for dead. */
+  readonly unheard: () => void
   /** What is older than a minute, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
   readonly found: (row: Forgotten) => void
 }
 
 export const SILENT_SECONDS = 20
+/** Others take this process for dead after 20 s. What it admits by itself must be over before. */
+const HEARD_MS = 15_000
 /** A process whose last word is older than this has been cut off, and so may all the others. */
 const CUT_OFF_MS = 10_000
 /** A clock that moved by more than this against ours was set. */
 const CLOCK_JUMP_MS = 3_000
 
-export function createLiveness({ database, world, processId, graceMs, expired, found }: LivenessOptions) {
+export function createLiveness({ database, world, processId, graceMs, expired, unheard, found }: LivenessOptions) {
   let heardMs = Number.NEGATIVE_INFINITY
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
   let aheadMs: number | undefined
 
   return {
-    heardAgoMs: () => world.elapsedMs() - heardMs,
+    /** Whether all others still believe that this process lives. */
+    isHeard: () => world.elapsedMs() - heardMs < HEARD_MS,
     async sweep(): Promise<number> {
       const sentMs = world.elapsedMs()
       const [beat] = await database.query<{ now_ms: number }>(HEARTBEAT, [processId])
@@ -48,6 +53,7 @@ export function createLiveness({ database, world, processId, graceMs, expired, f
       const jumped = aheadMs !== undefined && Math.abs(ahead - aheadMs) > CLOCK_JUMP_MS + (nowMs - sentMs)
       aheadMs = ahead
       if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
+      if (nowMs - heardMs >= HEARD_MS) unheard()
       heardMs = sentMs
       for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
       if (nowMs < judgeFromMs) return 0

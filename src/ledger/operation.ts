@@ -125,3 +125,28 @@ export type Done = Reserved | Undecided | Resolved | Leased
 
 /** Somebody else has locked the account: the operation goes on when it is free, and nobody else's waits for it. */
 export class Busy extends Error {}
+
+/** Gives a reservation up, whatever became of it. */
+export function releaseOf(reservation: Reservation): Resolution {
+  return {
+    id: reservation.id,
+    account: reservation.account,
+    key: reservation.key,
+    product: reservation.product,
+    catalogVersion: reservation.catalogVersion,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    endpoint: '',
+    status: 503,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 0,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    idempotent: reservation.idempotency !== undefined,
+    givenUp: reservation.job !== undefined,
+  }
+}

@@ -11,7 +11,6 @@ import type { VirtualWorld } from './virtual-world.ts'
 
 export interface Ending {
   readonly account: string
-  readonly granted: bigint
   readonly texts: readonly TextCall[]
   readonly videos: readonly VideoCall[]
   readonly tasks: readonly SimulatedTask[]
@@ -42,12 +41,13 @@ export async function checkEnding(ending: Ending, line: Line, lane: Lane, world:
   for (const row of rows) world.note(`usage ${row.id} ${row.outcome} ${row.charged} ${row.loss}`)
   const usage = new Map(rows.map((row) => [row.id, row]))
   const paid = checkTexts(ending, usage) + (await checkVideos(ending, usage, line, world))
-  const [state] = await line.see<{ posted: bigint; held: bigint; keys: bigint; holds: bigint }>(
-    `select a.posted, a.held, (select count(*) from held) as holds,
+  const [state] = await line.see<{ gone: bigint; held: bigint; keys: bigint; holds: bigint }>(
+    `select (select sum(case t.kind when 'grant' then t.amount when 'takeback' then -t.amount else 0 end) from transfer t)::bigint - a.posted as gone,
+       a.held, (select count(*) from held) as holds,
        (select count(*) from idempotency i where i.status is null and not i.freed) as keys from account a where a.id = $1`,
     [ending.account],
   )
-  assert.deepEqual(state, { posted: ending.granted - paid, held: 0n, holds: 0n, keys: 0n })
+  assert.deepEqual(state, { gone: paid, held: 0n, holds: 0n, keys: 0n })
   const { ok, problems } = await world.perform(() => verifyLedger(lane.database, catalogs))
   assert.ok(ok, problems.join('\n'))
 }

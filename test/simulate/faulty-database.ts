@@ -2,6 +2,7 @@
 // long after everybody has given them up.
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
+import type { Books } from './books.ts'
 import { watchFences } from './fences.ts'
 import type { Lane } from './lane.ts'
 import type { VirtualWorld } from './virtual-world.ts'
@@ -31,6 +32,8 @@ export class Line {
   readonly #sabotage: Sabotage | undefined
   /** Told of what must never happen. */
   onWrong: (error: Error) => void = () => {}
+  /** Looked at after every statement. */
+  books: Books | undefined
   /** Statements that will still run. */
   zombies = 0
   calm = false
@@ -45,6 +48,11 @@ export class Line {
   /** The story's own look at the database: it always works, and changes nothing in the order of things. */
   see<R>(text: string, values: readonly Value[] = []): Promise<R[]> {
     return this.#run('', (on) => on.query<R>({ text }, values))
+  }
+
+  /** What an operator does: it always works. */
+  arrange<T>(name: string, work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return this.#run(name, (on) => on.transaction(work))
   }
 
   query<R>(statement: Statement, values: readonly Value[] = []): Promise<R[]> {
@@ -66,7 +74,8 @@ export class Line {
       query: async <R>(statement: Statement, values: readonly Value[] = []) => {
         const ask = () => sabotaged<R>(statement, values)
         const { result, broken } = await watchFences(statement, values, queryable, ask)
-        for (const what of broken) this.onWrong(new Error(what))
+        const wrong = (await this.books?.look(statement, queryable)) ?? []
+        for (const what of [...broken, ...wrong]) this.onWrong(new Error(what))
         return result
       },
     }

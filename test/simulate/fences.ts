@@ -21,12 +21,15 @@ const SEE = {
 /** Those that say which version of the job they are about. */
 const FENCED = /^job_(put_down|begin_submission|refused_submission|submitted|decide|processing|conclude)$/
 
-function jobsOf({ name = '' }: Statement, [ids, versions]: readonly Value[]): Map<string, number | undefined> {
-  if (name === 'job_claim' || name === 'job_put_down') {
-    const of = name === 'job_claim' ? [] : (versions as number[])
-    return new Map((ids as string[]).map((id, at) => [id, of[at]]))
+/** By job: the versions that it is about; a worker that had a job twice may put it down twice at once. */
+function jobsOf({ name = '' }: Statement, [ids, versions]: readonly Value[]): Map<string, number[]> {
+  if (!FENCED.test(name) && name !== 'job_claim') return new Map()
+  const jobs = new Map<string, number[]>()
+  for (const [at, id] of [ids as string | string[]].flat().entries()) {
+    const known = jobs.get(id) ?? []
+    jobs.set(id, name === 'job_claim' ? known : [...known, [versions as number | number[]].flat()[at]!])
   }
-  return FENCED.test(name) ? new Map([[ids as string, versions as number]]) : new Map()
+  return jobs
 }
 
 /** Runs a statement, and answers besides what was wrong with it. */
@@ -48,10 +51,16 @@ export async function watchFences<T>(
   return { result, broken }
 }
 
-function offences(name: string, { id, version, leased, ordered, ended }: Seen, given: number | undefined): string[] {
+function offences(
+  name: string,
+  { id, version, leased, ordered, ended }: Seen,
+  given: readonly number[] = [],
+): string[] {
   return [
     ...(name === 'job_claim' && leased ? [`${id} was taken from somebody who works on it`] : []),
-    ...(given !== undefined && given !== version ? [`${id} was written by a worker that had lost it: ${name}`] : []),
+    ...(given.length > 0 && !given.includes(version)
+      ? [`${id} was written by a worker that had lost it: ${name}`]
+      : []),
     ...(name === 'job_begin_submission' && (ordered || ended) ? [`${id} was ordered although it was before`] : []),
     ...(name === 'job_decide' && ended ? [`${id} was decided twice`] : []),
   ]

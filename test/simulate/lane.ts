@@ -25,6 +25,7 @@ const VIRTUAL_TIME = `
 const SHORT_DEADLINE = `alter table job alter column deadline_at set default now() + interval '3 minutes'`
 /** Everything that a story writes. Rows are deleted and not truncated with their tables, which would cost every plan. */
 const WRITTEN = [
+  'api_key',
   'account',
   'hold',
   'lease',

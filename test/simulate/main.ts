@@ -39,7 +39,7 @@ const failed = await withTestServer(async () => {
   const startedMs = performance.now()
   let toldMs = startedMs
   const seconds = () => (performance.now() - startedMs) / 1000
-  const { failures, done, events } = await runSeeds(server, {
+  const { failures, done, events, leased } = await runSeeds(server, {
     from,
     count: wanted,
     atOnce: values.tell ? 1 : Number(values['at-once']),
@@ -55,7 +55,7 @@ const failed = await withTestServer(async () => {
     console.error(
       `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell\n`,
     )
-  const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each)`
+  const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each; leases in ${leased})`
   console.log(`${done - failures.length} of ${done} seeds pass, in ${pace}.`)
   if (done === wanted && done >= 1_000)
     await writePart(

@@ -14,6 +14,7 @@ import { createMonitor } from '../../src/pipeline/monitor.ts'
 import { createStreamWatch } from '../../src/pipeline/stream-watch.ts'
 import { createVendors } from '../../src/routing/vendor.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'
+import type { Books } from './books.ts'
 import type { SimulatedBoss } from './boss.ts'
 import { catalogs } from './catalog.ts'
 import { asMortal, databaseOf, type Line, type Mortal } from './faulty-database.ts'
@@ -40,6 +41,7 @@ const SWEEP_MS = 7_000
 export interface Surroundings {
   readonly world: VirtualWorld
   readonly line: Line
+  readonly books: Books
   readonly boss: SimulatedBoss
   /** How often fetching a file or telling a caller's own address fails. */
   readonly faults: () => number
@@ -58,6 +60,8 @@ export class Process implements Mortal {
   #dozes = 0
   #onDeath: () => void = () => {}
   dead = false
+  /** Was stopped for longer than others wait. */
+  slept = false
 
   constructor(around: Surroundings) {
     const { world, line } = around
@@ -65,6 +69,12 @@ export class Process implements Mortal {
     this.id = `p_${newId(world)}`
     const database = databaseOf(line, this, (name) => this.#mayDoze(name))
     this.ledger = createLedger({ database, world, processId: this.id })
+    const { reserve } = this.ledger
+    this.ledger.reserve = async (reservation) => {
+      const reserved = await reserve(reservation)
+      if (reserved.outcome === 'held') around.books.admitted(this, reservation, reserved.amount)
+      return reserved
+    }
     this.path = {
       database,
       ledger: this.ledger,
@@ -100,17 +110,23 @@ export class Process implements Mortal {
   /** Stopped for a while: nothing that it asks gets out, and no answer gets in. */
   sleep(forMs: number): void {
     this.#sleepsUntilMs = this.#world.elapsedMs() + forMs
+    this.slept = true
     this.#world.note(`${this.id} sleeps for ${forMs} ms`)
   }
 
-  /** It will be stopped in the middle of a job, for longer than anybody waits for it. */
+  /** It will be stopped in the middle of a job or of a change of what it has leased, for longer than anybody waits for it. */
   dozeOnce(): void {
     this.#dozes = 1
   }
 
   #mayDoze(statement: string): void {
     const { chance } = this.#world
-    if (this.#dozes === 0 || !/^job_(claim|begin|decide|processing)/.test(statement) || !chance.is(0.25)) return
+    if (
+      this.#dozes === 0 ||
+      !/^(job_(claim|begin|decide|processing)|ledger_flush_[4-7])/.test(statement) ||
+      !chance.is(0.25)
+    )
+      return
     this.#dozes -= 1
     this.sleep(25_000 + chance.below(30_000))
   }

@@ -7,6 +7,8 @@ import { type StoryOptions, simulate } from './simulation.ts'
 export interface SeedsRun {
   readonly done: number
   readonly events: number
+  /** Stories in which a lease covered calls. */
+  readonly leased: number
   readonly failures: ReadonlyArray<{ readonly seed: number; readonly error: unknown }>
   readonly digests: ReadonlyMap<number, string>
 }
@@ -28,6 +30,7 @@ export async function runSeeds(server: EmbeddedConnection, options: SeedsOptions
   const indices = count(options.count)
   let done = 0
   let events = 0
+  let leased = 0
   await makeLaneTemplate(server)
   await Promise.all(
     Array.from({ length: Math.min(options.atOnce, options.count) }, async (_, number) => {
@@ -40,6 +43,7 @@ export async function runSeeds(server: EmbeddedConnection, options: SeedsOptions
             const told = await simulate(seed, lane, options)
             digests.set(seed, told.digest)
             events += told.events
+            if (told.leased > 0) leased += 1
           } catch (error) {
             failures.push({ seed, error })
           }
@@ -51,5 +55,5 @@ export async function runSeeds(server: EmbeddedConnection, options: SeedsOptions
       }
     }),
   )
-  return { done, events, failures, digests }
+  return { done, events, leased, failures, digests }
 }

@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict'
 import { newId } from '../../src/kernel/world.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'
+import { Books } from './books.ts'
 import { SimulatedBoss } from './boss.ts'
 import { checkEnding } from './check.ts'
 import { Line, type Sabotage, type Weather } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
+import { drawPlot, STORY_MS, setLimits } from './plot.ts'
 import { Process, type Surroundings } from './process.ts'
 import { TaskVendor } from './task-vendor.ts'
 import { TextCalls } from './text-calls.ts'
@@ -14,9 +16,6 @@ import { VideoCalls } from './video-calls.ts'
 import { Chance, VirtualWorld } from './virtual-world.ts'
 
 const PROCESSES = 3
-const TEXTS = 8
-const VIDEOS = 4
-const STORY_MS = 60_000
 const END_MS = 6 * 3_600_000
 const WEBHOOK_RETRY_MS = 2_000
 
@@ -24,6 +23,8 @@ export interface Told {
   /** The same for the same seed and the same code. */
   readonly digest: string
   readonly events: number
+  /** Calls that a lease covered. */
+  readonly leased: number
 }
 
 export interface StoryOptions {
@@ -36,7 +37,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   await lane.clear()
   const world = new VirtualWorld(new Chance(seed), options.tell)
   const { chance } = world
-  const fair = chance.is(0.05)
+  const fair = chance.is(0.1)
   const bad = fair ? 0 : chance.next() * 0.12
   const faults = fair ? 0 : chance.next() * 0.25
   const weather: Weather = { slow: bad, lostBefore: bad / 2, lostAfter: bad / 2, zombie: bad / 3 }
@@ -44,6 +45,9 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const boss = new SimulatedBoss(world, { retryMs: WEBHOOK_RETRY_MS, lost: bad / 3 })
   const vendor = new TaskVendor(world, faults)
   const account = `acc_${newId(world)}`
+  const books = new Books(world, fair)
+  line.books = books
+  const plot = drawPlot(chance, account)
   let failure: { readonly error: unknown } | undefined
   const wrong = (error: unknown) => {
     failure ??= { error }
@@ -58,6 +62,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const around: Surroundings = {
     world,
     line,
+    books,
     boss,
     faults: () => (line.calm ? 0 : faults),
     onCall,
@@ -69,18 +74,15 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     const token = TaskVendor.tokenOf(call)
     if (video && token === undefined) return vendor.answer(call)
     const id = video ? videos.made.find(({ jobId }) => jobId === token)!.holdId : TextCalls.holdOf(call)
-    // The hold must have been there before the vendor heard of the call.
-    const rows = await line.see('select id from hold where id = $1 union all select id from transfer where id = $1', [
-      id,
-    ])
-    if (rows.length === 0) wrong(new Error(`${id} reached a vendor without a hold`))
+    const looking = { query: <R>({ text }: { text: string }) => line.see<R>(text) }
+    for (const what of await books.heard(id, looking)) wrong(new Error(what))
     return video ? vendor.answer(call) : texts.heard(call)
   }
 
   let open = { holds: 1n, jobs: 1n }
   async function count(): Promise<void> {
     const [row] = await line.see<{ holds: bigint; jobs: bigint }>(
-      'select (select count(*) from hold) as holds, (select count(*) from job where open) as jobs',
+      'select (select count(*) from held) as holds, (select count(*) from job where open) as jobs',
     )
     open = row!
   }
@@ -89,34 +91,36 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     return false
   }
   const over = () =>
-    texts.made.length === TEXTS &&
-    videos.made.length === VIDEOS &&
+    texts.made.length === textsMax &&
+    videos.made.length === plot.videos &&
     texts.over &&
     videos.over &&
     world.elapsedMs() > STORY_MS
 
-  const granted = BigInt(chance.below(30_000))
-  const limits = chance.is(0.3) ? { concurrency: 3 + chance.below(8), requestsPerMinute: 6 + chance.below(20) } : {}
+  const textsMax = plot.bursts.reduce((sum, { count }) => sum + count, plot.texts)
   let set = false
   line
     .see('insert into account (id, name) values ($1, $1)', [account])
-    .then(() => line.see(`select ledger_grant($1, $2, $3, 'simulated', 'simulated')`, [newId(world), account, granted]))
     .then(() =>
-      chance.is(0.3)
-        ? line.see(
-            `with set as (update account set limits = $2 where id = $1) insert into limited (account_id, scope, limits) values ($1, 'account', $2)`,
-            [account, limits],
-          )
-        : [],
+      line.see(`select ledger_grant($1, $2, $3, 'simulated', 'simulated')`, [newId(world), account, plot.granted]),
     )
+    .then(() => setLimits(line, plot))
     .then(() => {
       set = true
     }, wrong)
   await world.runUntil(() => raise() || set, END_MS)
 
   for (let i = 0; i < PROCESSES; i++) processes.push(new Process(around))
-  for (let i = 0; i < TEXTS; i++) world.after(chance.below(STORY_MS), () => texts.begin(some()))
-  for (let i = 0; i < VIDEOS; i++) world.after(chance.below(STORY_MS / 2), () => videos.begin(some()))
+  for (let i = 0; i < plot.texts; i++) world.after(chance.below(STORY_MS), () => texts.begin(some()))
+  for (let i = 0; i < plot.videos; i++) world.after(chance.below(STORY_MS / 2), () => videos.begin(some()))
+  for (const { atMs, count: calls, forMs } of plot.bursts) {
+    const place = chance.below(PROCESSES)
+    const one = () => (processes[place]!.dead ? some() : processes[place]!)
+    for (let i = 0; i < calls; i++) world.after(atMs + chance.below(forMs), () => texts.begin(one(), true))
+  }
+  if (plot.limitsAgainMs !== undefined) world.after(plot.limitsAgainMs, () => void setLimits(line, plot).catch(wrong))
+  const { takeback } = plot
+  if (takeback) world.after(takeback.atMs, () => void takeBack(takeback.amount))
   if (!fair) plotMishaps()
 
   /** Deaths at a moment and deaths at a step, each followed by a new process; and one that is stopped for a while. */
@@ -130,6 +134,13 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     if (chance.is(0.6)) processes[1]!.dieAfter(1 + chance.below(250), replace)
     if (chance.is(0.2)) world.after(chance.below(STORY_MS), () => processes[2]!.sleep(25_000 + chance.below(30_000)))
     if (chance.is(0.7)) for (const process of processes) process.dozeOnce()
+  }
+
+  /** More than is there cannot be taken, and whether it was is seen in the end. */
+  async function takeBack(amount: bigint): Promise<void> {
+    await some()
+      .ledger.grant({ account, amount: -amount, note: 'simulated', actor: 'simulated' })
+      .catch(() => undefined)
   }
 
   await world.runUntil(() => raise() || over(), END_MS)
@@ -149,11 +160,11 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   await world.runUntil(() => raise() || ended(), world.elapsedMs() + 1_200_000)
 
   let checked = false
-  const ending = { account, granted, texts: texts.made, videos: videos.made, tasks: vendor.tasks, fair }
+  const ending = { account, texts: texts.made, videos: videos.made, tasks: vendor.tasks, fair }
   checkEnding(ending, line, lane, world).then(() => {
     checked = true
   }, wrong)
   await world.runUntil(() => raise() || checked, Number.POSITIVE_INFINITY)
   assert.equal(line.zombies, 0)
-  return { digest: world.digest(), events: world.events }
+  return { digest: world.digest(), events: world.events, leased: books.leasedCalls }
 }

@@ -22,14 +22,18 @@ export interface TextCall {
   ended: boolean
 }
 
-export function principalOf(account: string) {
+export function principalOf(account: string, key = keysOf(account)[0]!) {
   return {
     accountId: account,
-    keyId: `key_of_${account}`,
+    keyId: key,
     models: null,
     expiresAtMs: Number.POSITIVE_INFINITY,
     addresses: null,
   }
+}
+
+export function keysOf(account: string): readonly string[] {
+  return [`key_of_${account}`, `other_of_${account}`]
 }
 
 export class TextCalls {
@@ -44,7 +48,8 @@ export class TextCalls {
     this.#wrong = wrong
   }
 
-  begin(process: Process): void {
+  /** `many`: one of several that come at once. */
+  begin(process: Process, many = false): void {
     const world = this.#world
     const { chance } = world
     const caller = new SimulatedCaller(world, process)
@@ -52,15 +57,15 @@ export class TextCalls {
     const call: TextCall = { requestId, process, caller, plans: [], ended: false }
     this.made.push(call)
     const stream = chance.is(0.6)
-    const key = chance.is(0.3) ? `key-${chance.below(2)}` : undefined
-    const max = chance.is(0.5) ? { max_tokens: 1 + chance.below(500) } : {}
+    const key = chance.is(many ? 0.1 : 0.3) ? `key-${chance.below(2)}` : undefined
+    const max = chance.is(many ? 0.9 : 0.5) ? { max_tokens: 1 + chance.below(many ? 50 : 500) } : {}
     const text = chatBody(requestId, { stream, ...max })
     const about = { uid: MODEL, traits: textModel.traits, limits: textModel.limits }
     if (chance.is(0.3)) world.after(chance.below(15_000), () => caller.leave())
     serve(
       {
         requestId,
-        principal: principalOf(this.#account),
+        principal: principalOf(this.#account, keysOf(this.#account)[many && chance.is(0.2) ? 1 : 0]),
         ask: readTextAsk('openai-chat', readJson(Buffer.from(text)), about),
         catalog,
         product: textModel,

@@ -74,6 +74,7 @@ declare
   freed bigint;
   room bigint;
   is_job boolean;
+  had_hold boolean;
   has_jobs boolean := false;
   -- Whether an account's leases were asked for.
   asked boolean[];
@@ -86,7 +87,7 @@ declare
   lease_account int[];
   lease_key int[];
   -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
-  are_limited boolean := exists (select 1 from limited);
+  are_limited boolean;
   is_shared boolean := false;
   share_own int;
   share_jobs int;
@@ -138,6 +139,8 @@ begin
   end if;
   was_posted := now_posted; was_held := now_held;
 
+  -- Not before the accounts are locked: new limits may be what was waited for.
+  are_limited := exists (select 1 from limited);
   if are_limited then
     has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
     of_account := array_fill(null::int, array[cardinality(accounts)]);
@@ -222,7 +225,7 @@ begin
         done_as[i] := 'busy'; done_paid[i] := 0; done_lost[i] := 0; after_posted[i] := 0; after_held[i] := 0;
         continue;
       end if;
-      kind := s_kind[i]; freed := 0; is_job := false; at := s_lease[i];
+      kind := s_kind[i]; freed := 0; is_job := false; had_hold := false; at := s_lease[i];
       if at is not null then
         hold_amount[i] := s_cover[i];
         if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
@@ -236,7 +239,7 @@ begin
           lease_amount[at] := lease_amount[at] - freed;
         end if;
       elsif hold_amount[i] is not null then
-        freed := hold_amount[i]; is_job := hold_job[i];
+        freed := hold_amount[i]; is_job := hold_job[i]; had_hold := true;
       elsif s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
         -- The same resolution twice in one flush, or one that comes too late to give up the job.
         kind := 'already'; hold_amount[i] := 0;
@@ -272,7 +275,7 @@ begin
           d_spent[n] := d_spent[n] + paid;
           continue when not c_holds[n];
           d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
-          if at is null and freed > 0 then
+          if had_hold then
             d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
           end if;
           if c_tokens_left[n] is not null then

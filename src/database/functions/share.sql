@@ -2,10 +2,11 @@
 -- share is a scope with limits of its own, which never sum to more than the system's, so that processes need not wait for one
 -- another with every call. The row `system` has the limits themselves, and what was counted by shares that are no more.
 --
--- Divides what is left anew, half of it for whoever asks. Its own flushes must not be under way.
--- Answers whether there is a share that could be larger than before.
+-- Divides what is left anew: half of it for whoever asks, or all. Its own flushes must not be under way.
+-- Answers whether its share is larger than before.
 drop function if exists limited_share(text, interval);
-create function limited_share(process text, silent interval) returns boolean
+drop function if exists limited_share(text, interval, boolean);
+create function limited_share(process text, silent interval, everything boolean) returns boolean
 language plpgsql as $$
 declare
   whole limited;
@@ -15,9 +16,11 @@ declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   today date := (now() at time zone 'UTC')::date;
   name text;
-  used_all jsonb := '{}';
+  shares jsonb := '{}';
+  part bigint;
   free bigint;
   share jsonb;
+  larger boolean;
 begin
   select * into whole from limited where account_id = '' and scope = 'system' for update;
   if not found then
@@ -54,21 +57,29 @@ begin
     tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
     total_spent = whole.total_spent where account_id = '' and scope = 'system';
 
+  -- What each has used stays its own, as far as there is so much: a vendor may have reported more than was allowed, and limits may be lowered.
   for name in select jsonb_object_keys(whole.limits) loop
-    select coalesce(sum(limited_used(o, name)), 0) into free from limited o where account_id = '' and scope like 'system%';
-    used_all := used_all || jsonb_build_object(name, greatest((whole.limits ->> name)::bigint - free, 0));
+    free := greatest((whole.limits ->> name)::bigint - limited_used(whole, name), 0);
+    for l in select * from limited where account_id = '' and scope like 'system@%' order by scope loop
+      part := least(limited_used(l, name), free);
+      free := free - part;
+      shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
+    end loop;
+    for l in select * from limited where account_id = '' and scope like 'system@%' loop
+      part := (shares -> l.scope ->> name)::bigint + case
+        when l.scope = own then case when others = 0 or everything then free else (free + 1) / 2 end
+        when everything then 0 else (free / 2) / others end;
+      shares := jsonb_set(shares, array[l.scope, name], to_jsonb(part));
+    end loop;
   end loop;
   for l in select * from limited where account_id = '' and scope like 'system@%' loop
-    share := '{}';
-    for name in select jsonb_object_keys(whole.limits) loop
-      free := (used_all ->> name)::bigint;
-      share := share || jsonb_build_object(name, limited_used(l, name) + case
-        when l.scope = own then case when others = 0 then free else (free + 1) / 2 end
-        else (free / 2) / others end);
-    end loop;
+    share := shares -> l.scope;
+    if l.scope = own then
+      larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
+    end if;
     update limited set limits = share where account_id = '' and scope = l.scope;
   end loop;
-  return true;
+  return larger;
 end $$;
 
 -- What a scope has used up of one of its limits.

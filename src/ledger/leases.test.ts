@@ -1,0 +1,179 @@
+// Credits held in advance: whatever happens to a process that has leased them, no call goes without a hold, and no credit stays away.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  account,
+  behind,
+  call,
+  count,
+  database,
+  eventually,
+  hasHold,
+  lease,
+  processOf,
+  reserve,
+  rows,
+  settle,
+} from '../../test/ledger-part.ts'
+import { Fault } from '../kernel/fault.ts'
+import { realWorld } from '../kernel/world.ts'
+import { keepLimits } from './limits.ts'
+import type { Reserved } from './operation.ts'
+
+test('calls on a lease make no hold of their own, and what they do not use goes back when the key falls silent', async () => {
+  const ledger = await processOf()
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  const reserved = await reserve(ledger, acc, 10n)
+  assert.deepEqual([reserved.outcome, await hasHold(reserved.id)], ['held', false])
+  await settle(ledger, acc, reserved.id, 3n)
+  await eventually('a lease outlives its use', async () => (await count('held where account_id = $1', acc)) === 0)
+  const [row] = await rows(
+    'select posted, held, (select sum(amount) from transfer where account_id = $1 and kind = $2)::bigint as paid from account where id = $1',
+    [acc, 'settled'],
+  )
+  assert.deepEqual(row, {
+    posted: 100_000n - (row as { paid: bigint }).paid,
+    held: 0n,
+    paid: (row as { paid: bigint }).paid,
+  })
+})
+
+test('a process that was silent for too long does not believe in what it had leased', async () => {
+  let skewMs = 0
+  const ledger = await processOf({ world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skewMs } })
+  const other = await processOf()
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  // It was stopped: nobody heard of it, and what it held was given back.
+  skewMs = 25_000
+  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+  await other.sweep()
+  assert.equal(await count('lease where account_id = $1', acc), 0)
+  await ledger.sweep()
+  const reserved = await reserve(ledger, acc, 10n)
+  assert.equal(await hasHold(reserved.id), true, 'it was admitted on a lease that has expired')
+  await settle(ledger, acc, reserved.id, 10n)
+})
+
+test('a settlement is tried until it is written, whatever the database says, and its caller hears 503', async () => {
+  let state: string | undefined
+  const refused: string[] = []
+  const ledger = await processOf({
+    resolveForMs: 300,
+    database: behind((run, name) => {
+      if (!state || !name.startsWith('ledger_')) return run()
+      refused.push(state)
+      const cause = Object.assign(new Error('refused'), { code: state, severity: 'ERROR' })
+      const away = new Fault('unavailable', { internal: { why: 'database', code: state }, cause })
+      return Promise.reject(/^(28|55|42501|XX)/.test(state) ? away : cause)
+    }),
+  })
+  const acc = await account(1_000n)
+  for (const code of ['28P01', '28000', '3D000', '42501', '55P03', '26000', 'XX000', '42883']) {
+    const reserved = await reserve(ledger, acc, 10n)
+    state = code
+    const failure = await settle(ledger, acc, reserved.id, 7n).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    assert.ok(failure instanceof Fault && failure.status === 503, `${code}: ${failure}`)
+    assert.ok(refused.includes(code), code)
+    state = undefined
+    await eventually(
+      `${code}: the settlement was dropped`,
+      async () => (await count('transfer where id = $1 and amount = 7', reserved.id)) === 1,
+    )
+  }
+  await eventually('something stays held', async () => (await count('held where account_id = $1', acc)) === 0)
+})
+
+test('a hold or a lease of which its process knows nothing is given back after a minute', async () => {
+  const ledger = await processOf()
+  const acc = await account(1_000n)
+  const known = await reserve(ledger, acc, 10n)
+  await rows(
+    `insert into hold (account_id, id, key_id, process_id, amount, product, catalog_version) values ($1, $2, 'k1', $3, 20, 'p', 1)`,
+    [acc, `lost-${acc}`, ledger.id],
+  )
+  await rows(`insert into lease (account_id, id, key_id, process_id, amount) values ($1, $2, 'k1', $3, 30)`, [
+    acc,
+    `leased-${acc}`,
+    ledger.id,
+  ])
+  await rows('update account set held = held + 50 where id = $1', [acc])
+  await ledger.sweep()
+  await sleep(200)
+  assert.equal(await count('held where account_id = $1', acc), 3, 'they are young')
+  await rows(`update hold set created_at = now() - interval '61 seconds' where account_id = $1`, [acc])
+  await rows(`update lease set created_at = now() - interval '61 seconds' where account_id = $1`, [acc])
+  await ledger.sweep()
+  await eventually('what nobody knows stays', async () => (await count('held where account_id = $1', acc)) === 1)
+  assert.equal(await hasHold(known.id), true)
+  await settle(ledger, acc, known.id, 10n)
+  assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 990n, held: 0n }])
+})
+
+test('an account that somebody has locked delays no other', async () => {
+  const ledger = await processOf({ leases: false })
+  const [stuck, free] = [await account(1_000n), await account(100_000n)]
+  let waiting: Promise<Reserved> | undefined
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
+    waiting = reserve(ledger, stuck, 10n)
+    waiting.catch(() => undefined)
+    for (const endMs = Date.now() + 2_500; Date.now() < endMs; ) {
+      const startedMs = Date.now()
+      await call(ledger, free, 1n)
+      assert.ok(Date.now() - startedMs < 2_000, `${Date.now() - startedMs} ms for another's trouble`)
+      void reserve(ledger, stuck, 1n).catch(() => undefined)
+    }
+  })
+  // Whoever calls the locked one waits for it, or is told to come again.
+  const outcome = await waiting!.then(
+    (reserved) => reserved.outcome,
+    (error: Fault) => error.kind,
+  )
+  assert.ok(outcome === 'held' || outcome === 'unavailable', outcome)
+  await eventually('it stays locked', () =>
+    call(ledger, stuck, 1n).then(
+      ({ outcome }) => outcome === 'held',
+      () => false,
+    ),
+  )
+})
+
+test('a key that was freed and used again is paid once: the late settlement is a loss', async () => {
+  const [slept, other] = [await processOf(), await processOf()]
+  const acc = await account(1_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '900' }))
+  const idempotency = { key: 'order-1', requestHash: 'same' }
+  const first = await reserve(slept, acc, 100n, { idempotency })
+  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
+  await other.sweep()
+  const again = await reserve(other, acc, 100n, { idempotency })
+  assert.equal(again.outcome, 'held')
+  const keep = { status: 200, contentType: 'text/plain', body: Buffer.from('an answer') }
+  await settle(other, acc, again.id, 40n, { idempotent: true, keep })
+  const late = await settle(slept, acc, first.id, 40n, { idempotent: true, keep })
+  assert.deepEqual([late.outcome, late.paid, late.loss], ['late', 0n, 40n])
+  assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 960n, held: 0n }])
+})
+
+test('credits are taken back although they are leased, and nobody is refused for what another has leased', async () => {
+  const [busy, other] = [await processOf(), await processOf()]
+  const acc = await account(4_000n)
+  await lease(busy, acc, 10n)
+  const [before] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])
+  // Everything but the lease is taken; then what the lease kept is enough for one more.
+  const half = before!.posted / 2n
+  assert.equal((await reserve(other, acc, half + 1n)).outcome, 'held')
+  await lease(busy, acc, 1n)
+  const [now] = await rows<{ posted: bigint; held: bigint }>('select posted, held from account where id = $1', [acc])
+  assert.ok(now!.held > half + 1n)
+  assert.equal((await reserve(other, acc, now!.posted - half - 1n)).outcome, 'held')
+  await other.grant({ account: acc, amount: -5_000n, note: '', actor: 'test' })
+  const [end] = await rows<{ posted: bigint; held: bigint }>('select posted, held from account where id = $1', [acc])
+  assert.equal(end!.posted, end!.held)
+})

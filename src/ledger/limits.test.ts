@@ -1,0 +1,122 @@
+// Limits are exact, whatever is leased, and whoever shares them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  account,
+  behind,
+  call,
+  count,
+  database,
+  lease,
+  processOf,
+  reserve,
+  rows,
+  settle,
+} from '../../test/ledger-part.ts'
+import { keepLimits } from './limits.ts'
+import type { Resolved } from './operation.ts'
+
+test('no call is admitted uncounted while a lease is being changed', async () => {
+  let slow = false
+  const ledger = await processOf({
+    database: behind(async (run, name) => {
+      const result = run()
+      if (slow && /^ledger_flush_[4-7]/.test(name)) await sleep(300)
+      return result
+    }),
+  })
+  const acc = await account(1_000_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 400 }))
+  await lease(ledger, acc)
+  slow = true
+  const endMs = Date.now() + 2_500
+  let held = await count('transfer where account_id = $1 and kind = $2', acc, 'settled')
+  const lane = async () => {
+    while (Date.now() < endMs) {
+      const { outcome } = await call(ledger, acc, 10n)
+      if (outcome === 'held') held += 1
+      else await sleep(20)
+    }
+  }
+  await Promise.all([lane(), lane(), lane(), lane(), lane(), lane()])
+  const [row] = await rows<{ used: bigint }>('select requests_used as used from limited where account_id = $1', [acc])
+  assert.ok(held <= 400, `${held} were admitted of 400 in a minute`)
+  assert.ok(held <= Number(row!.used), `${held} were admitted, and ${row!.used} counted`)
+})
+
+test('free calls are counted among those at the same time, and leave', async () => {
+  const ledger = await processOf()
+  const acc = await account(1_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { concurrency: 2 }))
+  for (let i = 0; i < 3; i++) {
+    const reserved = await reserve(ledger, acc, 0n)
+    assert.equal(reserved.outcome, 'held')
+    await settle(ledger, acc, reserved.id, 0n)
+  }
+  const [row] = await rows<{ open: number }>('select open_calls as open from limited where account_id = $1', [acc])
+  assert.equal(row!.open, 0)
+})
+
+test('a flush that waited for new limits counts by them', async () => {
+  const ledger = await processOf()
+  const acc = await account(1_000n)
+  // There must be no other limit, or every flush looks for them.
+  await rows(`delete from limited`)
+  const reserved = await reserve(ledger, acc, 100n)
+  let settled: Promise<Resolved> | undefined
+  await database.transaction(async (tx) => {
+    await keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '500', concurrency: 5 })
+    settled = settle(ledger, acc, reserved.id, 30n)
+    await sleep(150)
+  })
+  await settled
+  const [row] = await rows(`select held, open_calls, day_spent from limited where account_id = $1`, [acc])
+  assert.deepEqual(row, { held: 0n, open_calls: 0, day_spent: 30n })
+})
+
+test('a late settlement counts against limits on spending', async () => {
+  const [slept, other] = [await processOf(), await processOf()]
+  const acc = await account(1_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '200' }))
+  const first = await reserve(slept, acc, 150n)
+  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
+  await other.sweep()
+  assert.equal((await settle(slept, acc, first.id, 150n)).outcome, 'late')
+  assert.deepEqual((await reserve(other, acc, 100n)).outcome, 'limited')
+  assert.deepEqual((await reserve(other, acc, 50n)).outcome, 'held')
+})
+
+test('the shares of a process that died before it had one count nothing that it did not have', async () => {
+  const [dead, other] = [await processOf(), await processOf()]
+  const acc = await account(10_000n)
+  await reserve(dead, acc, 500n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendPerDay: '1000000000' }))
+  try {
+    // It asks for its share, and is gone before it has any.
+    await rows(`insert into limited (account_id, scope, limits) values ('', 'system@' || $1, '{}')`, [dead.id])
+    await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
+    await other.sweep()
+    assert.equal(await count('hold where account_id = $1', acc), 0)
+    assert.equal(await count(`limited where held < 0`), 0)
+  } finally {
+    await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  }
+})
+
+test('what is left of the system’s limits is had by one call, whoever else has a share', async () => {
+  const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
+  const acc = await account(100_000n)
+  await rows('delete from limited')
+  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendTotal: '1000000000' }))
+  const [spent] = await rows<{ spent: bigint }>(`select total_spent as spent from limited where account_id = ''`)
+  const most = String(spent!.spent + 1_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendTotal: most }))
+  try {
+    for (const ledger of [first, second]) assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
+    assert.equal((await call(second, acc, 980n)).outcome, 'held')
+    assert.equal((await call(first, acc, 1n)).outcome, 'limited')
+  } finally {
+    await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  }
+})

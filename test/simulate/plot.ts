@@ -1,0 +1,69 @@
+// What a story is about: who calls when, what they may spend, and what an operator does meanwhile. Drawn from its seed.
+import { keepLimits, type Limits } from '../../src/ledger/limits.ts'
+import type { Line } from './faulty-database.ts'
+import { keysOf } from './text-calls.ts'
+import type { Chance } from './virtual-world.ts'
+
+export const STORY_MS = 60_000
+
+type Scope = Parameters<typeof keepLimits>[1]
+
+export interface Plot {
+  readonly texts: number
+  readonly videos: number
+  /** Many calls at one process, so that it leases what they need. */
+  readonly bursts: ReadonlyArray<{ readonly atMs: number; readonly count: number; readonly forMs: number }>
+  readonly granted: bigint
+  readonly limits: ReadonlyArray<{ readonly scope: Scope; readonly limits: Limits }>
+  /** When an operator sets the same limits again, and takes credits back. */
+  readonly limitsAgainMs: number | undefined
+  readonly takeback: { readonly atMs: number; readonly amount: bigint } | undefined
+}
+
+export function drawPlot(chance: Chance, account: string): Plot {
+  const busy = chance.is(0.6)
+  const bursts = Array.from({ length: busy ? 1 + chance.below(3) : 0 }, () => ({
+    atMs: chance.below(STORY_MS - 10_000),
+    count: 6 + chance.below(14),
+    forMs: 500 + chance.below(chance.is(0.3) ? 20_000 : 4_000),
+  }))
+  const key = keysOf(account)[0]!
+  const scopes: Scope[] = [{ kind: 'account', account }, { kind: 'key', account, key, earlier: [] }, { kind: 'system' }]
+  return {
+    texts: busy ? 2 : 8,
+    videos: busy ? chance.below(2) : 4,
+    bursts,
+    granted: BigInt(chance.below(30_000) * chance.pick(busy ? [1, 1, 10] : [1])),
+    limits: scopes
+      .filter(() => chance.is(0.2))
+      .map((scope) => ({ scope, limits: drawLimits(chance) }))
+      .filter(({ limits }) => Object.keys(limits).length > 0),
+    limitsAgainMs: chance.is(0.3) ? chance.below(STORY_MS) : undefined,
+    takeback: chance.is(0.2) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(5_000)) } : undefined,
+  }
+}
+
+function drawLimits(chance: Chance): Limits {
+  return {
+    ...(chance.is(0.2) ? { concurrency: 3 + chance.below(8) } : {}),
+    ...(chance.is(0.5) ? { requestsPerMinute: 6 + chance.below(40) } : {}),
+    ...(chance.is(0.4) ? { tokensPerMinute: 500 + chance.below(20_000) } : {}),
+    ...(chance.is(0.3) ? { spendPerDay: String(500 + chance.below(10_000)) } : {}),
+    ...(chance.is(0.3) ? { spendTotal: String(500 + chance.below(10_000)) } : {}),
+  }
+}
+
+export async function setLimits(line: Line, plot: Plot): Promise<void> {
+  for (const { scope, limits } of plot.limits)
+    await line.arrange('limits', async (tx) => {
+      if (scope.kind === 'account') await tx.query(OF_ACCOUNT, [scope.account, limits])
+      if (scope.kind === 'key') await tx.query(OF_KEY, [scope.account, limits, scope.key])
+      await keepLimits(tx, scope, limits)
+    })
+}
+
+const OF_ACCOUNT = { text: 'update account set limits = $2 where id = $1' }
+const OF_KEY = {
+  text: `insert into api_key (account_id, limits, id, name, digest, prefix, last4) values ($1, $2, $3, '', '', '', '')
+    on conflict (id) do update set limits = excluded.limits`,
+}
