@@ -150,6 +150,21 @@ def official_sdks() -> None:
 
 
 @check
+def webhooks() -> None:
+    body, headers, secret = os.environ["HOOK_BODY"], json.loads(os.environ["HOOK_HEADERS"]), os.environ["HOOK_SECRET"]
+    hooks = client().webhooks
+    assert hooks.verify(body, headers, secret).data.status == "COMPLETED"
+    assert hooks.verify(body.encode(), {name.title(): value for name, value in headers.items()}, secret).data.id
+    old = {**headers, "webhook-timestamp": "1700000000"}
+    for text, given in ((body + " ", headers), (body, old), (body, {}), (body, {**headers, "webhook-signature": "v1,AA"})):
+        try:
+            hooks.verify(text, given, secret)
+            raise AssertionError("it must not be believed")
+        except tg.WebhookError:
+            pass
+
+
+@check
 def errors() -> None:
     def raised(run: Callable[[], Any]) -> tg.TollgateError:
         try:

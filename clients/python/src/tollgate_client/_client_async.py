@@ -352,6 +352,12 @@ class AsyncEmbeddings:
         return await self._transport.model(EmbeddingsAnswer, ask, options)
 
 
+class AsyncWebhooks:
+    def verify(self, body: str | bytes, headers: Mapping[str, str], secret: str) -> WebhookEvent:
+        """The event of a webhook, if it is genuine; WebhookError otherwise."""
+        return verify_webhook(body, headers, secret)
+
+
 class AsyncTollgate:
     """``with`` closes its connections; so does ``close``."""
 
@@ -380,6 +386,7 @@ class AsyncTollgate:
         self.responses = AsyncResponses(transport)
         self.messages = AsyncMessages(transport)
         self.embeddings = AsyncEmbeddings(transport)
+        self.webhooks = AsyncWebhooks()
 
     async def account(self, options: CallOptions | None = None) -> AccountAnswerData:
         """Balance, held credits, limits and restrictions."""
@@ -404,10 +411,6 @@ class AsyncTollgate:
             body=query_of(body, COUNTRIES) if data else dict(body),
         )
         return await self._transport.model(QuoteAnswerData, ask, options, data=True)
-
-    def verify_webhook(self, body: str | bytes, headers: Mapping[str, str], secret: str) -> WebhookEvent:
-        """The event of a webhook, if it is genuine; WebhookError otherwise."""
-        return verify_webhook(body, headers, secret)
 
     def openai(self, **over: Any) -> AsyncOpenAI:
         """The official SDK of OpenAI, set to this gateway, where it is installed."""

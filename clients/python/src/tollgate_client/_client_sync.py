@@ -354,6 +354,12 @@ class Embeddings:
         return self._transport.model(EmbeddingsAnswer, ask, options)
 
 
+class Webhooks:
+    def verify(self, body: str | bytes, headers: Mapping[str, str], secret: str) -> WebhookEvent:
+        """The event of a webhook, if it is genuine; WebhookError otherwise."""
+        return verify_webhook(body, headers, secret)
+
+
 class Tollgate:
     """``with`` closes its connections; so does ``close``."""
 
@@ -382,6 +388,7 @@ class Tollgate:
         self.responses = Responses(transport)
         self.messages = Messages(transport)
         self.embeddings = Embeddings(transport)
+        self.webhooks = Webhooks()
 
     def account(self, options: CallOptions | None = None) -> AccountAnswerData:
         """Balance, held credits, limits and restrictions."""
@@ -406,10 +413,6 @@ class Tollgate:
             body=query_of(body, COUNTRIES) if data else dict(body),
         )
         return self._transport.model(QuoteAnswerData, ask, options, data=True)
-
-    def verify_webhook(self, body: str | bytes, headers: Mapping[str, str], secret: str) -> WebhookEvent:
-        """The event of a webhook, if it is genuine; WebhookError otherwise."""
-        return verify_webhook(body, headers, secret)
 
     def openai(self, **over: Any) -> OpenAI:
         """The official SDK of OpenAI, set to this gateway, where it is installed."""
