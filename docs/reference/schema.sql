@@ -9,9 +9,19 @@ create table account (
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   search text generated always as (lower(name)) stored,
+  frozen_until timestamp with time zone,
   constraint account_check CHECK (((posted >= 0) AND (held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
+
+create table account_move (
+  account_id text collate "C" not null,
+  move_id text collate "C" not null,
+  state text not null,
+  other text not null,
+  at timestamp with time zone not null default now(),
+  constraint account_move_pkey PRIMARY KEY (account_id)
+);
 
 create table api_key (
   id text collate "C" not null,
@@ -500,6 +510,8 @@ declare
   now_held bigint[] := now_posted;
   was_posted bigint[];
   was_held bigint[];
+  -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
+  frozen int[] := '{}';
   r record;
   a int;
   n int;
@@ -563,14 +575,20 @@ declare
   given_tokens bigint[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
+      if r.frozen_until > now() then
+        frozen := frozen || a;
+      end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
+      if r.frozen_until > now() then
+        frozen := frozen || a;
+      end if;
     end loop;
   end if;
   was_posted := now_posted; was_held := now_held;
@@ -775,6 +793,10 @@ begin
       end if;
       after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       continue when new_as[i] is not null;
+      if a = any(frozen) then
+        new_as[i] := 'frozen';
+        continue;
+      end if;
       is_job := r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i));
       if is_shared and not shares_ready[1 + is_job::int] then
         new_as[i] := 'share';
@@ -889,7 +911,7 @@ begin
           perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
         end loop;
       end if;
-      if not l_close[i] and l_add[i] > 0 then
+      if not l_close[i] and l_add[i] > 0 and a <> all(frozen) then
         -- A small part of what is there, so that nobody is refused for what another only might need.
         room := least(l_add[i], (now_posted[a] - now_held[a]) / 8);
         foreach n in array places loop

@@ -40,7 +40,10 @@ export interface Accounts {
 }
 
 const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
-const FIND = statement('account_lock', 'select name, limits, posted, held from account where id = $1 for update')
+const FIND = statement(
+  'account_lock',
+  'select name, limits, posted, held, frozen_until > now() as frozen from account where id = $1 for update',
+)
 const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1')
 
 const FIND_KEY = statement(
@@ -54,6 +57,7 @@ const KEEP_KEY = statement(
 
 interface FoundRow {
   name: string
+  frozen: boolean | null
   limits: Limits
   posted: bigint
   held: bigint
@@ -65,6 +69,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
   async function find(tx: Queryable, id: string): Promise<FoundRow> {
     const [row] = await tx.query<FoundRow>(FIND, [id])
     if (!row) throw accountUnknown()
+    if (row.frozen) throw accountMoving()
     return row
   }
 
@@ -154,4 +159,11 @@ export function createAccounts(options: { database: Database; world: World; ledg
 
 export function accountUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no account with this id.' })
+}
+
+/** What was changed here now would be missing there. */
+export function accountMoving(): Fault {
+  return new Fault('conflict', {
+    message: 'This account is being moved to another database, or has been. Change it there, or try again later.',
+  })
 }

@@ -30,6 +30,8 @@ interface Estimate {
   readonly floor: Credits
 }
 
+/** A move takes seconds. */
+const MOVING_SECONDS = 5
 const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
 
 /** What a call would hold: its worst case, and the least that is worth holding. */
@@ -93,6 +95,12 @@ export async function admit(
       })
     case 'idem_replay':
       return 'replay'
+    case 'frozen':
+      throw new Fault('unavailable', {
+        message:
+          'This account is being moved to another place, and takes no calls here. Nothing was charged; try again shortly.',
+        retryAfterSeconds: MOVING_SECONDS,
+      })
   }
 }
 

@@ -8,7 +8,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { keepLimits, type Limits, type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
-import { accountUnknown } from './accounts.ts'
+import { accountMoving, accountUnknown } from './accounts.ts'
 import { digestOf, makeKey, readIpRanges } from './api-key.ts'
 import type { KeyView, NewKey } from './views.ts'
 
@@ -102,6 +102,7 @@ export function createKeys(options: {
   async function locked(tx: Queryable, id: string): Promise<KeyRow> {
     const [row] = await tx.query<KeyRow>(LOCK, [id])
     if (!row) throw keyUnknown()
+    await lockAccount(tx, row.account_id)
     return row
   }
 
@@ -124,8 +125,7 @@ export function createKeys(options: {
     async create(account, input, by) {
       check(input)
       return changing(async (tx) => {
-        const [found] = await tx.query(ACCOUNT, [account])
-        if (!found) throw accountUnknown()
+        await lockAccount(tx, account)
         const limits = mergeLimits({}, input.limits)
         const made = await insert(tx, account, {
           name: input.name,
@@ -174,7 +174,6 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
-        await tx.query(ACCOUNT, [row.account_id])
         const made = await insert(tx, row.account_id, {
           name: row.name,
           models: row.models,
@@ -189,6 +188,12 @@ export function createKeys(options: {
       })
     },
   }
+}
+
+async function lockAccount(tx: Queryable, id: string): Promise<void> {
+  const [found] = await tx.query<{ frozen: boolean | null }>(ACCOUNT, [id])
+  if (!found) throw accountUnknown()
+  if (found.frozen) throw accountMoving()
 }
 
 /** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
@@ -235,7 +240,7 @@ function keyView(row: KeyRow): KeyView {
 
 const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
-const ACCOUNT = statement('key_account', 'select 1 from account where id = $1 for update')
+const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = $1 and id < $2 order by id desc limit $3`,

@@ -11,6 +11,7 @@ import { completionCommand } from './completion.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
+import { MOVE_COMMAND } from './move.ts'
 import { PEOPLE_COMMANDS } from './people.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { VENDOR_COMMANDS } from './vendors.ts'
@@ -18,6 +19,7 @@ import { VENDOR_COMMANDS } from './vendors.ts'
 export const COMMANDS: readonly Command[] = [
   CALL_COMMAND,
   ...ACCOUNT_COMMANDS,
+  MOVE_COMMAND,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...CATALOG_COMMANDS,

@@ -37,6 +37,8 @@ export type Reserved =
   | { outcome: 'short'; available: Credits; required: Credits }
   | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
+  /** The account is being moved to another database, or was. */
+  | { outcome: 'frozen' }
 
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
 export type Undecided = { outcome: 'tight' } | { outcome: 'share' }

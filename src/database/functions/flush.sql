@@ -64,6 +64,8 @@ declare
   now_held bigint[] := now_posted;
   was_posted bigint[];
   was_held bigint[];
+  -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
+  frozen int[] := '{}';
   r record;
   a int;
   n int;
@@ -127,14 +129,20 @@ declare
   given_tokens bigint[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
+      if r.frozen_until > now() then
+        frozen := frozen || a;
+      end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
+      if r.frozen_until > now() then
+        frozen := frozen || a;
+      end if;
     end loop;
   end if;
   was_posted := now_posted; was_held := now_held;
@@ -339,6 +347,10 @@ begin
       end if;
       after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       continue when new_as[i] is not null;
+      if a = any(frozen) then
+        new_as[i] := 'frozen';
+        continue;
+      end if;
       is_job := r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i));
       if is_shared and not shares_ready[1 + is_job::int] then
         new_as[i] := 'share';
@@ -453,7 +465,7 @@ begin
           perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
         end loop;
       end if;
-      if not l_close[i] and l_add[i] > 0 then
+      if not l_close[i] and l_add[i] > 0 and a <> all(frozen) then
         -- A small part of what is there, so that nobody is refused for what another only might need.
         room := least(l_add[i], (now_posted[a] - now_held[a]) / 8);
         foreach n in array places loop

@@ -1,0 +1,288 @@
+// An account that moves from one database to another: two real databases, a gateway on each, and a mover that dies at every step.
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { resolve } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { type Database, openDatabase, type Queryable } from '../src/database/database.ts'
+import { newId, realWorld } from '../src/kernel/world.ts'
+import { verifyLedger } from '../src/ledger/verify.ts'
+import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/process/move.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { runs } from './faults/chat-vendor.ts'
+import { until } from './faults/raw-client.ts'
+import { SECRET, startGateway, type TestGateway } from './gateway.ts'
+
+const MAIN = resolve(import.meta.dirname, '..', 'src', 'main.ts')
+const BODY = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'hello' }] }
+
+let stores: readonly [FreshDatabase, FreshDatabase]
+let here: TestGateway
+let there: TestGateway
+/** As a mover connects: connections of its own. */
+let source: Database
+let target: Database
+
+before(async () => {
+  stores = [await freshDatabase(), await freshDatabase()]
+  // Their catalogues have histories of their own: the same number is another document.
+  const priced = (output: string) => (document: CatalogInput) => {
+    for (const tier of document.models['alpha-5.4']!.pricing.tiers) tier.output = output
+  }
+  here = await startGateway({ database: stores[0], catalog: priced('77') })
+  there = await startGateway({ database: stores[1], catalog: priced('99') })
+  source = openDatabase({ connection: stores[0].connection, connectionsMax: 4 })
+  target = openDatabase({ connection: stores[1].connection, connectionsMax: 4 })
+})
+after(async () => {
+  await Promise.all([source.close(), target.close()])
+  await Promise.all([here.close(), there.close()])
+  await Promise.all(stores.map((store) => store.drop()))
+})
+
+const options = (account: string, more: Partial<MoveOptions> = {}): MoveOptions => ({
+  ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say: () => undefined },
+  ...more,
+})
+
+async function isOpen(database: Queryable, account: string): Promise<boolean> {
+  const rows = await database.query(
+    { text: 'select 1 from account where id = $1 and frozen_until > now() is not true' },
+    [account],
+  )
+  return rows.length > 0
+}
+
+async function booksAddUp(): Promise<void> {
+  for (const { gateway } of [here, there]) {
+    const { problems } = await verifyLedger(gateway.database, gateway.catalog)
+    assert.deepEqual(problems, [])
+  }
+}
+
+/** An account with some of everything: calls, a limit, a member, a call with an Idempotency-Key, a grant with one. */
+async function lived(): Promise<{ id: string; key: string; keyId: string }> {
+  const account = await here.account()
+  for (let i = 0; i < 5; i++) assert.equal((await here.call('/v1/chat-completions', account.key, BODY)).status, 200)
+  const once = await here.call('/v1/chat-completions', account.key, BODY, { headers: { 'idempotency-key': 'one' } })
+  assert.equal(once.status, 200)
+  const by = { actor: 'test', ip: null, requestId: null }
+  await here.gateway.accounts.change(account.id, { limits: { requestsPerMinute: 1_000 } }, by)
+  await here.gateway.accounts.credit(account.id, { amount: 5_000_000n, note: 'more', key: 'invoice 1' }, by)
+  const person = `per_${newId(realWorld)}`
+  await source.query({ text: `insert into person (id, email, operator, password) values ($1, $2, true, 'x')` }, [
+    person,
+    `${person}@example.com`,
+  ])
+  await source.query({ text: `insert into membership (account_id, person_id, role) values ($1, $2, 'owner')` }, [
+    account.id,
+    person,
+  ])
+  await here.settled()
+  return account
+}
+
+test('an account moves with its keys, money, limits, members and history, and only the target serves it', async (t) => {
+  const account = await lived()
+  const before = await here.balance(account.id)
+  const moved = await moveAccount(options(account.id))
+  t.diagnostic(`closed for ${moved.closedMs} ms, ${JSON.stringify(moved.rows)}`)
+  assert.deepEqual(await there.balance(account.id), before)
+  assert.equal((await here.balance(account.id)).posted, 0n)
+  assert.equal(moved.rows.usage, 6)
+  assert.equal(moved.rows.api_key, 1)
+
+  const refused = await here.call('/v1/chat-completions', account.key, BODY)
+  assert.equal(refused.status, 503)
+  assert.equal(refused.headers.get('retry-after'), '5')
+  assert.match(await refused.text(), /moved to another place/)
+  const served = await there.call('/v1/chat-completions', account.key, BODY)
+  assert.equal(served.status, 200, await served.text())
+  const again = await there.call('/v1/chat-completions', account.key, BODY, { headers: { 'idempotency-key': 'one' } })
+  assert.equal(again.headers.get('idempotent-replayed'), 'true')
+
+  const [person] = await target.query<{ operator: boolean }>(
+    { text: 'select operator from person p join membership m on m.person_id = p.id where m.account_id = $1' },
+    [account.id],
+  )
+  assert.equal(person?.operator, false, 'an operator of the one is none of the other')
+  const [tombstone] = await source.query<{ state: string; other: string }>(
+    { text: 'select state, other from account_move where account_id = $1' },
+    [account.id],
+  )
+  assert.deepEqual(tombstone, { state: 'gone', other: 'there' })
+  await there.settled()
+  await booksAddUp()
+
+  const changes = here.gateway.keys.revoke(account.keyId, { actor: 'test', ip: null, requestId: null })
+  await assert.rejects(changes, /moved to another database/)
+  // Again: nothing happens. Back, and there again: each time the last owner has everything.
+  assert.equal((await moveAccount(options(account.id))).closedMs, 0)
+  await moveAccount(options(account.id, { source: target, target: source, from: 'there', to: 'here' }))
+  assert.equal((await here.call('/v1/chat-completions', account.key, BODY)).status, 200)
+  await here.settled()
+  await moveAccount(options(account.id))
+  assert.equal((await there.call('/v1/chat-completions', account.key, BODY)).status, 200)
+  await there.settled()
+  await booksAddUp()
+})
+
+test('a mover that dies at any step leaves the account open at one end at most, and the next one ends its work', async (t) => {
+  const account = await lived()
+  const { posted } = await here.balance(account.id)
+  let steps = 0
+  // Each try begins anew, and there are some two hundred steps: some of them, others in every run. TOLLGATE_TEST_FULL=1 takes all.
+  const stride = runs(9, 1)
+  for (let at = randomInt(stride) + 1, done = false; !done; at += stride) {
+    const dying = dieAt(at, [source, target])
+    await moveAccount(options(account.id, { source: dying[0]!, target: dying[1]! })).then(
+      () => {
+        done = true
+        steps = at
+      },
+      (error) => assert.ok(error instanceof Died, String(error)),
+    )
+    const open = [await isOpen(source, account.id), await isOpen(target, account.id)]
+    assert.ok(!(open[0] && open[1]), `open at both ends after dying at step ${at}`)
+  }
+  t.diagnostic(`${steps} steps`)
+  assert.ok(steps > 30, 'a move has many steps, or none of them was seen')
+  assert.deepEqual(await there.balance(account.id), { posted, held: 0n })
+  assert.equal((await there.call('/v1/chat-completions', account.key, BODY)).status, 200)
+  await there.settled()
+  await booksAddUp()
+})
+
+test('a command that is killed while a call runs closes the account for a minute at most, and ends when it is repeated', async () => {
+  const account = await here.account()
+  const hold = {
+    id: newId(realWorld),
+    account: account.id,
+    key: account.keyId,
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+  }
+  const reserved = await here.gateway.ledger.reserve({ ...hold, want: 50n, floor: 50n, tokens: 1 })
+  assert.equal(reserved.outcome, 'held')
+  const command = startMove(account.id)
+  await until(async () => !(await isOpen(source, account.id)), 5)
+  command.kill('SIGKILL')
+  const [row] = await source.query<{ seconds: number }>(
+    { text: 'select extract(epoch from frozen_until - now())::float8 as seconds from account where id = $1' },
+    [account.id],
+  )
+  assert.ok(row!.seconds <= 60)
+  assert.equal((await here.call('/v1/chat-completions', account.key, BODY)).status, 503)
+  // The call that ran is settled while the account is closed.
+  const repeated = run(['accounts', 'move', account.id, '--to', stores[1].url, '--json'])
+  await until(
+    async () =>
+      (await source.query({ text: 'select 1 from account_move where account_id = $1' }, [account.id])).length > 0,
+    5,
+  )
+  const facts = {
+    endpoint: 'chat',
+    status: 200,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 1,
+    firstByteMs: 1,
+  }
+  await here.gateway.ledger.resolve({
+    ...{ ...hold, ...facts, inputTokens: 1, outputTokens: 1 },
+    ...{ kind: 'settled', charge: 0n, lines: [] },
+  })
+  const answer = JSON.parse((await repeated).stdout) as { to: string; balance: string }
+  assert.equal(answer.balance, '1000')
+  assert.ok(!answer.to.includes('@') || !/:[^/]*@/.test(answer.to.slice(11)), 'no password in what is kept')
+  assert.equal((await there.call('/v1/chat-completions', account.key, BODY)).status, 200)
+})
+
+test('what cannot be moved is refused in a sentence, and stays open', async () => {
+  const account = await here.account()
+  const refusal = async (move: Promise<unknown>, words: RegExp) =>
+    assert.rejects(move, (error) => error instanceof MoveRefused && words.test(error.message))
+  await refusal(moveAccount(options('acc_nobody')), /There is no account acc_nobody/)
+  await refusal(moveAccount(options(account.id, { target: source })), /same database/)
+  await target.query({ text: 'insert into account (id, name) values ($1, $1)' }, [account.id])
+  await refusal(moveAccount(options(account.id)), /already, which is open/)
+  await target.query({ text: 'delete from account where id = $1' }, [account.id])
+
+  const hold = {
+    id: newId(realWorld),
+    account: account.id,
+    key: account.keyId,
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+  }
+  const job = { id: `job_${newId(realWorld)}`, input: '{}', request: '{}', answer: '{}' }
+  await source.query(
+    {
+      text: `insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, step_at)
+        values ($1, $2, $3, $4, 'video', 1, '{}', '{}', 'infinity')`,
+    },
+    [job.id, account.id, account.keyId, hold.id],
+  )
+  await refusal(moveAccount(options(account.id)), new RegExp(`jobs under way \\(${job.id}\\)`))
+  await source.query({ text: 'delete from job where id = $1' }, [job.id])
+
+  await here.gateway.ledger.reserve({ ...hold, want: 50n, floor: 50n, tokens: 1 })
+  await refusal(moveAccount(options(account.id, { waitMs: 300 })), /1 calls and 0 leases/)
+  assert.ok(await isOpen(source, account.id))
+  await cancelMove(options(account.id))
+  assert.equal((await target.query({ text: 'select 1 from account where id = $1' }, [account.id])).length, 0)
+  await refusal(cancelMove(options(account.id)), /is not being moved/)
+  const none = { endpoint: '', status: 503, estimated: false, stream: false, route: 0, durationMs: 0, firstByteMs: 0 }
+  await here.gateway.ledger.resolve({
+    ...{ ...hold, ...none, inputTokens: 0, outputTokens: 0 },
+    ...{ kind: 'released', charge: 0n, lines: [] },
+  })
+  await booksAddUp()
+})
+
+class Died extends Error {}
+
+/** Two databases as a process sees them that dies at its n-th word to either, just before or just after it was heard. */
+function dieAt(step: number, databases: readonly Database[]): Database[] {
+  const left = { words: Math.ceil(step / 2) }
+  const isAfter = step % 2 === 0
+  async function word<T>(say: () => Promise<T>): Promise<T> {
+    left.words -= 1
+    if (left.words < 0 || (left.words === 0 && !isAfter)) throw new Died()
+    const answer = await say()
+    if (left.words <= 0) throw new Died()
+    return answer
+  }
+  return databases.map((database) => ({
+    ...database,
+    query: ((what, values) => word(() => database.query(what, values))) as Database['query'],
+    // The connection is cut with the process: what was not committed is not done. The commit is a word of its own.
+    transaction: (run, patience) =>
+      word(() =>
+        database.transaction(
+          (tx) => run({ query: ((what, values) => word(() => tx.query(what, values))) as Queryable['query'] }),
+          patience,
+        ),
+      ),
+  }))
+}
+
+const environment = () => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOLLGATE_|NODE_)/.test(name))),
+  DATABASE_URL: stores[0].url,
+  TOLLGATE_SECRET: SECRET,
+})
+
+function startMove(account: string): ChildProcess {
+  return spawn(process.execPath, [MAIN, 'accounts', 'move', account, '--to', stores[1].url], {
+    env: environment(),
+    stdio: 'inherit',
+  })
+}
+
+function run(args: string[]): Promise<{ stdout: string }> {
+  return promisify(execFile)(process.execPath, [MAIN, ...args], { env: environment() })
+}
