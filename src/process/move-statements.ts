@@ -35,7 +35,7 @@ export const FREEZE = statement(
      update account a set frozen_until = now() + make_interval(secs => $3) from account_move m
      where a.id = $1 and m.account_id = a.id and m.move_id = $2 and m.state = 'leaving' returning a.id
    ), recalled as (
-     update lease e set recalled = true from frozen f where e.account_id = f.id and not e.recalled
+     update lease e set recalled_at = now() from frozen f where e.account_id = f.id and e.recalled_at is null
    ) select id from frozen`,
 )
 export const THAW = statement(
