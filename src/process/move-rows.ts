@@ -1,5 +1,6 @@
 // The rows of one account, read in one database and written to another, and what they come to at either end.
 import { type Queryable, statement } from '../database/database.ts'
+import { one } from './move-statements.ts'
 
 interface Table {
   readonly name: string
@@ -60,18 +61,15 @@ const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
   ),
   remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`),
 }))
-const INSERTS = Object.fromEntries(
-  [...GROWING, ...CHANGING.map(({ name }) => name)].map((TABLE) => [
-    TABLE,
-    statement(
-      `move_insert_${TABLE}`,
-      `insert into ${TABLE} select p.* from jsonb_array_elements($1::jsonb) r, lateral jsonb_populate_record(null::${TABLE},
+/** The name is one of the above. */
+const insertInto = (TABLE: string) =>
+  statement(
+    `move_insert_${TABLE}`,
+    `insert into ${TABLE} select p.* from jsonb_array_elements($1::jsonb) r, lateral jsonb_populate_record(null::${TABLE},
          r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'))) p
        on conflict do nothing`,
-      600_000,
-    ),
-  ]),
-)
+    600_000,
+  )
 // People are known by their address; whoever is an operator here is not therefore one there.
 const MEMBERS = statement(
   'move_members',
@@ -147,7 +145,7 @@ export async function copyGrown(
       if (!page || page.count === 0) break
       await each(async (tx) => {
         await learnVersions({ ...ends, target: tx }, versions, page.rows)
-        await tx.query(INSERTS[table]!, [page.rows, JSON.stringify(Object.fromEntries(versions))])
+        await tx.query(insertInto(table), [page.rows, JSON.stringify(Object.fromEntries(versions))])
       })
       sum += page.count
       after = page.last
@@ -159,15 +157,15 @@ export async function copyGrown(
 export async function copyChanging(ends: Ends, versions: Versions): Promise<void> {
   const { account, source, target } = ends
   for (const { name, all, remove } of CHANGED) {
-    const [found] = await source.query<{ rows: string }>(all, [account])
+    const found = await one<{ rows: string }>(source, all, [account])
     await target.query(remove, [account])
-    await learnVersions(ends, versions, found!.rows)
-    await target.query(INSERTS[name]!, [found!.rows, JSON.stringify(Object.fromEntries(versions))])
+    await learnVersions(ends, versions, found.rows)
+    await target.query(insertInto(name), [found.rows, JSON.stringify(Object.fromEntries(versions))])
   }
-  const [members] = await source.query<{ rows: string }>(MEMBERS, [account])
+  const members = await one<{ rows: string }>(source, MEMBERS, [account])
   await target.query(REMOVE_MEMBERS, [account])
-  await target.query(PUT_PEOPLE, [members!.rows])
-  await target.query(PUT_MEMBERS, [account, members!.rows])
+  await target.query(PUT_PEOPLE, [members.rows])
+  await target.query(PUT_MEMBERS, [account, members.rows])
 }
 
 async function learnVersions(ends: Ends, versions: Versions, rows: string): Promise<void> {
@@ -178,8 +176,8 @@ async function learnVersions(ends: Ends, versions: Versions, rows: string): Prom
     if (!found) continue
     await ends.target.query(LOCK_VERSIONS)
     const note = `version ${version} of ${ends.from}, for account ${ends.account}`
-    const [made] = await ends.target.query<{ version: number }>(PUT_DOCUMENT, [found.document, note])
-    versions.set(version, made!.version)
+    const made = await one<{ version: number }>(ends.target, PUT_DOCUMENT, [found.document, note])
+    versions.set(version, made.version)
   }
 }
 
@@ -195,8 +193,8 @@ export async function tallyGrown(tx: Queryable, account: string, from: string, t
   const tallies: Record<string, Tally> = {}
   await tx.query({ text: `set local timezone = 'UTC'` })
   for (const table of GROWING) {
-    const [found] = await tx.query<Tally>(GROWN[table].tally, [account, from, to])
-    tallies[table] = found!
+    const found = await one<Tally>(tx, GROWN[table].tally, [account, from, to])
+    tallies[table] = found
   }
   return tallies
 }
@@ -204,8 +202,8 @@ export async function tallyGrown(tx: Queryable, account: string, from: string, t
 export async function tallyChanging(tx: Queryable, account: string) {
   const tallies: Record<string, Tally> = {}
   await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const { name, tally } of CHANGED) tallies[name] = (await tx.query<Tally>(tally, [account]))[0]!
-  tallies.membership = (await tx.query<Tally>(TALLY_MEMBERS, [account]))[0]!
+  for (const { name, tally } of CHANGED) tallies[name] = await one<Tally>(tx, tally, [account])
+  tallies.membership = await one<Tally>(tx, TALLY_MEMBERS, [account])
   return tallies
 }
 

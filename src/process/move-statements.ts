@@ -1,5 +1,12 @@
 // The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by its id.
-import { statement } from '../database/database.ts'
+import { type Queryable, type Statement, statement, type Value } from '../database/database.ts'
+
+/** The row of a statement that always has one. */
+export async function one<R>(on: Queryable, what: Statement, values: readonly Value[]): Promise<R> {
+  const [row] = await on.query<R>(what, values)
+  if (!row) throw new Error(`The statement ${what.name} found nothing, though it always finds something.`)
+  return row
+}
 
 export const IS_MADE = statement('move_is_made', `select to_regclass('migration') is not null as is`)
 export const SCHEMA = statement('move_schema', 'select max(number) as number from migration')

@@ -32,6 +32,7 @@ import {
   LOCK_ARRIVAL,
   OPEN,
   OPEN_JOBS,
+  one,
   PUT_ACCOUNT,
   PUT_ARRIVAL,
   SCHEMA,
@@ -99,10 +100,8 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
       await write(tx)
     }, PATIENT)
   const copied = await copyGrown(ends, versions, { id: '' }, fenced)
-  const history = await Promise.all(
-    [source, target].map((end) => end.transaction((tx) => tallyGrown(tx, account, '', settled), PATIENT)),
-  )
-  refuseDifference(history[0]!, history[1]!, options)
+  const tally = (end: Database) => end.transaction((tx) => tallyGrown(tx, account, '', settled), PATIENT)
+  refuseDifference(await tally(source), await tally(target), options)
   say(`Copied ${copied} rows of its history. The account is closed for calls now.`)
 
   const closedMs = world.elapsedMs()
@@ -190,7 +189,7 @@ async function refuseJobs(source: Queryable, account: string): Promise<void> {
 
 /** The account appears at the target, closed. One that is open there is another, or the same in a copy of this database. */
 async function arrive({ account, source, target, from, to }: MoveOptions, move: string): Promise<void> {
-  const [row] = await source.query<AccountText>(ACCOUNT, [account])
+  const row = await one<AccountText>(source, ACCOUNT, [account])
   await target.transaction(async (tx) => {
     const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
     if (there?.move_id === move) throw new MoveRefused(`${from} and ${to} are the same database.`)
@@ -198,7 +197,7 @@ async function arrive({ account, source, target, from, to }: MoveOptions, move: 
       throw new MoveRefused(`${to} has an account ${account} already, which is open.`)
     // It was here before: what it has now comes from where it was meanwhile.
     if (there?.state === 'gone') await removeRows(tx, account)
-    await tx.query(PUT_ACCOUNT, [row!.account, 0n])
+    await tx.query(PUT_ACCOUNT, [row.account, 0n])
     await tx.query(PUT_ARRIVAL, [account, move, from])
   }, PATIENT)
 }
@@ -222,11 +221,11 @@ async function freeze(source: Database, account: string, move: string): Promise<
 async function drain({ account, source, world, waitMs }: MoveOptions, move: string): Promise<void> {
   const startedMs = world.elapsedMs()
   for (;;) {
-    const [open] = await source.query<{ holds: number; leases: number }>(STILL_HELD, [account])
-    if (open!.holds + open!.leases === 0) break
+    const open = await one<{ holds: number; leases: number }>(source, STILL_HELD, [account])
+    if (open.holds + open.leases === 0) break
     if (world.elapsedMs() - startedMs > waitMs)
       throw new MoveRefused(
-        `Account ${account} still had ${open!.holds} calls and ${open!.leases} leases of processes under way after ${Math.round(waitMs / 1_000)} s. It is open again where it was; move it at a quieter time, or wait longer with --wait.`,
+        `Account ${account} still had ${open.holds} calls and ${open.leases} leases of processes under way after ${Math.round(waitMs / 1_000)} s. It is open again where it was; move it at a quieter time, or wait longer with --wait.`,
       )
     await sleep(world, LOOK_EVERY_MS)
     await freeze(source, account, move)
@@ -235,8 +234,8 @@ async function drain({ account, source, world, waitMs }: MoveOptions, move: stri
 }
 
 async function copyAccount(source: Queryable, tx: Queryable, account: string): Promise<void> {
-  const [row] = await source.query<AccountText>(ACCOUNT, [account])
-  await tx.query(PUT_ACCOUNT, [row!.account, row!.posted])
+  const row = await one<AccountText>(source, ACCOUNT, [account])
+  await tx.query(PUT_ACCOUNT, [row.account, row.posted])
 }
 
 /** The point of no return, with the account locked. Answers what differs between the two ends, and then nothing has happened. */
@@ -250,11 +249,8 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
       tallyAll(tx, account, settled),
       target.transaction((end) => tallyAll(end, account, settled), PATIENT),
     ])
-    try {
-      refuseDifference(here, there, options)
-    } catch (error) {
-      return (error as Error).message
-    }
+    const difference = differenceOf(here, there, options)
+    if (difference) return difference
     // What is left here must be spent by nobody: it is taken back, so that these books add up as well.
     if (row.posted > 0n) await tx.query(TAKE_BACK, [newId(world), account, row.posted, `moved to ${to}`, BY.actor])
     await tx.query(GONE, [account, move, to])
@@ -265,25 +261,29 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
 }
 
 async function tallyAll(tx: Queryable, account: string, settled: string): Promise<Record<string, Tally>> {
-  const [row] = await tx.query<Tally>(TALLY_ACCOUNT, [account])
+  const row = await one<Tally>(tx, TALLY_ACCOUNT, [account])
   const grown = await tallyGrown(tx, account, settled, END)
   const changing = await tallyChanging(tx, account)
   const balance = await balanceOf(tx, account)
-  return { account: row!, ...grown, ...changing, entries: { rows: 0, mark: formatCredits(balance) } }
+  return { account: row, ...grown, ...changing, entries: { rows: 0, mark: formatCredits(balance) } }
 }
 
-function refuseDifference(
+function refuseDifference(here: Record<string, Tally>, there: Record<string, Tally>, options: MoveOptions): void {
+  const difference = differenceOf(here, there, options)
+  if (difference) throw new MoveRefused(difference)
+}
+
+function differenceOf(
   here: Record<string, Tally>,
   there: Record<string, Tally>,
   { account, from, to }: MoveOptions,
-) {
+): string | undefined {
   for (const [table, { rows, mark }] of Object.entries(here)) {
     const other = there[table]
     if (other?.rows !== rows || other.mark !== mark)
-      throw new MoveRefused(
-        `The rows of account ${account} in "${table}" differ: ${rows} in ${from}, ${other?.rows ?? 0} in ${to}. It stays where it was.`,
-      )
+      return `The rows of account ${account} in "${table}" differ: ${rows} in ${from}, ${other?.rows ?? 0} in ${to}. It stays where it was.`
   }
+  return undefined
 }
 
 async function open({ account, target, world, from }: MoveOptions, move: string): Promise<void> {
