@@ -34,7 +34,13 @@ const DOCUMENTS = statement(
 )
 const FIND = statement(
   'verify_audit_find',
-  `select detail from audit where id >= $1 and id < $2 and object = $3 and action in ('account.credit', 'account.create') and detail ->> $4 = $5`,
+  `select detail from audit where id >= $1 and id < $2 and object = $3
+     and action in ('account.credit', 'account.create', 'account.move') and detail ->> $4 = $5`,
+)
+// What an account brought along from another database is in the trail of that one: the move compared both, and is in this one.
+const ARRIVED = statement(
+  'verify_audit_arrived',
+  `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
 )
 const NEW_KEYS = statement(
   'verify_new_grant_keys',
@@ -65,7 +71,8 @@ async function isAudited(database: Database, { account, name, value, nearMs }: S
   // Nearly always near. If not, everywhere: clocks may have been set.
   for (const [low, high] of [near, ['', '~']] as const)
     if ((await database.query(FIND, [low, high, account, name, value])).length > 0) return true
-  return false
+  if (name === 'transfer' && (await database.query(FIND, ['', '~', account, 'takeback', value])).length > 0) return true
+  return (await database.query(ARRIVED, [account, idAtTime(nearMs)])).length > 0
 }
 
 /** Answers the newest row of the trail. */

@@ -252,9 +252,10 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
     const difference = differenceOf(here, there, options)
     if (difference) return difference
     // What is left here must be spent by nobody: it is taken back, so that these books add up as well.
-    if (row.posted > 0n) await tx.query(TAKE_BACK, [newId(world), account, row.posted, `moved to ${to}`, BY.actor])
+    const takeback = newId(world)
+    if (row.posted > 0n) await tx.query(TAKE_BACK, [takeback, account, row.posted, `moved to ${to}`, BY.actor])
     await tx.query(GONE, [account, move, to])
-    const detail = { to, amount: formatCredits(-row.posted) }
+    const detail = { to, amount: formatCredits(-row.posted), takeback }
     await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
     return undefined
   }, PATIENT)
