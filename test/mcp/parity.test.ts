@@ -32,18 +32,22 @@ after(async () => {
 
 type Given = Record<string, string>
 
-/** What else a query needs so that one parameter can be looked at alone. */
-function around(spec: DataEndpointSpec, name?: string, value?: string): Given {
+/** The website, the keyword or the user, and nothing else. */
+function required(spec: DataEndpointSpec): Given {
   const given: Given = {}
-  for (const [other, field] of Object.entries(spec.params)) if (field.required) given[other] = field.example
-  if (given.id) given.id = '49278066'
-  if (name === undefined || value === undefined) return given
-  for (const { from, to, together } of spec.pairs) {
-    const partner = name === from ? to : name === to ? from : undefined
-    if (!together || partner === undefined) continue
-    given[partner] = partner === 'to' || partner === 'compareTo' ? '2026-10-31' : '2026-10-01'
-  }
-  return { ...given, [name]: value }
+  for (const [name, field] of Object.entries(spec.params)) if (field.required) given[name] = field.example
+  return given.id ? { ...given, id: '49278066' } : given
+}
+
+const DAYS: Given = { from: '2026-10-01', to: '2026-10-31', compareFrom: '2026-09-01', compareTo: '2026-09-30' }
+
+/** Every parameter at once, with a valid value; the days named, or counted back from now. */
+function everything(spec: DataEndpointSpec, days: 'named' | 'counted'): Given {
+  const left = days === 'named' ? ['latest'] : Object.keys(DAYS)
+  // A token belongs to a page that was read before; window and days depend on each other.
+  const names = Object.keys(spec.params).filter((name) => ![...left, 'pagination_token', 'isWindow'].includes(name))
+  const valid = (name: string) => DAYS[name] ?? spec.params[name]!.example
+  return { ...Object.fromEntries(names.map((name) => [name, valid(name)])), ...required(spec) }
 }
 
 /** As a model would write it: by the type that the listing names. */
@@ -96,24 +100,22 @@ async function compare(spec: DataEndpointSpec, given: Given): Promise<'answered'
 
 test('every data tool answers, costs and refuses as its endpoint does, parameter by parameter', async () => {
   const cases = SPECS.flatMap((spec) => {
-    const whole = around(spec)
-    const required = Object.keys(whole).filter((name) => spec.params[name]?.in !== 'path')
-    const single = Object.entries(spec.params).flatMap(([name, field], index) => {
-      const { good, bad } = casesOf(field)
+    const whole = required(spec)
+    const wrong = Object.entries(spec.params).map(([name, field], index) => {
       // Of an address an empty part is another address.
-      const wrong = bad.filter((value) => field.in !== 'path' || /^[^\s\0]+$/.test(value))
-      const right = index % 2 === 0 ? field.example : good[index % good.length]?.[0]
-      return [right, wrong[index % wrong.length]].map((value) => around(spec, name, value))
+      const bad = casesOf(field).bad.filter((value) => field.in !== 'path' || /^[^\s\0]+$/.test(value))
+      return { ...whole, [name]: bad[index % bad.length]! }
     })
-    const without = required.slice(0, 1).map((name) => ({ ...whole, [name]: undefined as unknown as string }))
-    const missing = without.map((given) => JSON.parse(JSON.stringify(given)) as Given)
-    return [whole, ...single, ...missing, { ...whole, nonsense: '1' }].map((given) => [spec, given] as const)
+    const missing = Object.keys(whole).filter((name) => spec.params[name]?.in !== 'path')
+    const without = missing.map((name) => Object.fromEntries(Object.entries(whole).filter(([one]) => one !== name)))
+    const right = [whole, everything(spec, 'named'), everything(spec, 'counted')]
+    return [...right, ...wrong, ...without, { ...whole, nonsense: '1' }].map((given) => [spec, given] as const)
   })
   const seen = { answered: 0, refused: 0 }
   await each(cases, AT_ONCE, async ([spec, given]) => {
     seen[await compare(spec, given)] += 1
   })
-  assert.ok(seen.answered > 300 && seen.refused > 300, JSON.stringify(seen))
+  assert.ok(seen.answered > 70 && seen.refused > 300, JSON.stringify(seen))
   await g.settled()
   assert.deepEqual(await g.balance(mcp.id), await g.balance(http.id))
 })
@@ -135,9 +137,9 @@ for (const era of ERAS)
     const { tools } = await other.listTools()
     assert.deepEqual(tools.map(({ name }) => name).sort(), ['ask_model', 'get_balance', 'list_models', 'quote'])
     for (const spec of SPECS) {
-      const body = (await (await g.call(addressOf(spec, around(spec)), key)).json()) as any
+      const body = (await (await g.call(addressOf(spec, required(spec)), key)).json()) as any
       assert.equal(body.error.code, 20001)
-      const result = await other.callTool({ name: await toolFor(spec), arguments: around(spec) })
+      const result = await other.callTool({ name: await toolFor(spec), arguments: required(spec) })
       assert.equal(result.isError, true)
       assert.equal((result.content as { text: string }[])[0]!.text, body.error.message)
     }
