@@ -12,6 +12,8 @@ export interface Findings {
   readonly growth: readonly GrowthRow[]
   readonly workers: readonly { readonly what: string; readonly measured: Measured }[]
   readonly ledger: readonly LedgerPoint[]
+  /** A table already. */
+  readonly stages: string
 }
 
 export interface Facts {
@@ -334,6 +336,14 @@ Hold, settlement and usage row, durable, from one process, without HTTP.
 
 ${ledgerTable(findings)}
 ${failed.length > 0 ? `\n## Calls that failed\n\n${failed.map((line) => `- ${line}`).join('\n')}\n` : ''}
+## Stage by stage
+
+Each stage of a chat call alone, with a ledger that answers at once: what is left is the path itself. Least of the rounds, processor time
+of the gateway's process with its collector. The last two are from socket to socket, 64 at a time; a bare server that reads a body
+and answers two bytes is the floor of the door, and the exchange with the vendor is undici's.
+
+${findings.stages}
+
 What made it fast, and what did not help: [decisions/0030-speed.md](decisions/0030-speed.md).
 `
 }

@@ -1,4 +1,4 @@
-// The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger] [--write]`.
+// The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger,stages] [--write]`.
 // `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other.
 // A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
@@ -156,6 +156,19 @@ async function measureLedgerAlone(all: string): Promise<LedgerPoint[]> {
   return JSON.parse(stdout) as LedgerPoint[]
 }
 
+/** In a process of its own, on the gateway's core: the table of bench/stages.ts. */
+async function measureStagesAlone(core: string): Promise<string> {
+  const program = [
+    process.execPath,
+    join(import.meta.dirname, 'stages.ts'),
+    'stages',
+    ...(short ? ['--rounds', '5'] : []),
+  ]
+  const { stdout } = await promisify(execFile)('taskset', ['-c', core, ...program])
+  say('  stages')
+  return stdout.trim()
+}
+
 async function main(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
   // It can be entered, but not listed, by the user who runs Postgres for root.
@@ -203,11 +216,12 @@ async function main(): Promise<void> {
     )
     const workers = await part('workers', () => measureWorkers(bench, cores.all))
     const ledger = await part('ledger', () => measureLedgerAlone(cores.all))
+    const [stages = ''] = await part('stages', async () => [await measureStagesAlone(cores.gateway)])
     const scale = short ? 'A short run: a second a round, small stores, streams of 5 s.' : ''
     notes.push(`${scale} Rounds: ${ROUNDS}; one for the open streams.`.trim())
-    const findings = { cases, results, growth, workers, ledger }
+    const findings = { cases, results, growth, workers, ledger, stages }
     const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
-    console.log(parts.map((part) => part(findings)).join('\n\n'))
+    console.log([...parts.map((part) => part(findings)), stages].join('\n\n'))
     const share = stolen()
     if (share !== undefined)
       notes.push(
