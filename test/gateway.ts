@@ -99,7 +99,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   }
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')
-  const { database, ledger } = gateway
+  const { database, accounts } = gateway
 
   const made: TestGateway = {
     url,
@@ -107,9 +107,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     sandbox,
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {
-      const id = `acc_${newId(world)}`
-      await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'test'])
-      if (credits > 0n) await ledger.grant({ account: id, amount: credits, note: 'test', actor: 'test' })
+      const id = await accounts.create({ name: 'test', credits }, { actor: 'test', ip: null, requestId: null })
       return { id, ...(await made.key(id, { models })) }
     },
     async key(account, { models = null } = {}) {

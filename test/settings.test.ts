@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
@@ -12,7 +13,7 @@ const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 function run(args: string[], env: Record<string, string>) {
   return spawnSync(process.execPath, [join(ROOT, 'bin', 'tollgate.js'), ...args], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, TOLLGATE_DATA: join(ROOT, 'no-such-data'), ...env },
+    env: { PATH: process.env.PATH, TOLLGATE_DATA: join(tmpdir(), 'no-such-data'), ...env },
   })
 }
 

@@ -237,6 +237,19 @@ test('the holds of a silent process expire; a settlement that comes late takes i
   assert.deepEqual(await state(acc), [90n, 90n])
 })
 
+test('a hold that its process forgot is given back, and its idempotency key with it', async () => {
+  const acc = await account(100n)
+  const id = newId(realWorld)
+  const other = createLedger({ database, world: realWorld, processId: 'p1', leases: false })
+  const idempotency = { key: 'forgotten', requestHash: 'h' }
+  await other.reserve(reservation(id, acc, 40n, { idempotency }))
+  await database.query({ text: `update hold set created_at = now() - interval '2 minutes' where id = $1` }, [id])
+  await ledger.sweep()
+  await ledger.idle()
+  const again = await ledger.reserve(reservation(newId(realWorld), acc, 100n, { idempotency }))
+  assert.equal(again.outcome, 'held')
+})
+
 test('a reservation repeated with the same id, because its answer was lost, holds once', async () => {
   const acc = await account(100n)
   await ledger.reserve(reservation(`${acc}-1`, acc, 60n))

@@ -1,0 +1,56 @@
+// The verification of the ledger as an operator meets it: begun through the API, seen there and in the metrics.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { VerificationRun, VerificationState } from '../src/ledger/views.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const g = testGateway()
+
+async function ask<T>(method: string, body?: object): Promise<T> {
+  const answer = await fetch(`${g.url}/admin/v1/ledger/verify`, {
+    method,
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  assert.equal(answer.status, 200)
+  return ((await answer.json()) as { data: T }).data
+}
+
+async function verified(body: { full?: boolean }): Promise<VerificationRun> {
+  const begun = await ask<VerificationRun>('POST', body)
+  for (;;) {
+    const { running, last } = await ask<VerificationState>('GET')
+    if (running?.id !== begun.id) return last ?? assert.fail('it has no result')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+async function figure(name: string): Promise<number> {
+  const text = await (await fetch(`${g.url}/metrics`)).text()
+  return Number(new RegExp(`^tollgate_ledger_verified_${name} (.*)$`, 'm').exec(text)?.[1])
+}
+
+/** What is answered to a scrape may be a second old. */
+async function becomes(name: string, value: number): Promise<void> {
+  while ((await figure(name)) !== value) await new Promise((resolve) => setTimeout(resolve, 100))
+}
+
+test('what the last verification found is in the API and in the metrics', async () => {
+  const { key, id } = await g.account()
+  const body = JSON.stringify({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello!' }] })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  assert.equal((await fetch(`${g.url}/v1/chat/completions`, { method: 'POST', headers, body })).status, 200)
+  assert.equal(await figure('problems'), Number.NaN)
+  const first = await verified({})
+  assert.deepEqual([first.ok, first.full, first.problems], [true, false, []])
+  await becomes('problems', 0)
+  assert.equal(await figure('timestamp_seconds'), Date.parse(first.endedAt ?? '') / 1000)
+  assert.ok((await figure('seconds')) >= 0)
+  await g.gateway.database.query({ text: 'update account set posted = posted + 1 where id = $1' }, [id])
+  const second = await verified({ full: true })
+  assert.deepEqual([second.ok, second.full, second.problems.length], [false, true, 1])
+  await becomes('problems', 1)
+  await g.gateway.database.query({ text: 'update account set posted = posted - 1 where id = $1' }, [id])
+  const { nextAt } = await ask<VerificationState>('GET')
+  assert.match(nextAt ?? '', /T03:00:00/)
+})
