@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { type Audit, type By, createAudit } from '../database/audit.ts'
@@ -61,7 +62,12 @@ test('a change and its audit entry are made together or not at all', async () =>
   assert.equal(applied.version, version + 1)
   const [entry] = (await audit.list({ limit: 1 })).items
   assert.equal(entry?.object, `catalog/${applied.version}`)
-  assert.deepEqual(entry?.detail, { changes: ['models.alpha-5.4.name: "Alpha 5.4" → "Renamed"'] })
+  assert.deepEqual(entry?.detail, {
+    changes: ['models.alpha-5.4.name: "Alpha 5.4" → "Renamed"'],
+    digest: createHash('sha256')
+      .update(JSON.stringify(named('Renamed')))
+      .digest('hex'),
+  })
 })
 
 test('the check refuses exactly what applying refuses', async () => {
