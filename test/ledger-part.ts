@@ -7,8 +7,9 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
+import { settlement } from './ledger-swarm.ts'
 
-let fresh: FreshDatabase
+export let fresh: FreshDatabase
 export let database: Database
 const ledgers: Ledger[] = []
 before(async () => {
@@ -59,12 +60,7 @@ export function settle(
   charge: bigint,
   more: Partial<Resolution> = {},
 ): Promise<Resolved> {
-  return ledger.resolve({
-    ...{ ...of(acc, id), kind: 'settled', charge, endpoint: 'chat', status: 200 },
-    lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
-    ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 4, outputTokens: 6 },
-    ...more,
-  })
+  return ledger.resolve({ ...settlement(acc, id, charge), ...more })
 }
 
 export async function call(ledger: Ledger, acc: string, want: bigint): Promise<Reserved> {

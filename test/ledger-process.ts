@@ -1,42 +1,62 @@
-// One of several processes that reserve from the same account at once: started by ledger-model.test.ts.
+// One of several processes that call at once: started by the tests of the ledger. Told `go`, it makes its calls and says what became of them.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
+import { type Counts, type Orders, settlement } from './ledger-swarm.ts'
 
-const [url = '', account = '', name = '', calls = '0', want = '0'] = process.argv.slice(2)
-const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
+const CALLERS = 3
+const [name = '', text = ''] = process.argv.slice(2)
+const orders = JSON.parse(text) as Orders
+const want = BigInt(orders.want)
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
-const ledger = createLedger({ database, world: realWorld, processId: `child-${name}`, ...PATIENT })
-await ledger.sweep()
 
-process.on('message', async () => {
-  const counts = { held: 0, short: 0, failed: 0 }
-  await Promise.all(
-    Array.from({ length: Number(calls) }, async () => {
+const swarms = await Promise.all(
+  orders.of.map(async ({ url, account }) => {
+    const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
+    const ledger = createLedger({ database, world: realWorld, processId: name, ...PATIENT })
+    await ledger.sweep()
+    const counts = { held: 0, refused: 0, failed: 0 }
+    async function call(settles: boolean): Promise<boolean> {
       const id = newId(realWorld)
-      const amount = BigInt(want)
+      const about = { id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1 }
       try {
-        const { outcome } = await ledger.reserve({
-          id,
-          account,
-          key: 'k',
-          product: 'p',
-          catalogVersion: 1,
-          want: amount,
-          floor: amount,
-          tokens: 1,
-        })
-        if (outcome === 'held' || outcome === 'short') counts[outcome] += 1
-        else counts.failed += 1
+        const { outcome } = await ledger.reserve({ ...about, want, floor: want, tokens: 10 })
+        counts[outcome === 'held' ? 'held' : 'refused'] += 1
+        if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, want))
+        return outcome === 'held'
       } catch {
         counts.failed += 1
+        return false
       }
-    }),
-  )
-  process.send?.({ say: 'done', ...counts })
-  await ledger.idle()
-  await database.close()
+    }
+    return {
+      async run(): Promise<Counts> {
+        const endMs = Date.now() + (orders.forMs ?? 0)
+        const steadily = async () => {
+          while (Date.now() < endMs) if (!(await call(true))) await sleep(100)
+        }
+        const going: Array<Promise<unknown>> = orders.forMs ? Array.from({ length: CALLERS }, steadily) : []
+        for (let wave = 0, waves = orders.waves ?? 1; wave < waves; wave++) {
+          for (let i = wave; i < (orders.calls ?? 0); i += waves) going.push(call(false))
+          await sleep(50)
+        }
+        await Promise.all(going)
+        return counts
+      },
+      async end() {
+        await ledger.idle()
+        await database.close()
+      },
+    }
+  }),
+)
+
+process.on('message', async () => {
+  const counts = await Promise.all(swarms.map((swarm) => swarm.run()))
+  process.send?.({ say: 'done', counts })
+  for (const swarm of swarms) await swarm.end()
   process.disconnect?.()
 })
 process.send?.({ say: 'ready' })

@@ -156,6 +156,8 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
         ? { requests: leased.requests, tokens: leased.tokens, untilMs: sentMs + WINDOW_MS, second, rate }
         : undefined
       if (lease.fresh) forget(lease)
+      // There is no more for it. What is left of it may be what somebody needs.
+      else if (added === 0n) retire(lease)
     })
   }
 

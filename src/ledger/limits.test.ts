@@ -2,18 +2,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import {
   account,
   behind,
   call,
   count,
   database,
+  fresh,
   lease,
   processOf,
   reserve,
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { runSwarm } from '../../test/ledger-swarm.ts'
+import { openDatabase } from '../database/database.ts'
 import { keepLimits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
@@ -118,5 +122,34 @@ test('what is left of the system’s limits is had by one call, whoever else has
     assert.equal((await call(first, acc, 1n)).outcome, 'limited')
   } finally {
     await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  }
+})
+
+test('four processes admit as much as each limit allows, and not one call more', async () => {
+  const LIMITS = [{ requestsPerMinute: 100 }, { tokensPerMinute: 1_000 }, { spendPerDay: '1000' }]
+  const of: Array<{ url: string; account: string }> = []
+  for (const limits of LIMITS)
+    for (const kind of ['account', 'key'] as const) {
+      const acc = await account(1_000_000n)
+      await database.transaction((tx) => keepLimits(tx, { kind, account: acc, key: 'k1', earlier: [] }, limits))
+      of.push({ url: fresh.url, account: acc })
+    }
+  const systems: FreshDatabase[] = []
+  try {
+    for (const limits of LIMITS) {
+      const system = await freshDatabase()
+      systems.push(system)
+      const its = openDatabase({ connection: system.connection, connectionsMax: 1 })
+      await its.query({ text: `insert into account (id, name, posted) values ('acc_1', '', 1000000)` })
+      await its.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits)).finally(() => its.close())
+      of.push({ url: system.url, account: 'acc_1' })
+    }
+    const counts = await runSwarm(4, { of, want: '10', forMs: 6_000 })
+    assert.deepEqual(
+      counts.map(({ held, failed }) => [held, failed]),
+      of.map(() => [100, 0]),
+    )
+  } finally {
+    for (const system of systems) await system.drop()
   }
 })

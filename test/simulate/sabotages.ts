@@ -131,6 +131,24 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   }),
   'the holds of the dead are never given back': (statement) =>
     statement.name === 'expire' ? Promise.resolve([{ gone: 0 }]) : undefined,
+  'a lease is believed to be more than it is': onFlush((flush, run) => {
+    if (!flush.read('l_add')) return undefined
+    return flush.run<{ leased: string }>(run).then(([row]) => {
+      const [added = '', ...rest] = row!.leased.split(';')
+      const more = added.split(',').map((amount) => (Number(amount) > 0 ? String(Number(amount) * 3) : amount))
+      return [{ ...row, leased: [more, ...rest].join(';') }]
+    })
+  }),
+  'what a lease gives back is taken twice': onFlush((flush, run) => {
+    const gives = flush.read('l_give')
+    if (!gives?.some((give) => give !== '0')) return undefined
+    return flush.run(run, { l_give: gives.map((give) => String(Number(give) * 2)) })
+  }),
+  'a process is taken for dead while it still believes in its leases': instead(
+    'expire',
+    'secs => $1',
+    'secs => $1 - 19',
+  ),
   'a submission of which nothing is known is made again': (statement, values, run) => {
     if (statement.name !== 'job_claim') return undefined
     return run<Record<string, unknown>>(statement, values).then(async (rows) => {

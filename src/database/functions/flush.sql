@@ -158,6 +158,10 @@ begin
       -- Without limits until it is divided: it only counts.
       insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
         where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
+      -- By a statement of its own: what is below reads a join, and a row of a join that changes while it is waited for is left out.
+      -- Those of an account are changed by nobody who has not locked the account.
+      perform 1 from limited l where l.account_id = '' and (l.scope = 'system@' || process or (l.scope = 'system@jobs' and (has_jobs or r_job is not null)))
+        order by l.scope for update;
     end if;
     for r in
       select x.place, x.what, (limited_now(l, now_second, (now() at time zone 'UTC')::date)).* from (
@@ -479,7 +483,8 @@ begin
             given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i], greatest(c_tokens_left[n], 0) / 8);
           end if;
         end loop;
-        if (is_shared and not shares_ready[1]) or room < l_least[i] or given_requests[i] = 0 or given_tokens[i] = 0 then
+        if (is_shared and not shares_ready[1]) or room < l_least[i] or given_requests[i] = 0
+          or (given_tokens[i] >= 0 and given_tokens[i] < greatest(l_tokens[i] / greatest(l_requests[i], 1), 1)) then
           room := 0; given_requests[i] := least(given_requests[i], 0); given_tokens[i] := least(given_tokens[i], 0);
         end if;
       end if;

@@ -12,7 +12,9 @@ declare
   whole limited;
   l limited;
   own text := 'system@' || process;
-  others int := 0;
+  -- Those others that have one.
+  sharers text[] := '{}';
+  sharer text;
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   today date := (now() at time zone 'UTC')::date;
   name text;
@@ -47,32 +49,36 @@ begin
       delete from limited where account_id = '' and scope = l.scope;
       continue;
     end if;
-    others := others + 1;
+    if l.scope <> own and l.limits <> '{}' then
+      sharers := sharers || l.scope;
+    end if;
     update limited set held = l.held, open_calls = l.open_calls, second = l.second, requests = l.requests, requests_used = l.requests_used,
       tokens = l.tokens, tokens_used = l.tokens_used, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
     where account_id = '' and scope = l.scope;
   end loop;
-  others := others - 1;
   update limited set second = whole.second, requests = whole.requests, requests_used = whole.requests_used, tokens = whole.tokens,
     tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
     total_spent = whole.total_spent where account_id = '' and scope = 'system';
 
   -- What each has used stays its own, as far as there is so much: a vendor may have reported more than was allowed, and limits may be lowered.
+  -- Whoever has no share yet is given one when it asks: only then it is known what it holds.
   for name in select jsonb_object_keys(whole.limits) loop
     free := greatest((whole.limits ->> name)::bigint - limited_used(whole, name), 0);
     for l in select * from limited where account_id = '' and scope like 'system@%' order by scope loop
       part := least(limited_used(l, name), free);
       free := free - part;
-      shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
+      if l.scope = own or l.scope = any(sharers) then
+        shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
+      end if;
     end loop;
-    for l in select * from limited where account_id = '' and scope like 'system@%' loop
-      part := (shares -> l.scope ->> name)::bigint + case
-        when l.scope = own then case when others = 0 or everything then free else (free + 1) / 2 end
-        when everything then 0 else (free / 2) / others end;
-      shares := jsonb_set(shares, array[l.scope, name], to_jsonb(part));
+    foreach sharer in array sharers || own loop
+      part := (shares -> sharer ->> name)::bigint + case
+        when sharer = own then case when cardinality(sharers) = 0 or everything then free else (free + 1) / 2 end
+        when everything then 0 else (free / 2) / cardinality(sharers) end;
+      shares := jsonb_set(shares, array[sharer, name], to_jsonb(part));
     end loop;
   end loop;
-  for l in select * from limited where account_id = '' and scope like 'system@%' loop
+  for l in select * from limited where account_id = '' and scope = any(sharers || own) loop
     share := shares -> l.scope;
     if l.scope = own then
       larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);

@@ -1,0 +1,69 @@
+// Several real processes that call the ledger at once, and what became of their calls in all.
+import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
+import type { Resolution } from '../src/ledger/operation.ts'
+
+export interface Orders {
+  /** Each is called by itself. */
+  readonly of: ReadonlyArray<{ readonly url: string; readonly account: string }>
+  readonly want: string
+  /** So many at each process, of which none ends; in waves. */
+  readonly calls?: number
+  readonly waves?: number
+  /** Or one after the other, each settled, for so long. */
+  readonly forMs?: number
+}
+
+export interface Counts {
+  held: number
+  refused: number
+  failed: number
+}
+
+export function settlement(account: string, id: string, charge: bigint): Resolution {
+  return {
+    ...{ id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1 },
+    ...{ kind: 'settled', charge, endpoint: 'chat', status: 200 },
+    lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
+    ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 4, outputTokens: 6 },
+  }
+}
+
+/** For each account that is called. */
+export async function runSwarm(processes: number, orders: Orders): Promise<Counts[]> {
+  const children = Array.from({ length: processes }, (_, i) =>
+    fork(join(import.meta.dirname, 'ledger-process.ts'), [`child-${i}`, JSON.stringify(orders)], { stdio: 'inherit' }),
+  )
+  try {
+    await Promise.all(children.map((child) => said(child, 'ready')))
+    const answers = children.map((child) => said(child, 'done'))
+    for (const child of children) child.send('go')
+    const all = await Promise.all(answers)
+    return orders.of.map((_, at) =>
+      all.reduce<Counts>(
+        (sum, { counts = [] }) => ({
+          held: sum.held + (counts[at]?.held ?? 0),
+          refused: sum.refused + (counts[at]?.refused ?? 0),
+          failed: sum.failed + (counts[at]?.failed ?? 0),
+        }),
+        { held: 0, refused: 0, failed: 0 },
+      ),
+    )
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+  }
+}
+
+interface Said {
+  readonly say: string
+  readonly counts?: readonly Counts[]
+}
+
+function said(child: ChildProcess, word: string): Promise<Said> {
+  return new Promise((resolve, reject) => {
+    child.on('message', (message: Said) => {
+      if (message.say === word) resolve(message)
+    })
+    child.once('exit', (code) => reject(new Error(`a process ended with ${code}`)))
+  })
+}
