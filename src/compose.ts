@@ -19,7 +19,7 @@ import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { type Database, openDatabase, SHORT_MS, statement } from './database/database.ts'
-import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
+import { checkDurability, migrate } from './database/migrate.ts'
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
 import { mountAssets } from './http/assets.ts'
@@ -198,7 +198,7 @@ async function openStore(options: GatewayOptions) {
     prepare: config.TOLLGATE_DATABASE_PREPARE,
   })
   const storeVersion = await checkDurability(database, config.TOLLGATE_ALLOW_UNSAFE_STORE)
-  const migrations: Migrations = await migrate(database)
+  const { distributed, ...migrations } = await migrate(database)
   const secrets = createSecrets(options.secret)
   const changes = createChanges(database, world)
   const audit = createAudit({ database, world })
@@ -207,13 +207,13 @@ async function openStore(options: GatewayOptions) {
   const environment = config.credential
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   await changes.start()
-  return { database, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials }
+  return { database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials }
 }
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit }: Awaited<ReturnType<typeof openStore>>,
+  { database, distributed, changes, audit }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendors = createVendors(world)
@@ -238,7 +238,7 @@ function createLoad(
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
-  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics, log })
+  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics, log, distributed })
   // A key may have other limits now than those under which its credits were leased.
   changes.watch('keys', () => ledger.recall())
   const overload: Overload = createOverload({

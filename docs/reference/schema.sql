@@ -503,6 +503,7 @@ CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], ke
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
   r_count int := coalesce(cardinality(r_id), 0);
   l_count int := coalesce(cardinality(l_lease), 0);
@@ -653,13 +654,13 @@ begin
     done_as := array_fill(null::text, array[s_count]);
     done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
     if s_given_up is not null then
-      with gone as (
+      for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
         returning j.id, j.account_id, j.hold_id
-      ), bodies as (
-        delete from job_body b using gone where b.job_id = gone.id
-      )
-      delete from idempotency d using gone where d.account_id = gone.account_id and d.hold_id = gone.hold_id;
+      loop
+        delete from job_body b where b.job_id = r.id;
+        delete from idempotency d where d.account_id = r.account_id and d.hold_id = r.hold_id;
+      end loop;
       begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
     end if;
     if s_lease is null or array_position(s_lease, null) is not null then
@@ -809,8 +810,8 @@ begin
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, freed = false, created_at = now()
-          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed
+          content_type = null, body = null, freed = false, created_at = excluded.created_at
+          where idempotency.created_at < yesterday and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then
           select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
@@ -845,7 +846,7 @@ begin
         elsif kind = 'short' or c_room[n] < r_floor[i] then
           -- What was asked for longer ago has been given back, but for what calls need.
           if asked[a] is null or kind <> 'short' then
-            update lease e set recalled_at = coalesce(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
+            update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
               and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
               and (kind = 'short' or c_scope[n] in ('account', e.key_id));
             asked[a] := found;
@@ -884,9 +885,10 @@ begin
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
       select x.id, accounts[r_account[x.i]], keys[r_key[x.i]], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
-      update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
-      from jsonb_to_recordset(r_job) as x(i int, answer text)
-      where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
+      for r in select x.i, x.answer from jsonb_to_recordset(r_job) as x(i int, answer text) where is_new[x.i] and r_idem[x.i] is not null loop
+        update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(r.answer, 'UTF8')
+        where d.account_id = accounts[r_account[r.i]] and d.key = r_idem[r.i];
+      end loop;
     end if;
     insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
     select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),

@@ -17,11 +17,14 @@ const MONEY_COLUMNS = ['id', 'account_id', 'outcome', 'charged', 'loss', 'held',
 /** Inside the transaction of the migrations, after them. */
 export async function applyFunctions(tx: Queryable, version = VERSION): Promise<void> {
   const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort()
-  const files = await Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(join(FOLDER, name), 'utf8') })),
-  )
   const facts = await readFacts(tx)
-  const texts = files.map(({ name, text }) => ({ name, text: withFacts(text, facts) }))
+  const words = (await isDistributed(tx)) ? DISTRIBUTED : PLAIN
+  const others = words.folder === undefined ? [] : await readdir(join(FOLDER, words.folder))
+  const pathOf = (name: string) => (others.includes(name) ? join(words.folder ?? '', name) : name)
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(FOLDER, pathOf(name)), 'utf8') })),
+  )
+  const texts = files.map(({ name, text }) => ({ name, text: withWords(withFacts(text, facts), words) }))
   const digest = createHash('sha256').update(JSON.stringify(texts)).digest('hex')
   const [row] = await tx.query<{ name: string }>({ text: 'select name from migration where number = $1' }, [NUMBER])
   const [made = '0', of] = row?.name.split(' ') ?? []
@@ -45,6 +48,69 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
     },
     [NUMBER, `${version} ${digest}`],
   )
+}
+
+/** Whether the accounts are spread over several servers by Citus: deploy/citus. */
+export async function isDistributed(on: Queryable): Promise<boolean> {
+  const [known] = await on.query<{ is: boolean }>({ text: `select to_regclass('pg_dist_partition') is not null as is` })
+  if (!known?.is) return false
+  const rows = await on.query({ text: `select 1 from pg_dist_partition where logicalrelid = to_regclass('account')` })
+  return rows.length > 0
+}
+
+interface Words {
+  /** A statement that concerns the one account of a flush says so of this column. */
+  readonly one: (column: string) => string
+  readonly others: Readonly<Record<string, string>>
+  /** Whether a statement may write to several tables. */
+  readonly together: boolean
+  /** Has files that take the place of those of the same name. */
+  readonly folder?: string
+}
+
+/** A flush is of many accounts, and a plan is good for all of them. */
+const PLAIN: Words = {
+  together: true,
+  one: () => '',
+  others: {
+    plans: 'force_generic_plan',
+    'where limits': '',
+    'limits now': "(limited_now(l, now_second, (now() at time zone 'UTC')::date))",
+    'where own limits': '',
+    'bring up': '',
+    each: '',
+    'end each': '',
+    declare: '',
+  },
+}
+/**
+ * Citus sends a statement to the server of its account, if it says which one that is when it is planned. A flush is of one account there. Rows
+ * cannot be handed to functions where they lie, and what locks rows must lie on one server: limits are read account by account, the system's first.
+ */
+const DISTRIBUTED: Words = {
+  together: false,
+  folder: 'distributed',
+  one: (column) => ` and ${column} = accounts[1]`,
+  others: {
+    plans: 'force_custom_plan',
+    'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
+    'limits now': 'l',
+    'where own limits': 'where l.account_id = whose ',
+    'bring up':
+      "      current := limited_now(jsonb_populate_record(null::limited, to_jsonb(r)), now_second, (now() at time zone 'UTC')::date);\n      select r.place, r.what, current.* into r;\n",
+    each: "    foreach whose in array array['', accounts[1]] loop\n",
+    'end each': '    end loop;\n',
+    declare: '  whose text;\n  current limited;\n',
+  },
+}
+
+/** `with done as (…), a as (insert …), b as (insert …) insert …;` is written as three statements where it cannot be one. */
+const TOGETHER = /( +)(with done as \([\s\S]*?\n +\)), \w+ as \(\n([\s\S]*?)\n +\), \w+ as \(\n([\s\S]*?)\n +\)\n/
+
+function withWords(text: string, { one, others, together }: Words): string {
+  return (together ? text : text.replace(TOGETHER, '$1$2\n$3;\n$1$2\n$4;\n$1$2\n'))
+    .replaceAll(/\{\{one ([a-z._]+)\}\}/g, (_, column: string) => one(column))
+    .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? all)
 }
 
 interface Fact {

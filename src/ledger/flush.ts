@@ -115,14 +115,19 @@ async function settleOne(database: Database, op: Op): Promise<Resolved | undefin
   return row && { outcome: value.kind, paid: value.charge, loss: 0n, hold: cover.amount, ...row }
 }
 
+interface Store {
+  readonly database: Database
+  readonly processId: string
+  readonly distributed: boolean
+}
+
 export async function flush(
-  database: Database,
-  processId: string,
+  { database, processId, distributed }: Store,
   ops: readonly Op[],
   patient: boolean,
 ): Promise<Array<Done | Error>> {
   const [first] = ops
-  const one = patient && first && ops.length === 1 ? await settleOne(database, first) : undefined
+  const one = patient && first && ops.length === 1 && !distributed ? await settleOne(database, first) : undefined
   if (one) return [one]
   const resolutions = ops.filter((op) => op.kind === 'resolve')
   const reservations = ops.filter((op) => op.kind === 'reserve')

@@ -17,13 +17,15 @@ interface LanesOptions {
   readonly database: Database
   readonly processId: string
   readonly flushesMax: number
+  /** Accounts lie on several servers: each has a statement of its own. */
+  readonly distributed: boolean
   readonly observe?: ((size: number) => void) | undefined
 }
 
 /** Connections that may wait for locked accounts at once. */
 const WAITED_MAX = 3
 
-export function createLanes({ database, processId, flushesMax, observe }: LanesOptions): Lanes {
+export function createLanes({ database, processId, flushesMax, distributed, observe }: LanesOptions): Lanes {
   /** Accounts that could not be locked in time. */
   const locked = new Set<string>()
   const lane = (most: number, sizeMax: number, flush: (ops: readonly Op[]) => Promise<Array<Done | Error>>) =>
@@ -41,7 +43,9 @@ export function createLanes({ database, processId, flushesMax, observe }: LanesO
   /** Whatever is wrong with one operation must not be felt by its neighbours. */
   async function flushApart(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
     try {
-      return note(ops, await flush(database, processId, ops, patient))
+      if (distributed && ops.some((op) => op.value.account !== ops[0]?.value.account))
+        return await byAccount(ops, patient)
+      return note(ops, await flush({ database, processId, distributed }, ops, patient))
     } catch (error) {
       if (isLockWait(error) && patient) return flushApart(ops, false)
       if (ops.length === 1 || !isOfAPart(error)) throw error
@@ -65,6 +69,20 @@ export function createLanes({ database, processId, flushesMax, observe }: LanesO
       }),
     )
     return results
+  }
+
+  async function byAccount(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
+    const results = new Map<Op, Done | Error>()
+    const groups = Map.groupBy(ops, (op) => op.value.account)
+    await Promise.all(
+      Array.from(groups.values(), async (group) => {
+        const done = await flushApart(group, patient).catch((error: Error) => group.map(() => error))
+        group.forEach((op, at) => {
+          results.set(op, done[at] ?? new Busy())
+        })
+      }),
+    )
+    return ops.map((op) => results.get(op) ?? new Busy())
   }
 
   function note(ops: readonly Op[], results: Array<Done | Error>): Array<Done | Error> {

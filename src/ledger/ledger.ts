@@ -60,6 +60,8 @@ interface LedgerOptions {
   readonly reserveWaitMs?: number
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs?: number
+  /** Accounts lie on several servers: database/functions.ts. */
+  readonly distributed?: boolean
   /** Off: every call takes a hold of its own. */
   readonly leases?: boolean
 }
@@ -77,7 +79,10 @@ export function createLedger(options: LedgerOptions): Ledger {
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
-  const lanes = createLanes({ database, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch })
+  const lanes = createLanes({
+    ...{ database, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch },
+    distributed: options.distributed ?? false,
+  })
   /** What outlives the call that asked for it; `idle` waits for these too. */
   const background = new Set<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it. */
@@ -319,7 +324,7 @@ const RECALLED = statement('lease_recalled', 'select id from lease where process
 const RECALL = statement(
   'lease_recall',
   `with recalled as (
-     update lease set recalled_at = coalesce(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at
+     update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at
    )
    select 1 from recalled where recalled_at > now() - interval '2 seconds'`,
 )

@@ -69,7 +69,7 @@ const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for u
 const FORGET = statement('limits_forget', 'delete from limited where account_id = $1 and scope = $2')
 const RECALL = statement(
   'limits_recall',
-  'update lease set recalled_at = coalesce(recalled_at, now()) where account_id = $1',
+  'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
 )
 const SYSTEM = statement('limits_system', `select limits from limited where account_id = '' and scope = 'system'`)
 const SPENT = `select coalesce(sum(charged), 0) as total,
@@ -103,7 +103,7 @@ const KEEP_SYSTEM = statement(
 const CUT_SHARES = statement(
   'limits_cut_shares',
   `with recalled as (
-     update lease set recalled_at = coalesce(recalled_at, now())
+     update lease set recalled_at = least(recalled_at, now())
    )
    update limited set limits = (select jsonb_object_agg(name, 0) from jsonb_object_keys($1::jsonb) name)
    where account_id = '' and scope like 'system@%' and limits <> '{}'`,

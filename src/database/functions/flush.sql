@@ -51,12 +51,13 @@ language plpgsql
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
+set plan_cache_mode = {{plans}}
 -- Whoever has locked an account for longer has trouble of its own: see ledger/lanes.ts.
 set lock_timeout = '300ms'
 as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
   r_count int := coalesce(cardinality(r_id), 0);
   l_count int := coalesce(cardinality(l_lease), 0);
@@ -81,7 +82,7 @@ declare
   -- Whether an account's leases were asked for.
   asked boolean[];
   earlier idempotency;
-  refusal jsonb;
+{{declare}}  refusal jsonb;
   tightest jsonb;
   begun text[] := '{}';
   lease_amount bigint[];
@@ -129,7 +130,7 @@ declare
   given_tokens bigint[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
       if r.frozen_until > now() then
@@ -137,7 +138,7 @@ begin
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held;
       if r.frozen_until > now() then
@@ -148,9 +149,9 @@ begin
   was_posted := now_posted; was_held := now_held;
 
   -- Not before the accounts are locked: new limits may be what was waited for.
-  are_limited := exists (select 1 from limited);
+  are_limited := exists (select 1 from limited{{where limits}});
   if are_limited then
-    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
     of_account := array_fill(null::int, array[cardinality(accounts)]);
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
@@ -163,8 +164,8 @@ begin
       perform 1 from limited l where l.account_id = '' and (l.scope = 'system@' || process or (l.scope = 'system@jobs' and (has_jobs or r_job is not null)))
         order by l.scope for update;
     end if;
-    for r in
-      select x.place, x.what, (limited_now(l, now_second, (now() at time zone 'UTC')::date)).* from (
+{{each}}    for r in
+      select x.place, x.what, {{limits now}}.* from (
         select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
         union all
         select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
@@ -173,9 +174,9 @@ begin
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
       ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
-      order by l.account_id, l.scope for update of l
+      {{where own limits}}order by l.account_id, l.scope for update of l
     loop
-      n := coalesce(cardinality(c_scope), 0) + 1;
+{{bring up}}      n := coalesce(cardinality(c_scope), 0) + 1;
       case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
       if r.account_id = '' then
         shares_ready[r.place] := r.limits <> '{}';
@@ -189,14 +190,14 @@ begin
       c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
       d_held[n] := 0; d_spent[n] := 0; d_open[n] := 0; d_requests[n] := 0; d_requests_ahead[n] := 0; d_tokens[n] := 0; d_tokens_ahead[n] := 0;
     end loop;
-    are_limited := c_scope is not null;
+{{end each}}    are_limited := c_scope is not null;
   end if;
 
   if leases is not null then
     lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
     lease_account := array_fill(null::int, array[cardinality(leases)]);
     lease_key := lease_account;
-    for r in select e.id, e.amount from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
+    for r in select e.id, e.amount from lease e where e.account_id = any(accounts){{one e.account_id}} and e.id = any(leases) loop
       lease_amount[array_position(leases, r.id)] := r.amount;
     end loop;
     lease_was := lease_amount;
@@ -207,19 +208,19 @@ begin
     done_as := array_fill(null::text, array[s_count]);
     done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
     if s_given_up is not null then
-      with gone as (
+      for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
         returning j.id, j.account_id, j.hold_id
-      ), bodies as (
-        delete from job_body b using gone where b.job_id = gone.id
-      )
-      delete from idempotency d using gone where d.account_id = gone.account_id and d.hold_id = gone.hold_id;
+      loop
+        delete from job_body b where b.job_id = r.id;
+        delete from idempotency d where d.account_id = r.account_id and d.hold_id = r.hold_id;
+      end loop;
       begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
     end if;
     if s_lease is null or array_position(s_lease, null) is not null then
       for r in
         delete from hold h using unnest(s_account, s_id) as x(place, id)
-        where h.account_id = accounts[x.place] and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
+        where h.account_id = accounts[x.place]{{one h.account_id}} and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
         returning h.id, h.amount, h.job, h.tokens, h.created_at
       loop
         at := array_position(s_id, r.id);
@@ -320,11 +321,11 @@ begin
 
     if s_kept is not null then
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
+      where d.account_id = any(accounts){{one d.account_id}} and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
       update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
         body = decode(x.keep ->> 'body', 'base64')
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
+      where d.account_id = any(accounts){{one d.account_id}} and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
     end if;
     resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
@@ -335,9 +336,9 @@ begin
     new_as := array_fill(null::text, array[r_count]);
     is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
     for r in
-      select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
+      select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account]{{one h.account_id}} and h.id = x.id
       union all
-      select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account] and t.id = x.id
+      select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account]{{one t.account_id}} and t.id = x.id
     loop
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
@@ -363,8 +364,8 @@ begin
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, freed = false, created_at = now()
-          where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed
+          content_type = null, body = null, freed = false, created_at = excluded.created_at
+          where idempotency.created_at < yesterday and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then
           select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
@@ -399,7 +400,7 @@ begin
         elsif kind = 'short' or c_room[n] < r_floor[i] then
           -- What was asked for longer ago has been given back, but for what calls need.
           if asked[a] is null or kind <> 'short' then
-            update lease e set recalled_at = coalesce(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
+            update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
               and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
               and (kind = 'short' or c_scope[n] in ('account', e.key_id));
             asked[a] := found;
@@ -438,9 +439,10 @@ begin
       insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
       select x.id, accounts[r_account[x.i]], keys[r_key[x.i]], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
       from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
-      update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(x.answer, 'UTF8')
-      from jsonb_to_recordset(r_job) as x(i int, answer text)
-      where is_new[x.i] and d.account_id = accounts[r_account[x.i]] and d.key = r_idem[x.i];
+      for r in select x.i, x.answer from jsonb_to_recordset(r_job) as x(i int, answer text) where is_new[x.i] and r_idem[x.i] is not null loop
+        update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(r.answer, 'UTF8')
+        where d.account_id = accounts[r_account[r.i]] and d.key = r_idem[r.i];
+      end loop;
     end if;
     insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
     select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
@@ -506,20 +508,20 @@ begin
     insert into lease (account_id, id, key_id, process_id, amount)
     select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
-    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
+    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || now_second + 1;
   end if;
 
   if leases is not null then
     update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
-    where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
+    where e.account_id = any(accounts){{one e.account_id}} and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
     perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead);
   end if;
   update account o set posted = x.posted, held = x.held
   from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
-  where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
+  where o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $$;
