@@ -84,7 +84,7 @@ export async function measureLedger(options: {
   return points
 }
 
-async function paidCall(ledger: ReturnType<typeof createLedger>, account: string): Promise<void> {
+export async function paidCall(ledger: ReturnType<typeof createLedger>, account: string): Promise<void> {
   const id = newId(world)
   const reserved = await ledger.reserve({
     id,
