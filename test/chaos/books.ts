@@ -27,25 +27,33 @@ export async function checkBooks(database: Database, acknowledged: readonly Told
   }
   const { ok, problems } = await verifyLedger(database, storedCatalogs(database))
   assert.ok(ok, problems.join('\n'))
-  const [open] = await database.query<{ n: bigint }>({ text: 'select count(*) as n from hold where not job' })
+  const { holds } = await openOf(database)
   const count = (outcome: string) => rows.filter((row) => row.outcome === outcome).length
   return {
     acknowledged: acknowledged.length,
     settled: count('settled'),
     released: count('released'),
     expired: count('expired'),
-    holds: Number(open!.n),
+    holds,
   }
 }
 
-/** Waits until no hold is open; answers after how long. */
+/** What is held now, by calls and by processes for calls to come. */
+async function openOf(database: Database): Promise<{ holds: number; leases: number }> {
+  const [row] = await database.query<{ holds: number; leases: number }>({
+    text: 'select (select count(*)::int from hold where not job) as holds, (select count(*)::int from lease) as leases',
+  })
+  return row!
+}
+
+/** Waits until no hold is open and no credits are leased; answers after how long. */
 export async function noHolds(database: Database, withinMs: number): Promise<number> {
   const startedMs = performance.now()
   for (;;) {
-    const [row] = await database.query<{ n: bigint }>({ text: 'select count(*) as n from hold where not job' })
+    const { holds, leases } = await openOf(database)
     const waitedMs = performance.now() - startedMs
-    if (row!.n === 0n) return waitedMs
-    assert.ok(waitedMs < withinMs, `${row!.n} holds are left after ${Math.round(waitedMs)} ms`)
+    if (holds + leases === 0) return waitedMs
+    assert.ok(waitedMs < withinMs, `${holds} holds and ${leases} leases are left after ${Math.round(waitedMs)} ms`)
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
 }

@@ -26,7 +26,7 @@ export interface ClusterOptions {
 const AFTERMATH_MS = 10_000
 const KEY = /tg_live_\w{38}/
 /** Text at all three doors, whole and streamed; data; callers who leave; a vendor that fails; now and then a picture. */
-const MIX: readonly Kind[] = [
+export const MIX: readonly Kind[] = [
   ...Array.from({ length: 5 }, (): Kind[] => ['chat', 'stream', 'data', 'messages', 'leave', 'data', 'fail', 'stream']),
   ...(['chat', 'responses', 'data', 'messages', 'leave', 'responses', 'image', 'stream'] as const),
 ].flat()
@@ -149,7 +149,7 @@ Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.pe
 | Answers | ${JSON.stringify(counts).replaceAll(/["{}]/g, '').replaceAll(',', ', ')} |
 | Acknowledged charges | ${books.acknowledged}, all in the books with the amount that the caller was told |
 | Lost or doubled charges | 0 |
-| Holds left | 0, ${Math.round(holdsMs)} ms after the load ended |
+| Holds and leases left | 0, ${Math.round(holdsMs)} ms after the load ended |
 | Answers with 401 | 0 |
 | Failures that neither a kill nor a restart explains | 0 |
 | Median and p99 of complete answers | ${times(good)} |
