@@ -42,7 +42,8 @@ test('a primary that vanishes and a standby that is promoted lose no acknowledge
   await until(() => KEY.test(first.output), 5)
   const key = KEY.exec(first.output)![0]
   gateways.push(await start())
-  assert.equal(pair.standby.door.connections, 0, 'somebody stayed connected to a server that takes no writes')
+  // Who asks a server whether it takes writes leaves it again, on a busy machine a moment later: nobody stays.
+  await until(() => pair.standby.door.connections === 0, 50)
 
   const traffic = startTraffic({
     urls: () => gateways.map(({ url }) => url),
