@@ -89,6 +89,14 @@ type Step =
       readonly keep: boolean
     }
   | { readonly do: 'release'; readonly by: number; readonly hold: number }
+  /** Calls of one key, one after the other at one process, which leases what they need. */
+  | {
+      readonly do: 'burst'
+      readonly by: number
+      readonly calls: number
+      readonly want: number
+      readonly charge: number
+    }
   | { readonly do: 'grant'; readonly amount: number }
   | { readonly do: 'expire'; readonly of: number; readonly by: number }
 
@@ -118,6 +126,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), by, hold }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('burst' as const),
+      by,
+      calls: fc.integer({ min: 4, max: 12 }),
+      want: fc.integer({ min: 1, max: 4 }),
+      charge: fc.nat({ max: 6 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('grant' as const), amount: fc.integer({ min: -80, max: 80 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('expire' as const), of: by, by }) },
 )
@@ -165,6 +183,9 @@ async function play(account: string, told: Told[], wave: readonly Step[]): Promi
           told.push({ step: next, answer: await ledgers[next.by]!.resolve(asked) })
           break
         }
+        case 'burst':
+          await burst(ledgers[next.by]!, account, next)
+          break
         case 'grant':
           await ledgers[0]!.grant({ account, amount: BigInt(next.amount), note: '', actor: 'test' })
           break
@@ -177,6 +198,19 @@ async function play(account: string, told: Told[], wave: readonly Step[]): Promi
       }
     }),
   )
+}
+
+/** Some are under way while others come. */
+async function burst(ledger: Ledger, account: string, { calls, want, charge }: Extract<Step, { do: 'burst' }>) {
+  const ends: Array<Promise<unknown>> = []
+  for (let i = 0; i < calls; i++) {
+    const id = `${account}-${newId(realWorld)}`
+    const reserved = await ledger.reserve(reservation(id, account, BigInt(want)))
+    if (reserved.outcome !== 'held') break
+    const settled = i % 4 < 3
+    ends.push(ledger.resolve(resolution(id, account, settled ? 'settled' : 'released', settled ? BigInt(charge) : 0n)))
+  }
+  await Promise.all(ends)
 }
 
 interface Row {
@@ -233,6 +267,7 @@ async function check(
       const admitted = told.some(
         (other) =>
           other.step.do !== 'grant' &&
+          other.step.do !== 'burst' &&
           other.step.do !== 'expire' &&
           other !== undefined &&
           other.step.hold === step.hold &&
