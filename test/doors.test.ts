@@ -101,10 +101,11 @@ const PATHS: Record<string, string> = {
   '/docs/guides/streaming?a=b': 'GET, HEAD',
   '/openapi.json': 'GET, HEAD',
   '/': 'GET, HEAD',
+  '/v1': 'GET, HEAD',
 }
 const NO_PATHS = [
   '/nothing',
-  '/v1',
+  '/v2',
   '/v1/nothing',
   '/v1/jobs/1/2/3',
   '/admin/v1/nothing',
