@@ -81,10 +81,12 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
 
   let open = { holds: 1n, jobs: 1n }
   async function count(): Promise<void> {
+    // A statement that is still on its way may make what is not seen here.
+    const sure = line.zombies === 0
     const [row] = await line.see<{ holds: bigint; jobs: bigint }>(
       'select (select count(*) from held) as holds, (select count(*) from job where open) as jobs',
     )
-    open = row!
+    open = sure ? row! : { holds: 1n, jobs: 1n }
   }
   const raise = () => {
     if (failure) throw failure.error
