@@ -25,7 +25,7 @@ export const camel = (path: string) => pascal(path).replace(/^./, (letter) => le
 export const snake = (name: string) =>
   name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toLowerCase()
 

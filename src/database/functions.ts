@@ -105,10 +105,23 @@ const DISTRIBUTED: Words = {
 }
 
 /** `with done as (…), a as (insert …), b as (insert …) insert …;` is written as three statements where it cannot be one. */
-const TOGETHER = /( +)(with done as \([\s\S]*?\n +\)), \w+ as \(\n([\s\S]*?)\n +\), \w+ as \(\n([\s\S]*?)\n +\)\n/
+function apart(text: string): string {
+  const begin = text.indexOf('with done as (')
+  if (begin < 0) return text
+  const indent = text.slice(text.lastIndexOf('\n', begin) + 1, begin)
+  const end = `\n${indent})`
+  const first = text.indexOf(end, begin)
+  const second = text.indexOf(end, first + 1)
+  const third = text.indexOf(end, second + 1)
+  const done = text.slice(begin, first + end.length)
+  const inside = (from: number, to: number) => text.slice(text.indexOf('(\n', from) + 2, to)
+  const again = `\n${indent}${done}\n`
+  const rest = text.slice(third + end.length + 1)
+  return `${text.slice(0, begin)}${done}\n${inside(first, second)};${again}${inside(second, third)};${again}${rest}`
+}
 
 function withWords(text: string, { one, others, together }: Words): string {
-  return (together ? text : text.replace(TOGETHER, '$1$2\n$3;\n$1$2\n$4;\n$1$2\n'))
+  return (together ? text : apart(text))
     .replaceAll(/\{\{one ([a-z._]+)\}\}/g, (_, column: string) => one(column))
     .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? all)
 }
