@@ -8,8 +8,8 @@ create table account (
   held bigint not null default 0,
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
-  search text generated always as (lower(name)) stored,
   frozen_until timestamp with time zone,
+  search text generated always as (lower(name)) stored,
   constraint account_check CHECK (((posted >= 0) AND (held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);

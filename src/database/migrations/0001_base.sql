@@ -7,6 +7,8 @@ create table account (
   held bigint not null default 0,
   limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
+  -- It is moved to another database (process/move.ts): while this lies ahead, calls and changes are refused here.
+  frozen_until timestamptz,
   -- Searched for in lower case; kept, because lowering 100,000 names takes longer than searching them.
   search text generated always as (lower(name)) stored,
   check (posted >= 0 and held >= 0 and held <= posted)
@@ -389,4 +391,16 @@ create table verification (
   failure text,
   -- The newest row of the audit trail that it saw: whoever cuts off the end of the trail does not know of it.
   audit_id text collate "C"
+);
+
+-- Accounts that came from another database or went to one.
+create table account_move (
+  account_id text collate "C" primary key,
+  -- Of the move that last touched it: whoever is slower finds another one's, and stops.
+  move_id text collate "C" not null,
+  -- Here: leaving, gone, arriving or arrived.
+  state text not null,
+  -- The other database, without a password.
+  other text not null,
+  at timestamptz not null default now()
 );
