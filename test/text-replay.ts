@@ -74,8 +74,8 @@ export interface Replayed {
 }
 
 /** Sends the bytes in the pieces given, then ends the stream. */
-export function replay(exchange: Exchange, pieces: Iterable<Buffer>): Replayed {
-  const relay = exchange.stream!({ 'content-type': 'text/event-stream' })
+export function replay(exchange: Exchange, pieces: Iterable<Buffer>, contentType = 'text/event-stream'): Replayed {
+  const relay = exchange.stream!({ 'content-type': contentType })
   const out: Buffer[] = []
   let thrown: Fault | undefined
   try {

@@ -196,11 +196,6 @@ test('an error inside a stream is a fault, says nothing of the vendor, and nothi
   }
 })
 
-test('a vendor that answers a request for a stream with JSON is not understood', async () => {
-  const exchange = await openPair({ front: 'openai-chat', back: 'openai-chat' })
-  assert.throws(() => exchange.stream!({ 'content-type': 'application/json; charset=utf-8' }), Fault)
-})
-
 test('nonsense counts never become negative, overlapping or unsafe usage', async () => {
   const nonsense = fc.oneof(
     fc.constantFrom(-1, 1e18, Number.POSITIVE_INFINITY, '5', null, 0.5, {}, [], true),

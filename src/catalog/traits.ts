@@ -54,6 +54,11 @@ export const textTraits = z.strictObject({
   maxTokensDefault: count.default(64_000),
   /** Responses, for converted asks: asks for encrypted reasoning, so that callers can replay it. */
   encryptedReasoning: z.boolean().default(false),
+  /**
+   * What the vendor can do: `never` is asked for whole answers only, `always` for streams only, and callers get what they
+   * asked for all the same. An answer that is of the other kind is understood without this too; only then the vendor was asked in vain.
+   */
+  streams: z.enum(['asked', 'never', 'always']).default('asked'),
   /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
   hostedTools: words.default([]),
   /**

@@ -44,10 +44,11 @@ afterEach(() => g.settled())
 /** Reported as the next answer's usage, by the number in the prompt. */
 let reports: unknown[] = []
 
-function answerWithReports(): void {
+/** `contrary` answers with a stream whoever wants JSON, and the other way round. */
+function answerWithReports(contrary = false): void {
   vendor.answer = ({ response, prompt, body }) => {
     const report = reports[Number(prompt)]
-    if ((JSON.parse(body) as { stream?: boolean }).stream) {
+    if (((JSON.parse(body) as { stream?: boolean }).stream ?? false) !== contrary) {
       response.writeHead(200, STREAM_HEADERS)
       response.end(chunk('hello there', 'stop') + (report === undefined ? '' : usageChunk(report)) + DONE)
     } else response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('hello there', report))
@@ -96,6 +97,29 @@ test('reports of usage are taken as they are where they make sense, and estimate
       )
     }
   assert.ok(anomalies.length >= 6, 'impossible reports are written down')
+})
+
+test('an answer of the other kind than was asked for is charged like the kind that was', async () => {
+  answerWithReports(true)
+  reports = [{ prompt_tokens: 10, completion_tokens: 20 }, { prompt_tokens: 0, completion_tokens: 0 }, undefined]
+  for (const stream of [false, true]) {
+    assert.equal((await charge(0, stream)).charged, 50n)
+    assert.equal((await charge(1, stream)).charged, 0n)
+    const { charged, held, estimated } = await charge(2, stream)
+    assert.ok(estimated && charged > 0n && charged <= held)
+  }
+  const { key } = await g.account()
+  const stream = await g.call(CHAT_PATH, key, chatBody('0', { max_tokens: OUTPUT_MAX, stream: true }))
+  assert.match(stream.headers.get('content-type') ?? '', /^text\/event-stream/)
+  assert.match(await stream.text(), /"content":"hello there".*: tollgate charge=0\.00005.*data: \[DONE\]\n\n$/s)
+  const whole = await g.call(CHAT_PATH, key, chatBody('0', { max_tokens: OUTPUT_MAX }))
+  assert.match(whole.headers.get('content-type') ?? '', /^application\/json/)
+  const body = (await whole.json()) as { choices: Array<{ message: { content: string } }> }
+  assert.equal(body.choices[0]?.message.content, 'hello there')
+  vendor.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}')
+  const fault = await g.call(CHAT_PATH, key, chatBody('0', { stream: true }))
+  assert.equal(fault.status, 502)
 })
 
 const anything = fc.oneof(

@@ -3,6 +3,7 @@
 import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { JsonText } from '../../kernel/json.ts'
+import type { SseEvent } from '../../upstream/sse.ts'
 import type { Fields, Json } from '../check.ts'
 import type { Answer, Continued, OpenOptions, Target } from '../protocol.ts'
 import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
@@ -48,6 +49,9 @@ export interface TextFormat {
   writeRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json
   readReply(value: Json, traits: TextTraits): Reply
   reader(traits: TextTraits): StreamReader
+  /** At the back, where a vendor answers otherwise than it was asked: a whole answer as its stream, and a stream as its whole. */
+  unroll(value: Json): string
+  rollUp(events: readonly SseEvent[], traits: TextTraits): Json
   /** At the back, always: where the vendor listens, and what it wants to see. */
   address(target: Target, stream: boolean): string
   /** Where the list of models lies below a vendor's address; `/models` unless given. */

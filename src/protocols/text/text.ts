@@ -3,7 +3,7 @@ import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { JsonText } from '../../kernel/json.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import { Fields, mustBe } from '../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
@@ -18,7 +18,7 @@ import { ConvertRelay } from './reader.ts'
 import { PassRelay } from './relay.ts'
 import { toUsage } from './tokens.ts'
 import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
-import { readWhole } from './whole.ts'
+import { readEvents, readWhole, WholeRelay } from './whole.ts'
 
 const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
   'openai-chat': openaiChat,
@@ -117,6 +117,8 @@ class Opening {
   private readonly checked: CheckedAsk
   private readonly uid: string
   private readonly traits: TextTraits
+  /** Whether the vendor is asked for a stream; an answer of the other kind is turned into what the caller wants. */
+  private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Dialogue | undefined
 
@@ -126,6 +128,7 @@ class Opening {
     this.checked = checked
     this.uid = uid
     this.traits = traits
+    this.streams = traits.streams === 'asked' ? checked.stream : traits.streams === 'always'
     this.size = measurePrompt(format.prompt(json.value), json.value)
   }
 
@@ -158,8 +161,10 @@ class Opening {
 
   /** The same format at both doors. */
   private pass(target: Target, options: OpenOptions): Exchange {
-    const { format, json, checked, uid, traits } = this
-    const body = format.pass(json, checked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
+    const { format, checked, uid, traits, streams } = this
+    const json = streams === checked.stream ? this.json : withStream(this.json, streams)
+    const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
+    const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {
       body,
       answer: (bytes) => format.passAnswer(bytes, uid, traits, checked),
@@ -172,7 +177,8 @@ class Opening {
     const { outputTokensCap: cap } = options
     const dialogue = this.dialogue()
     const tokensMax = cap === undefined ? dialogue.tokensMax : Math.min(cap, dialogue.tokensMax ?? cap)
-    const asked = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
+    const limited = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
+    const asked = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
     const facts: AnswerFacts = {
       uid,
       requestId: options.requestId,
@@ -214,27 +220,38 @@ class Opening {
     options: OpenOptions,
     way: { body: string; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
   ): Exchange {
-    const { stream } = this.checked
+    const { checked, streams, traits } = this
+    const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
     return {
       call: {
         method: 'POST',
-        url: back.address(target, stream),
+        url: back.address(target, streams),
         headers: {
           ...back.headers?.(options),
           'content-type': 'application/json',
-          accept: stream ? 'text/event-stream' : 'application/json',
+          accept: streams ? 'text/event-stream' : 'application/json',
         },
         body: way.body,
       },
-      answer: way.answer,
-      ...(stream ? { stream: (headers: Readonly<Record<string, string>>) => openStream(headers, way.relay) } : {}),
+      answer: (bytes, headers) =>
+        way.answer(isOf(STREAM, headers) ? Buffer.from(JSON.stringify(back.rollUp(readEvents(bytes), traits))) : bytes),
+      ...(checked.stream
+        ? {
+            stream: (headers: Readonly<Record<string, string>>) =>
+              isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay(),
+          }
+        : {}),
       said: readErrorBody,
     }
   }
 }
 
-function openStream(headers: Readonly<Record<string, string>>, relay: () => PassRelay | ConvertRelay) {
-  if (/^application\/json/i.test(headers['content-type'] ?? ''))
-    throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a request for a stream' } })
-  return relay()
+const STREAM = /^text\/event-stream/i
+const JSON_TYPE = /^application\/(?:[\w.-]{1,40}\+)?json/i
+
+/** The request, for a vendor that is asked for a stream although the caller wants none, or the other way round. */
+function withStream(json: JsonText, stream: boolean): JsonText {
+  const edit = { stream: String(stream) }
+  const edits = json.member('stream') ? { replace: edit } : { add: edit }
+  return readJson(Buffer.from(splice(json, stream ? edits : { ...edits, remove: ['stream_options'] })))
 }

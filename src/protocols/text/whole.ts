@@ -1,8 +1,10 @@
 // A vendor's whole JSON answer, read one character per byte: numbers and structure are right, positions are bytes, and
-// nothing is decoded that only passes through.
+// nothing is decoded that only passes through. Also for callers who asked for a stream, and from vendors that only stream.
 import { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
+import { SseDecoder, type SseEvent } from '../../upstream/sse.ts'
 import { isObject, type Json } from '../check.ts'
+import type { StreamRelay, StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 
 interface Whole {
@@ -42,4 +44,63 @@ export function renamed(body: Buffer, whole: Whole, uid: string): Buffer {
   const span = memberSpan(whole.bytes, 'model')
   if (!span) return body
   return Buffer.concat([body.subarray(0, span[0]), Buffer.from(`"${uid}"`), body.subarray(span[1])])
+}
+
+/** No answer is larger; whoever sends more is cut off. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
+/** The vendor has worked on the prompt, though nothing of it was delivered. */
+const BEGUN: StreamState = { terminal: false, fault: undefined, usage: undefined, outputTokensSeen: 1 }
+
+/** A whole answer to a request for a stream: taken up to its end, and relayed as the stream that it could have been. */
+export class WholeRelay implements StreamRelay {
+  private readonly relay: StreamRelay
+  private readonly unroll: (value: Json) => string
+  private readonly chunks: Buffer[] = []
+  private bytes = 0
+  private ended = false
+
+  constructor(relay: StreamRelay, unroll: (value: Json) => string) {
+    this.relay = relay
+    this.unroll = unroll
+  }
+
+  get state(): StreamState {
+    return this.ended || this.bytes === 0 ? this.relay.state : BEGUN
+  }
+
+  get keepAlive(): string {
+    return this.relay.keepAlive
+  }
+
+  push(chunk: Buffer): undefined {
+    this.bytes += chunk.length
+    if (this.bytes > ANSWER_BYTES_MAX)
+      throw new Fault('upstream_garbled', { internal: { why: 'the answer is too long', bytes: this.bytes } })
+    this.chunks.push(chunk)
+  }
+
+  end(): Buffer | string | undefined {
+    const { value } = readWhole(Buffer.concat(this.chunks), 'utf8')
+    this.ended = true
+    const sent = this.relay.push(Buffer.from(this.unroll(value)))
+    this.relay.end()
+    return sent
+  }
+
+  finish(comment: string): string {
+    return this.relay.finish(comment)
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return this.relay.fail(fault, requestId)
+  }
+}
+
+/** The events of a stream that came whole. */
+export function readEvents(body: Buffer): SseEvent[] {
+  const decoder = new SseDecoder()
+  const events = decoder.push(body)
+  const last = decoder.end()
+  return last ? [...events, last] : events
 }

@@ -5,6 +5,7 @@ import { MessagesObserver, passMessages, passMessagesAnswer } from './pass.ts'
 import { readMessagesDialogue } from './read-request.ts'
 import { MessagesReader } from './read-stream.ts'
 import { readMessagesReply, writeMessagesReply } from './reply.ts'
+import { rollUpMessage, unrollMessage } from './roll.ts'
 import { writeMessagesRequest } from './write-request.ts'
 import { MessagesWriter } from './write-stream.ts'
 
@@ -33,4 +34,6 @@ export const anthropicMessages: TextFormat = {
   writeRequest: writeMessagesRequest,
   readReply: readMessagesReply,
   reader: () => new MessagesReader(),
+  unroll: unrollMessage,
+  rollUp: rollUpMessage,
 }

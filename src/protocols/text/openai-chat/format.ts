@@ -8,6 +8,7 @@ import { passChat } from './pass.ts'
 import { readChatDialogue } from './read-request.ts'
 import { ChatReader } from './read-stream.ts'
 import { readChatReply, writeChatReply } from './reply.ts'
+import { rollUpChat, unrollChat } from './roll.ts'
 import { writeChatRequest } from './write-request.ts'
 import { ChatWriter } from './write-stream.ts'
 
@@ -33,4 +34,6 @@ export const openaiChat: TextFormat = {
     return readChatReply(value)
   },
   reader: (traits) => new ChatReader(traits.quirks),
+  unroll: unrollChat,
+  rollUp: rollUpChat,
 }

@@ -5,6 +5,7 @@ import { passResponses, passResponsesAnswer, ResponsesObserver } from './pass.ts
 import { readResponsesDialogue } from './read-request.ts'
 import { ResponsesReader } from './read-stream.ts'
 import { readResponsesReply, writeResponsesReply } from './reply.ts'
+import { rollUpResponse, unrollResponse } from './roll.ts'
 import { writeResponsesRequest } from './write-request.ts'
 import { ResponsesWriter } from './write-stream.ts'
 
@@ -22,4 +23,6 @@ export const openaiResponses: TextFormat = {
   writeRequest: writeResponsesRequest,
   readReply: readResponsesReply,
   reader: () => new ResponsesReader(),
+  unroll: unrollResponse,
+  rollUp: rollUpResponse,
 }
