@@ -186,7 +186,10 @@ export const api = {
 
   ledgerChecks: (signal?: AbortSignal) => get<wire.LedgerChecks>('/ledger/verify', undefined, signal),
   checkLedger: (full: boolean) => post<wire.LedgerCheck>('/ledger/verify', { full }),
-  audit: (paging: Paging, signal?: AbortSignal) => get<wire.Page<wire.AuditRow>>('/audit', { ...paging }, signal),
+  audit: (
+    query: Paging & { actor?: string | undefined; action?: string | undefined; object?: string | undefined },
+    signal?: AbortSignal,
+  ) => get<wire.Page<wire.AuditRow>>('/audit', { ...query }, signal),
   liveCalls: (signal?: AbortSignal) => get<wire.Page<wire.LiveCall>>('/requests/live', undefined, signal),
   system: (signal?: AbortSignal) => get<wire.System>('/system', undefined, signal),
 

@@ -10,6 +10,7 @@ import { LinkButton } from './ui/button.tsx'
 import { Page } from './ui/page.tsx'
 import { Empty, ErrorBoundary, Fault, Skeleton } from './ui/state.tsx'
 import { Toasts } from './ui/toast.tsx'
+import { useZone } from './zone.ts'
 
 type Params = Record<string, string>
 
@@ -33,6 +34,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/jobs/:job', page(() => import('./pages/job.tsx'), 'JobPage')],
   ['/a/:account/statement', page(() => import('./pages/statement.tsx'), 'StatementPage')],
   ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],
+  ['/calls/:request', page(() => import('./pages/call.tsx'), 'AnyCallPage')],
   ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
 ]
 
@@ -98,12 +100,14 @@ function SignedIn() {
 function SignedInPages() {
   const { path } = useLocation()
   const { user } = useSession()
+  const zone = useZone()
   const all = user.role === 'operator' ? [...routes, ...operatorRoutes] : routes
   let found: ReactNode
   for (const [pattern, View] of all) {
     const params = match(pattern, path)
-    // A change of account mounts the page anew: nothing of one account is shown under another's name.
-    if (params) found = <View key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}`} {...params} />
+    // A change of account mounts the page anew: nothing of one account is shown under another's name. So does another zone,
+    // because every time on the page is written differently.
+    if (params) found = <View key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}:${zone}`} {...params} />
     if (found) break
   }
   return (

@@ -1,32 +1,49 @@
-// Numbers and times as people read them. The page is English, so the formats are too; the time zone is the reader's.
+// Numbers and times as people read them. The page is English, so the formats are too; the time zone is the one that the
+// reader chose, and every time of day says which.
+import { type Zone, zone } from './zone.ts'
 
-const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-const dayMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
-const utc = { timeZone: 'UTC' } as const
-const utcDayMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...utc })
-const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', ...utc })
-const dayOnly = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
-const utcMonth = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', ...utc })
-const hourMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
-const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+function formsIn(timeZone: string | undefined) {
+  const form = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat('en-GB', timeZone ? { ...options, timeZone } : options)
+  return {
+    dateTime: form({ dateStyle: 'medium', timeStyle: 'medium' }),
+    dayMonth: form({ day: 'numeric', month: 'short' }),
+    day: form({ dateStyle: 'medium' }),
+    year: form({ year: 'numeric' }),
+    hourMinute: form({ hour: '2-digit', minute: '2-digit' }),
+    clock: form({ timeStyle: 'medium' }),
+    named: form({ timeZoneName: 'short' }),
+  }
+}
+const FORMS: Record<Zone, ReturnType<typeof formsIn>> = { local: formsIn(undefined), utc: formsIn('UTC') }
+const forms = () => FORMS[zone()]
+const utcMonth = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const precise = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
 
 const valid = (iso: string) => !Number.isNaN(Date.parse(iso))
 
-export const formatTime = (iso: string) => (valid(iso) ? dateTime.format(new Date(iso)) : iso)
-/** In a list: without the year while it is the present one. */
-export const formatMoment = (iso: string) =>
-  valid(iso) && new Date(iso).getFullYear() === new Date().getFullYear()
-    ? `${dayMonth.format(new Date(iso))}, ${clock.format(new Date(iso))}`
-    : formatTime(iso)
-/** Days and months of statistics are those of UTC, wherever the reader is. */
-export const formatDay = (iso: string) => (valid(iso) ? utcDay.format(new Date(iso)) : iso)
-export const formatDayShort = (iso: string) => (valid(iso) ? utcDayMonth.format(new Date(iso)) : iso)
+/** "CET", "UTC": it depends on the season, so it is asked for a moment. */
+export const zoneAt = (iso: string) =>
+  forms()
+    .named.formatToParts(valid(iso) ? new Date(iso) : new Date())
+    .find(({ type }) => type === 'timeZoneName')?.value ?? ''
+export const formatTime = (iso: string) =>
+  valid(iso) ? `${forms().dateTime.format(new Date(iso))} ${zoneAt(iso)}` : iso
+/** In a list: without the year while it is the present one. The zone stands beside it. */
+export function formatMoment(iso: string): string {
+  if (!valid(iso)) return iso
+  const at = new Date(iso)
+  const { year, dayMonth, clock, dateTime } = forms()
+  if (year.format(at) !== year.format(new Date())) return dateTime.format(at)
+  return `${dayMonth.format(at)}, ${clock.format(at)}`
+}
+export const formatHour = (iso: string) => (valid(iso) ? forms().hourMinute.format(new Date(iso)) : iso)
+export const formatClock = (iso: string) => (valid(iso) ? forms().clock.format(new Date(iso)) : iso)
+/** Days and months that a provider of figures names are those of its own calendar, wherever the reader is. */
+export const formatDate = (iso: string) => (valid(iso) ? FORMS.utc.dayMonth.format(new Date(iso)) : iso)
 export const formatMonth = (iso: string) => (valid(iso) ? utcMonth.format(new Date(iso)) : iso)
-export const formatHour = (iso: string) => (valid(iso) ? hourMinute.format(new Date(iso)) : iso)
-export const formatClock = (iso: string) => (valid(iso) ? clock.format(new Date(iso)) : iso)
 export const formatCompact = (value: number) => compact.format(value)
 export const formatWhole = (value: number) => whole.format(value)
 /** For values whose size nobody knows beforehand: 0.0342, 12.5, 1,234, 45.2M. */
@@ -39,11 +56,11 @@ export function formatAgo(iso: string, nowMs: number): string {
   const size = Math.abs(seconds)
   // Two clocks are never quite the same: a moment ahead is now, too.
   if (size < 45) return 'just now'
-  if (size >= 26 * 86_400) return dayOnly.format(new Date(iso))
+  if (size >= 26 * 86_400) return forms().day.format(new Date(iso))
   const [amount, unit] =
     size < 45 * 60
       ? [Math.round(size / 60), 'min']
-      : size < 22 * 3600
+      : size < 36 * 3600
         ? [Math.round(size / 3600), 'h']
         : [Math.round(size / 86_400), Math.round(size / 86_400) === 1 ? 'day' : 'days']
   return seconds > 0 ? `in ${amount} ${unit}` : `${amount} ${unit} ago`

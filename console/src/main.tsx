@@ -7,6 +7,9 @@ import './styles/controls.css'
 import './styles/data.css'
 import './styles/pages.css'
 import { App } from './app.tsx'
+import { showTitlesOnTap } from './ui/tap.ts'
+
+showTitlesOnTap()
 
 const root = document.getElementById('root')
 if (root)

@@ -17,6 +17,9 @@ export function useSession(): Session {
   return session
 }
 
+/** Pages for whoever is not signed in show faults too. */
+export const useSignedIn = (): boolean => useContext(SessionContext) !== undefined
+
 export function useIsOperator(): boolean {
   return useSession().user.role === 'operator'
 }

@@ -21,10 +21,17 @@ interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
+interface AuditFilter {
+  readonly actor?: string | undefined
+  /** The whole action, or its noun: `key` finds `key.create` and `key.revoke`. */
+  readonly action?: string | undefined
+  readonly object?: string | undefined
+}
+
 export interface Audit {
   /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
-  list(paging: Paging): Promise<Page<AuditView>>
+  list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
   /** Walks the whole chain, and shows its rows on the way. */
   verify(seen?: (rows: readonly AuditRow[]) => Promise<void>): Promise<AuditCheck>
 }
@@ -39,7 +46,13 @@ const INSERT = statement(
    values ($1, to_timestamp($2::double precision / 1000), $3, $4, $5, $6, $7, $8, $9)`,
 )
 const COLUMNS = 'id, at, actor, action, object, ip, request_id, detail, hash'
-const LIST = statement('audit_list', `select ${COLUMNS} from audit where id < $1 order by id desc limit $2`)
+const LIST = statement(
+  'audit_list',
+  `select ${COLUMNS} from audit where id < $1
+     and ($3::text is null or actor = $3) and ($4::text is null or action = $4 or starts_with(action, $4 || '.'))
+     and ($5::text is null or object = $5)
+   order by id desc limit $2`,
+)
 const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1 order by id limit 1000`)
 
 interface StoredRow {
@@ -84,8 +97,9 @@ export function createAudit(options: { database: Database; world: World }): Audi
         hash,
       ])
     },
-    async list({ cursor, limit }) {
-      const rows = await database.query<StoredRow>(LIST, [cursor ?? '~', limit + 1])
+    async list({ cursor, limit, actor, action, object }) {
+      const filter = [actor ?? null, action ?? null, object ?? null]
+      const rows = await database.query<StoredRow>(LIST, [cursor ?? '~', limit + 1, ...filter])
       const items = rows.slice(0, limit).map(
         (row): AuditView => ({
           id: row.id,

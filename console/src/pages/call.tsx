@@ -4,6 +4,7 @@ import { formatMs, formatWhole } from '../format.ts'
 import { UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
+import { lastAccount, useSession } from '../session.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { Amount, Badge, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
 import { Loaded } from '../ui/state.tsx'
@@ -24,6 +25,12 @@ export function CallPage({ account, request }: { account: string; request: strin
       <Loaded query={call}>{(data) => <CallBody base={base} call={data} />}</Loaded>
     </Page>
   )
+}
+
+/** For an id from a message or a log, which does not say whose call it was. */
+export function AnyCallPage({ request }: { request: string }) {
+  const { accounts } = useSession()
+  return <CallPage account={lastAccount() ?? accounts[0]?.id ?? ''} request={request} />
 }
 
 function CallBody({ base, call }: { base: string; call: UsageDetail }) {

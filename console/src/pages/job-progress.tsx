@@ -12,6 +12,8 @@ import { assetSource } from './asset.ts'
 
 const FINISHED: ReadonlySet<JobStatus> = new Set(['COMPLETED', 'FAILED', 'CANCELLED'])
 export const isFinished = (status: JobStatus) => FINISHED.has(status)
+/** What is being worked on cannot be stopped any more. */
+const CANCELLABLE: ReadonlySet<JobStatus> = new Set(['PENDING', 'CONNECT'])
 
 const TONES: Record<JobStatus, Tone> = {
   PENDING: 'calm',
@@ -163,7 +165,7 @@ export function CancelJob({ account, job, onDone }: { account: string; job: Job;
     onDone()
   }
   const { busy, go } = useAction(() => cancel().catch(toastError))
-  if (isFinished(job.status)) return null
+  if (!CANCELLABLE.has(job.status)) return null
   return (
     <Button icon="stop" busy={busy} onClick={() => go()}>
       Cancel

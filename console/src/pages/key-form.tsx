@@ -5,6 +5,7 @@ import { FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
 import { Loaded } from '../ui/state.tsx'
 import type { Key, KeyInput, NewKey, PublicCatalog } from '../wire.ts'
+import { dayOf, dayStart, zoneName } from '../zone.ts'
 import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
 const EXPIRIES = [
@@ -39,7 +40,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
   const [name, setName] = useState(edit?.name ?? preset?.name ?? '')
   const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? preset?.models ?? null)
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
-  const [date, setDate] = useState(edit?.expiresAt?.slice(0, 10) ?? '')
+  const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
@@ -79,7 +80,15 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
         <div className="stack-tight">
           <SelectField label="Expires" value={expires} onText={setExpires} options={EXPIRIES} />
           {expires === 'date' ? (
-            <TextField label="Last day" quiet type="date" value={date} onText={setDate} required />
+            <TextField
+              label="Last day"
+              quiet
+              hint={`To its end, ${zoneName()}.`}
+              type="date"
+              value={date}
+              onText={setDate}
+              required
+            />
           ) : null}
         </div>
       </div>
@@ -102,11 +111,16 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
   )
 }
 
-/** The day's last moment where the reader is. */
+/** The day's last moment in the zone that the page shows. */
 function expiryOf(expires: string, date: string): string | null {
   if (expires === '') return null
-  if (expires === 'date') return date ? new Date(`${date}T23:59:59`).toISOString() : null
+  if (expires === 'date') return lastMoment(date)
   return new Date(Date.now() + Number(expires) * 86_400_000).toISOString()
+}
+
+function lastMoment(date: string): string | null {
+  const next = dayStart(date, 1)
+  return next ? new Date(Date.parse(next) - 1000).toISOString() : null
 }
 
 function onlyGiven(input: KeyInput): KeyInput {

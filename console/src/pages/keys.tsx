@@ -87,8 +87,8 @@ export function KeysPanel({
       ) : null}
       {ask?.about === 'revoke' ? (
         <Confirm
-          title="Revoke this key?"
-          action="Revoke"
+          title={ask.key.revokedAt ? 'End this key now?' : 'Revoke this key?'}
+          action={ask.key.revokedAt ? 'End now' : 'Revoke'}
           danger
           run={async () => {
             await api.revokeKey(ask.key.id)
@@ -98,7 +98,11 @@ export function KeysPanel({
           onClose={() => setAsk(undefined)}
         >
           <p>
-            Programs that use <b>{ask.key.name}</b> are refused at once. This cannot be undone.
+            Programs that use <b>{ask.key.name}</b>{' '}
+            <code>
+              {ask.key.prefix}…{ask.key.last4}
+            </code>{' '}
+            are refused at once. This cannot be undone.
           </p>
         </Confirm>
       ) : null}
@@ -108,8 +112,8 @@ export function KeysPanel({
 }
 
 function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask) => void; onCreate: () => void }) {
-  const now = useNow()
-  const over = (key: Key) => key.revokedAt !== null || (key.expiresAt !== null && Date.parse(key.expiresAt) < now)
+  const now = Math.max(useNow(), Date.now())
+  const over = (key: Key) => isPast(key.revokedAt, now) || isPast(key.expiresAt, now)
   return (
     <TableCard
       label="Keys"
@@ -138,7 +142,11 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
         {
           head: 'Actions',
           cell: (key) =>
-            key.revokedAt ? null : (
+            isPast(key.revokedAt, now) ? null : key.revokedAt ? (
+              <Button small icon="stop" onClick={() => onAsk({ about: 'revoke', key })}>
+                End now
+              </Button>
+            ) : (
               <Menu
                 label={`Actions for ${key.name}`}
                 items={[
@@ -154,20 +162,25 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
   )
 }
 
+/** The server's clock may be ahead of the browser's: what it has just ended is over. */
+const CLOCKS_DIFFER_MS = 5000
+const isPast = (at: string | null, now: number) => at !== null && Date.parse(at) <= now + CLOCKS_DIFFER_MS
+
 function KeyState({ row, now }: { row: Key; now: number }) {
-  if (row.revokedAt) return <Badge tone="bad">Revoked</Badge>
-  if (row.expiresAt && Date.parse(row.expiresAt) < now) return <Badge tone="warn">Expired</Badge>
-  if (row.replacedBy) return <Badge tone="warn">Being replaced</Badge>
-  if (row.expiresAt)
-    return (
-      <span className="badges">
-        <Badge tone="good">Active</Badge>
+  if (isPast(row.revokedAt, now)) return <Badge tone="bad">{row.replacedBy ? 'Replaced' : 'Revoked'}</Badge>
+  if (isPast(row.expiresAt, now)) return <Badge tone="warn">Expired</Badge>
+  // A replaced key answers until the overlap is over.
+  const end = row.revokedAt ?? row.expiresAt
+  return (
+    <span className="badges">
+      {row.revokedAt ? <Badge tone="warn">Being replaced</Badge> : <Badge tone="good">Active</Badge>}
+      {end ? (
         <Badge>
-          ends <Ago at={row.expiresAt} />
+          ends <Ago at={end} />
         </Badge>
-      </span>
-    )
-  return <Badge tone="good">Active</Badge>
+      ) : null}
+    </span>
+  )
 }
 
 function Restrictions({ row }: { row: Key }) {
@@ -197,8 +210,11 @@ function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void;
       onClose={onClose}
     >
       <p>
-        A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>. The old one goes on
-        working until it ends, so that programs can be moved over.
+        A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>{' '}
+        <code>
+          {keyRow.prefix}…{keyRow.last4}
+        </code>
+        . The old one goes on working until it ends, so that programs can be moved over.
       </p>
       <SelectField label="The old key expires" value={overlap} onText={setOverlap} options={OVERLAPS} />
     </Confirm>

@@ -191,7 +191,7 @@ function PasswordLink({ email, onClose }: { email: string; onClose: () => void }
 
 function PassOn(props: { label: string; link: string; children: ReactNode; onClose: () => void }) {
   return (
-    <Notice title="Pass this link on" onClose={props.onClose}>
+    <Notice title="Pass this link on" once onClose={props.onClose}>
       <Note tone="warn">{props.children}</Note>
       <Code label={props.label} text={new URL(props.link, window.location.origin).href} wrap />
     </Notice>

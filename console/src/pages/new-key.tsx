@@ -18,7 +18,7 @@ export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => v
 
   const curl = `curl ${window.location.origin}/v1/models \\\n  -H "Authorization: Bearer ${made.key}"`
   return (
-    <Notice title="Your new key" wide done="I have copied it" onClose={onClose}>
+    <Notice title="Your new key" wide once done="I have copied it" onClose={onClose}>
       <Note tone="warn">
         Copy the key now and keep it somewhere safe. It cannot be shown again; a lost key is replaced by a new one.
       </Note>

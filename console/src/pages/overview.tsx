@@ -3,8 +3,7 @@ import { creditsAsNumber, formatCredits, sumCredits } from '../credits.ts'
 import {
   formatAny,
   formatCompact,
-  formatDay,
-  formatDayShort,
+  formatDate,
   formatHour,
   formatMs,
   formatPercent,
@@ -101,8 +100,8 @@ export function OverviewBody({ account, data }: { account: string; data: Overvie
 function Charts({ account, data }: { account: string; data: Overview }) {
   const slots = data.series
   const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
-  const labels = slots.map((slot) => (hourly ? formatTime(slot.at).replace(/:00$/, '') : formatDay(slot.at)))
-  const axis = slots.map((slot) => (hourly ? formatHour : formatDayShort)(slot.at))
+  const labels = slots.map((slot) => (hourly ? formatTime(slot.at) : `${formatDate(slot.at)} UTC`))
+  const axis = slots.map((slot) => (hourly ? formatHour : formatDate)(slot.at))
   const charts: Pick<ChartProps, 'title' | 'kind' | 'format' | 'series'>[] = [
     {
       title: 'Spend',

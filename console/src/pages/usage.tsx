@@ -9,7 +9,9 @@ import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
+import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
+import { keyLabels } from './key-label.ts'
 
 export function UsagePage({ account }: { account: string }) {
   return (
@@ -28,6 +30,7 @@ const FILTERS = ['from', 'to', 'product', 'key', 'outcome'] as const
 
 export function UsagePanel({ account }: { account: string }) {
   const { query } = useLocation()
+  const keys = useKeyLabels(account)
   const chosen = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]))
   const filter: UsageFilter = {
     ...chosen,
@@ -42,7 +45,7 @@ export function UsagePanel({ account }: { account: string }) {
   return (
     <>
       <div className="filters">
-        <UsageFilters account={account} chosen={chosen} />
+        <UsageFilters keys={keys} chosen={chosen} />
         <CsvButton fetchIt={() => api.csv(account, 'usage', filter)} name={`usage-${account}.csv`} />
       </div>
       <TableCard
@@ -76,7 +79,10 @@ export function UsagePanel({ account }: { account: string }) {
             ),
           },
           { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-          { head: 'Key', cell: (row) => row.keyName ?? <span className="muted nowrap">console</span> },
+          {
+            head: 'Key',
+            cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted nowrap">console</span>,
+          },
           { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
           {
             head: 'Consumed',
@@ -91,8 +97,12 @@ export function UsagePanel({ account }: { account: string }) {
   )
 }
 
-function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilter }) {
+function useKeyLabels(account: string): Map<string, string> {
   const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
+  return keyLabels(keys.data?.items ?? [])
+}
+
+function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; chosen: UsageFilter }) {
   const catalog = useQuery('public-catalog', api.publicCatalog)
   const products = [
     ...new Set([
@@ -128,7 +138,7 @@ function UsageFilters({ account, chosen }: { account: string; chosen: UsageFilte
         label="Key"
         value={chosen.key ?? ''}
         onText={(text) => setQuery({ key: text })}
-        options={[ALL, ...(keys.data?.items.map(({ id, name }) => [id, name] as const) ?? [])]}
+        options={[ALL, ...keys]}
       />
       <SelectField
         label="Outcome"
@@ -161,12 +171,4 @@ export function describeUnits(units: UsageRow['units']): string {
       .join(', ')
       .replaceAll(' tokens', '') || '–'
   )
-}
-
-/** Whole days where the reader is. */
-function dayStart(day: string | undefined, daysLater: number): string | undefined {
-  if (!day || !/^\d{4}-\d\d-\d\d$/.test(day)) return undefined
-  const moment = new Date(`${day}T00:00:00`)
-  moment.setDate(moment.getDate() + daysLater)
-  return moment.toISOString()
 }

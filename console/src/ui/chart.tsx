@@ -114,7 +114,10 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
           aria-hidden="true"
           onPointerMove={point}
           onPointerDown={point}
-          onPointerLeave={() => setCursor(undefined)}
+          // A finger leaves with every tap; what it asked for stays in sight until the next one.
+          onPointerLeave={(event) => {
+            if (event.pointerType !== 'touch') setCursor(undefined)
+          }}
         >
           {ticks.map((tick) => (
             <g key={tick}>

@@ -12,6 +12,7 @@ export function Dialog({
   children,
   wide,
   sheet,
+  once,
 }: {
   title: ReactNode
   onClose: () => void
@@ -19,6 +20,8 @@ export function Dialog({
   wide?: boolean
   /** Comes from the side, for navigation on small screens. */
   sheet?: boolean
+  /** Shows what cannot be shown again: only its own button closes it, neither Escape nor a corner. */
+  once?: boolean
 }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -41,9 +44,13 @@ export function Dialog({
       ref={element}
       className={`dialog${wide ? ' dialog-wide' : ''}${sheet ? ' dialog-sheet' : ''}`}
       aria-labelledby={id}
+      // Browsers let a second Escape through where only `cancel` is prevented.
+      onKeyDown={(event) => {
+        if (once && event.key === 'Escape') event.preventDefault()
+      }}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        if (!once) onClose()
       }}
       onClick={(event) => {
         if (sheet && event.target === element.current) onClose()
@@ -52,7 +59,7 @@ export function Dialog({
       <div className="dialog-box">
         <header className="dialog-head">
           <h2 id={id}>{title}</h2>
-          <IconButton icon="close" label="Close" onClick={onClose} />
+          {once ? null : <IconButton icon="close" label="Close" onClick={onClose} />}
         </header>
         {children}
       </div>
@@ -74,16 +81,18 @@ export function Notice({
   children,
   done = 'Done',
   wide = false,
+  once = false,
   onClose,
 }: {
   title: string
   children: ReactNode
   done?: string
   wide?: boolean
+  once?: boolean
   onClose: () => void
 }) {
   return (
-    <Dialog title={title} wide={wide} onClose={onClose}>
+    <Dialog title={title} wide={wide} once={once} onClose={onClose}>
       <DialogBody>{children}</DialogBody>
       <DialogFoot>
         <Button look="primary" onClick={onClose}>

@@ -1,8 +1,9 @@
 // The parts that pages are made of.
 import { Fragment, type ReactNode, useEffect, useId, useSyncExternalStore } from 'react'
 import { formatCredits } from '../credits.ts'
-import { formatAgo, formatMoment, formatTime } from '../format.ts'
+import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import { Link } from '../router.tsx'
+import { localZoneName, setZone, useZone } from '../zone.ts'
 import { Icon } from './icon.tsx'
 
 export function Page({
@@ -36,7 +37,26 @@ export function Page({
         {actions ? <div className="page-actions">{actions}</div> : null}
       </header>
       {children}
+      <ZoneLine />
     </div>
+  )
+}
+
+/** Which zone the times of this page are in, and the way to the other one. */
+function ZoneLine() {
+  const utc = useZone() === 'utc'
+  const own = localZoneName()
+  // Where the reader's own zone is UTC there is nothing to choose.
+  const same = own === 'UTC' || own === 'Etc/UTC'
+  return (
+    <p className="zone-line">
+      Times are in {utc || same ? 'UTC' : own}.{' '}
+      {same ? null : (
+        <button type="button" className="text-button" onClick={() => setZone(utc ? 'local' : 'utc')}>
+          Show {utc ? own : 'UTC'}
+        </button>
+      )}
+    </p>
   )
 }
 
@@ -194,7 +214,16 @@ export function Name({ text }: { text: string }) {
 export function When({ at }: { at: string }) {
   return (
     <time dateTime={at} className="when" title={formatTime(at)}>
-      {formatMoment(at)}
+      {formatMoment(at)} <span className="zone">{zoneAt(at)}</span>
+    </time>
+  )
+}
+
+/** For what happened a moment ago: the time of day alone. */
+export function Clock({ at }: { at: string }) {
+  return (
+    <time dateTime={at} className="when" title={formatTime(at)}>
+      {formatClock(at)} <span className="zone">{zoneAt(at)}</span>
     </time>
   )
 }

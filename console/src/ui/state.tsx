@@ -1,6 +1,8 @@
 // The states that every reading page has: loading, failed, empty, and more to come.
 import { Component, type ReactNode } from 'react'
 import type { List, Query } from '../query.ts'
+import { Link } from '../router.tsx'
+import { useSignedIn } from '../session.tsx'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -60,7 +62,7 @@ export function Fault({ error, retry }: { error: Problem; retry?: (() => void) |
             {requestId ? (
               <>
                 {' '}
-                · request <code>{requestId}</code>
+                · request <RequestId id={requestId} />
               </>
             ) : null}
           </p>
@@ -72,6 +74,16 @@ export function Fault({ error, retry }: { error: Problem; retry?: (() => void) |
         </Button>
       ) : null}
     </div>
+  )
+}
+
+/** Leads to what is recorded of the request. */
+export function RequestId({ id }: { id: string }) {
+  if (!useSignedIn()) return <code>{id}</code>
+  return (
+    <Link to={`/calls/${encodeURIComponent(id)}`}>
+      <code>{id}</code>
+    </Link>
   )
 }
 

@@ -11,7 +11,7 @@ import type { World } from '../../kernel/world.ts'
 import type { Verifier } from '../../ledger/verify-runs.ts'
 import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { LiveCall } from '../../pipeline/monitor.ts'
-import { paging } from '../fields.ts'
+import { paging, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 import { liveCallView, systemView } from '../views.ts'
 
@@ -53,7 +53,12 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
     }),
     resource('GET /audit', 'operator', {
-      query: z.strictObject(paging),
+      query: z.strictObject({
+        ...paging,
+        actor: text(200).optional(),
+        action: text(100).optional(),
+        object: text(200).optional(),
+      }),
       answer: page(auditView),
       run: ({ query }) => audit.list(query),
     }),

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { formatClock, formatMs } from '../../format.ts'
+import { formatMs } from '../../format.ts'
 import { useList } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Amount, Badge, Page, ShortId, type Tone } from '../../ui/page.tsx'
+import { Amount, Badge, Clock, Page, ShortId, type Tone } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { LiveCall } from '../../wire.ts'
@@ -51,7 +51,7 @@ export function LivePage() {
               </>
             ),
           },
-          { head: 'Time', cell: (call) => <time dateTime={call.at}>{formatClock(call.at)}</time>, tight: true },
+          { head: 'Time', cell: (call) => <Clock at={call.at} />, tight: true },
           {
             head: 'Account',
             cell: (call) => (
@@ -70,7 +70,6 @@ export function LivePage() {
 }
 
 function CallLink({ call }: { call: LiveCall }) {
-  if (call.running || !call.outcome) return <code>{call.id}</code>
   return (
     <Link to={`/a/${encodeURIComponent(call.account)}/usage/${encodeURIComponent(call.id)}`}>
       <code>{call.id}</code>

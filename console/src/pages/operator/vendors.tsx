@@ -150,7 +150,11 @@ function StoreCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => v
       action="Store"
       run={async (form) => {
         await api.storeCredential(vendor.name, String(form.get('value') ?? '').trim())
-        toast('The credential is stored.')
+        toast(
+          vendor.credential.source === 'env'
+            ? 'The credential is stored; the environment variable is still the one in use.'
+            : 'The credential is stored.',
+        )
         refresh('vendors')
       }}
       onClose={onClose}
@@ -160,7 +164,11 @@ function StoreCredential({ vendor, onClose }: { vendor: Vendor; onClose: () => v
         name="value"
         type="password"
         autoComplete="off"
-        hint="Stored encrypted, never shown again. It takes the place of the environment variable."
+        hint={
+          vendor.credential.source === 'env'
+            ? 'The environment variable of this name is set and wins; what is stored here is used once it is gone.'
+            : 'Stored encrypted, never shown again. An environment variable of the same name would win over it.'
+        }
         required
       />
     </FormDialog>

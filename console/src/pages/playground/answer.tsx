@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { formatAny, formatDayShort, formatMonth, formatWhole } from '../../format.ts'
+import { formatAny, formatDate, formatMonth, formatWhole } from '../../format.ts'
 import { BarList, Chart } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
 import { SelectField } from '../../ui/field.tsx'
@@ -79,7 +79,7 @@ function SeriesChart({ series }: { series: SeriesShape }) {
       title={series.title || 'Over time'}
       kind="lines"
       labels={series.labels}
-      axis={series.labels.map(monthly ? formatMonth : formatDayShort)}
+      axis={series.labels.map(monthly ? formatMonth : formatDate)}
       format={formatAny}
       height={240}
       series={series.lines.slice(0, 6).map((line, index) => ({ ...line, color: COLORS[index] ?? 1 }))}

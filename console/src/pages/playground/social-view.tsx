@@ -1,5 +1,5 @@
 // Profiles and timelines as people read them. Pictures are not loaded: they live on other servers.
-import { formatCompact, formatMoment } from '../../format.ts'
+import { formatCompact, formatTime } from '../../format.ts'
 import { Badge } from '../../ui/page.tsx'
 
 interface User {
@@ -44,7 +44,7 @@ export function SocialView({ shape }: { shape: NonNullable<SocialShape> }) {
         <li key={tweet.id}>
           <p className="turn-plain">{tweet.text}</p>
           <p className="receipt">
-            {tweet.created_at ? <span>{formatMoment(tweet.created_at)}</span> : null}
+            {tweet.created_at ? <span>{formatTime(tweet.created_at)}</span> : null}
             <Metrics metrics={tweet.public_metrics} />
           </p>
         </li>

@@ -1,0 +1,132 @@
+// What people come to the console for, and what it must not get wrong on the way: each answer within three clicks.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+interface Ordered {
+  data: { jobId: string }
+}
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+let home: TestConsole
+let operator: Visitor
+let account = ''
+
+before(async () => {
+  home = await startConsole()
+  account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  operator = await home.visitor({ timezoneId: 'America/New_York', locale: 'en-GB' })
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(() => home?.close())
+
+test('the only sight of a new key is closed by its own button, not by Escape', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/keys?new=1`)
+  await page.getByLabel('Name').fill('shop')
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await page.getByTestId('key-value').waitFor()
+  for (let times = 0; times < 3; times++) await page.keyboard.press('Escape')
+  assert.equal(await page.getByTestId('key-value').isVisible(), true)
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Close' }).count(), 0)
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByTestId('key-value').waitFor({ state: 'detached' })
+})
+
+test('a replaced key says when it ends and answers until then, can be ended now, and is told apart from its successor', async () => {
+  const { page } = operator
+  const { id, key, last4 } = await home.gateway.keys.create(account, { name: 'till' }, BY)
+  const next = await home.gateway.keys.rotate(id, 23 * 3600, BY)
+  await operator.go(`/a/${account}/usage`)
+  const options = await page.getByLabel('Key', { exact: true }).locator('option').allTextContents()
+  assert.deepEqual(
+    options.filter((name) => name.startsWith('till')).sort(),
+    [`till (…${last4})`, `till (…${next.last4})`].sort(),
+  )
+  await operator.go(`/a/${account}/keys`)
+  const row = page.getByRole('row', { name: new RegExp(last4) })
+  await row.getByText('ends in 23 h').waitFor()
+  assert.equal((await home.call('/v1/models', key)).status, 200)
+  await row.getByRole('button', { name: 'End now' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
+  await row.getByText('Replaced', { exact: true }).waitFor()
+  assert.equal((await home.call('/v1/models', key)).status, 401)
+  assert.equal((await home.call('/v1/models', next.key)).status, 200)
+})
+
+test('cancelling is offered while a job waits, and not once it is worked on', async () => {
+  const { page } = operator
+  const { key } = await home.gateway.keys.create(account, { name: 'films' }, BY)
+  const order = async (prompt: string) =>
+    ((await (await home.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt })).json()) as Ordered).data
+      .jobId
+  const [waiting, working] = [
+    await order('A lantern [[queued-ms=60000000]]'),
+    await order('A river [[queued-ms=1]] [[stuck]]'),
+  ]
+  await operator.go(`/a/${account}/jobs/${working}`)
+  await page.getByRole('definition').getByText('Processing').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
+  await operator.go(`/a/${account}/jobs/${waiting}`)
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('The job is cancelled.').waitFor()
+})
+
+test('times say their zone, and the reader chooses it for the whole page', async () => {
+  const { page } = operator
+  const { key } = await home.gateway.keys.create(account, { name: 'clock' }, BY)
+  await (await home.call('/v1/models', key)).text()
+  await operator.go(`/a/${account}/statement`)
+  const time = page.locator('time').first()
+  await time.waitFor()
+  assert.match((await time.textContent()) ?? '', / (EST|EDT|GMT-[45])$/)
+  assert.match((await time.getAttribute('title')) ?? '', / (EST|EDT|GMT-[45])$/)
+  await page.getByRole('button', { name: 'Show UTC' }).click()
+  await page.getByText('Times are in UTC.').waitFor()
+  for (const one of await page.locator('time').all()) assert.match((await one.textContent()) ?? '', / UTC$/)
+  await page.getByRole('button', { name: 'Show America/New_York' }).click()
+  await page.getByText('Times are in America/New_York.').waitFor()
+})
+
+test('audit rows open, and are found by what was done, by whom and to what', async () => {
+  const { page } = operator
+  const { id } = await home.gateway.keys.create(account, { name: 'audited' }, { ...BY, actor: 'mara@example.com' })
+  await operator.go('/operator/audit?action=key&actor=mara%40example.com')
+  await page.getByRole('button', { name: 'key.create' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(id).waitFor()
+  await dialog.getByText('"audited"').waitFor()
+  await dialog.getByRole('button', { name: 'All about this object' }).click()
+  await page.getByLabel('Object').waitFor()
+  assert.equal(await page.getByLabel('Object').inputValue(), id)
+  assert.equal(await page.getByRole('row').count(), 2)
+  await operator.go('/operator/audit?action=key.revoke&actor=mara%40example.com')
+  await page.getByText('No rows match').waitFor()
+})
+
+test('on a phone a tap shows what a pointer would read, and keeps it', async () => {
+  const { key } = await home.gateway.keys.create(account, { name: 'phone' }, BY)
+  await home.call('/v1/chat-completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello!' }] })
+  const phone = await home.visitor({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
+  await home.logIn(phone, 'op@example.com')
+  await phone.go(`/a/${account}`)
+  const bars = phone.page.locator('.chart svg').first()
+  const box = (await bars.boundingBox())!
+  await phone.page.touchscreen.tap(box.x + box.width - 12, box.y + box.height / 2)
+  await phone.page.waitForFunction(() => {
+    const { document } = globalThis as unknown as { document: { querySelector(path: string): { textContent: string } } }
+    return document.querySelector('.chart-at').textContent !== 'Spend'
+  })
+  await phone.page.locator('.amount[title]').first().tap()
+  await phone.page
+    .locator('.toast')
+    .getByText(/credits/)
+    .waitFor()
+  await phone.close()
+})
+
+test('nothing of it broke the content policy, raised an error or left this machine', () => {
+  assert.deepEqual(home.mishaps, [])
+})
