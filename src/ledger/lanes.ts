@@ -1,6 +1,6 @@
 // The ways of operations to the database. Most go together; what is large goes alone; and what concerns an account that
-// somebody else has locked goes apart, so that nobody waits for another's trouble.
-import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
+// somebody else has locked, or whose rows cannot be written, goes apart, so that nobody waits for another's trouble.
+import { type Database, isLockWait, isOfAPart, isRefused } from '../database/database.ts'
 import { createBatch } from './batch.ts'
 import { flush, isLarge } from './flush.ts'
 import { Busy, type Done, type Op } from './operation.ts'
@@ -26,7 +26,7 @@ interface LanesOptions {
 const WAITED_MAX = 3
 
 export function createLanes({ database, processId, flushesMax, distributed, observe }: LanesOptions): Lanes {
-  /** Accounts that could not be locked in time. */
+  /** Accounts that could not be locked in time, or not be written. */
   const locked = new Set<string>()
   const lane = (most: number, sizeMax: number, flush: (ops: readonly Op[]) => Promise<Array<Done | Error>>) =>
     createBatch<Op, Done>({
@@ -47,11 +47,29 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
         return await byAccount(ops, patient)
       return note(ops, await flush({ database, processId, distributed }, ops, patient))
     } catch (error) {
-      if (isLockWait(error) && patient) return flushApart(ops, false)
+      if (isLockWait(error)) return patient ? flushApart(ops, false) : flushUnlocked(ops)
       if (ops.length === 1 || !isOfAPart(error)) throw error
-      const alone = async (op: Op) => (await flushApart([op], patient))[0] as Done | Error // one for one
-      return Promise.all(ops.map((op) => alone(op).catch((cause: Error) => cause)))
+      return Promise.all(ops.map((op) => flushAlone(op, patient)))
     }
+  }
+
+  async function flushAlone(op: Op, patient: boolean): Promise<Done | Error> {
+    try {
+      return (await flushApart([op], patient))[0] as Done | Error // one for one
+    } catch (error) {
+      // It will be tried again and again, and should not make others go alone each time.
+      if (isOfAPart(error) && !isRefused(error)) locked.add(op.value.account)
+      return error as Error // nothing else is thrown
+    }
+  }
+
+  /** What is locked is no account, which would have been left out, but a row of one: of its limits, its holds or its leases. */
+  async function flushUnlocked(ops: readonly Op[]): Promise<Array<Done | Error>> {
+    if (ops.some((op) => op.value.account !== ops[0]?.value.account)) return byAccount(ops, false)
+    return note(
+      ops,
+      ops.map(() => new Busy()),
+    )
   }
 
   /** An account may only be much in demand: some of those that are locked are waited for, each by itself. */
