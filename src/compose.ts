@@ -105,7 +105,7 @@ export async function createGateway(options: GatewayOptions) {
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier } = load
   const accounts = createAccounts({ database, world, ledger, audit })
-  const keys = createKeys({ database, changes, catalog, world, audit, pepper: secrets.key('api-key') })
+  const keys = createKeys({ ...{ database, changes, catalog, world, audit, accounts }, pepper: secrets.key('api-key') })
   await ledger.sweep()
   // A start does not wait for those who read usage: the next time is soon.
   await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })

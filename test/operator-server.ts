@@ -77,7 +77,7 @@ export async function startOperatorServer(
     environment: (name) => environment.get(name),
   })
   const accounts = createAccounts({ database, world, ledger, audit })
-  const keys = createKeys({ database, changes, catalog, world, audit, pepper })
+  const keys = createKeys({ database, changes, catalog, world, audit, accounts, pepper })
   const sessions = createSessions({ database, world })
   const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })
   const browsers = createBrowsers({ key: secrets.key('browser'), world })

@@ -15,6 +15,7 @@ after(() => home.close())
 
 test('everything that an operator can read is what OpenAPI and the types say, once calls and a video have been paid', async () => {
   const { id, key } = await home.account()
+  await home.gateway.keys.create(id, { name: 'tests', test: true }, { actor: 'test', ip: null, requestId: null })
   const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
   const calls = [
     await home.call('/v1/chat/completions', key, ask),

@@ -101,6 +101,8 @@ export interface UsageFilter {
   product?: string | undefined
   key?: string | undefined
   outcome?: string | undefined
+  /** `true`: the rows of its test keys. */
+  test?: string | undefined
 }
 
 export const api = {
@@ -139,6 +141,8 @@ export const api = {
 
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
     get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
+  testBalance: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id, '/test-balance'), undefined, signal),
+  refillTest: (id: string) => put<wire.Account>(account(id, '/test-balance'), {}),
   createKey: (id: string, input: wire.KeyInput) => post<wire.NewKey>(account(id, '/keys'), input),
   changeKey: (keyId: string, input: Partial<wire.KeyInput>) => patch<wire.Key>(`/keys/${encode(keyId)}`, input),
   revokeKey: (keyId: string) => remove<unknown>(`/keys/${encode(keyId)}`),

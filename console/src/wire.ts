@@ -51,7 +51,7 @@ export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
 export type { VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput }
+  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput; test?: boolean }
 
 export type JobStatus = JobView['status']
 export type CatalogModel = CatalogInput['models'][string]

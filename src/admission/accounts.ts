@@ -4,6 +4,7 @@ import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
@@ -35,16 +36,24 @@ export interface Accounts {
     input: { amount: Credits; note: string; key?: string | undefined },
     by: By,
   ): Promise<{ account: AccountView; again: boolean }>
+  /** The account's test account, which is made if there is none: with its limits, and credits that nobody paid for. */
+  openTest(tx: Queryable, owner: string, by: By): Promise<string>
+  /** Sets what a test account has available. */
+  refillTest(owner: string, available: Credits, by: By): Promise<AccountView>
   systemLimits(): Promise<LimitsView>
   changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
 }
 
+/** What a test account begins with, and is refilled to unless somebody says otherwise. */
+export const TEST_CREDITS: Credits = 1_000_000_000n
+
 const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
+const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
 const FIND = statement(
   'account_lock',
   'select name, limits, posted, held, frozen_until > now() as frozen from account where id = $1 for update',
 )
-const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1')
+const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1 returning id')
 
 const FIND_KEY = statement(
   'grant_key_find',
@@ -73,21 +82,58 @@ export function createAccounts(options: { database: Database; world: World; ledg
     return row
   }
 
+  async function insert(
+    tx: Queryable,
+    { id, name, credits, limits }: { id: string; name: string; credits: Credits; limits: Limits },
+    by: By,
+  ): Promise<void> {
+    await tx.query(INSERT, [id, name, JSON.stringify(limits)])
+    const granted =
+      credits > 0n
+        ? await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
+        : undefined
+    if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
+    const transfer = granted ? { transfer: granted.id } : {}
+    const detail = { name, credits: formatCredits(credits), limits: showLimits(limits), ...transfer }
+    await audit.write(tx, by, { action: 'account.create', object: id, detail })
+  }
+
+  /** Without an effect where there is no such account. */
+  async function set(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
+    const [changed] = await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
+    if (changed) await keepLimits(tx, { kind: 'account', account: id }, limits)
+  }
+
+  async function grant(
+    tx: Queryable,
+    row: { id: string; posted: bigint },
+    { amount, note, key }: { amount: Credits; note: string; key?: string | undefined },
+    by: By,
+  ): Promise<AccountView> {
+    const after = await ledger.grant({ account: row.id, amount, note, actor: by.actor }, tx)
+    const moved = (after?.posted ?? row.posted) - row.posted
+    await audit.write(tx, by, {
+      action: 'account.credit',
+      object: row.id,
+      // By its transfer, the ledger's verification finds that each of the two has the other.
+      detail: { amount: formatCredits(moved), note, transfer: after?.id, ...(key === undefined ? {} : { key }) },
+    })
+    return shown(tx, row.id)
+  }
+
+  async function openTest(tx: Queryable, owner: string, by: By): Promise<string> {
+    const id = testAccountOf(owner)
+    const { name, limits } = await find(tx, ownAccountOf(owner))
+    const [there] = await tx.query(EXISTS, [id])
+    if (!there) await insert(tx, { id, name: testName(name), credits: TEST_CREDITS, limits }, by)
+    return id
+  }
+
   return {
     async create({ name, credits = 0n, limits: given }, by) {
       const id = `acc_${newId(world)}`
       const limits = mergeLimits({}, given)
-      await database.transaction(async (tx) => {
-        await tx.query(INSERT, [id, name, JSON.stringify(limits)])
-        const granted =
-          credits > 0n
-            ? await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
-            : undefined
-        if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
-        const transfer = granted ? { transfer: granted.id } : {}
-        const detail = { name, credits: formatCredits(credits), limits: showLimits(limits), ...transfer }
-        await audit.write(tx, by, { action: 'account.create', object: id, detail })
-      })
+      await database.transaction((tx) => insert(tx, { id, name, credits, limits }, by))
       return id
     },
 
@@ -96,15 +142,16 @@ export function createAccounts(options: { database: Database; world: World; ledg
         const row = await find(tx, id)
         const name = input.name ?? row.name
         const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
-        await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
-        if (input.limits !== undefined) await keepLimits(tx, { kind: 'account', account: id }, limits)
+        await set(tx, id, { name, limits })
+        // What limits the account limits its test account too, which counts by itself.
+        if (!isTestAccount(id)) await set(tx, testAccountOf(id), { name: testName(name), limits })
         const detail = {
           ...(input.name === undefined ? {} : { name }),
           ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),
         }
         await audit.write(tx, by, { action: 'account.change', object: id, detail })
       })
-      if (input.limits !== undefined) ledger.recall(id)
+      if (input.limits !== undefined) for (const one of [id, testAccountOf(id)]) ledger.recall(one)
     },
 
     async credit(id, { amount, note, key }, by) {
@@ -125,18 +172,24 @@ export function createAccounts(options: { database: Database; world: World; ledg
           })
         if (amount < 0n && row.posted === row.held)
           throw new Fault('conflict', { message: 'The account has nothing available that could be taken back.' })
-        const after = await ledger.grant({ account: id, amount, note, actor: by.actor }, tx)
-        const moved = (after?.posted ?? row.posted) - row.posted
-        await audit.write(tx, by, {
-          action: 'account.credit',
-          object: id,
-          // By its transfer, the ledger's verification finds that each of the two has the other.
-          detail: { amount: formatCredits(moved), note, transfer: after?.id, ...(key === undefined ? {} : { key }) },
-        })
-        const account = (await createStatements(tx).account(id))!
+        const account = await grant(tx, { ...row, id }, { amount, note, key }, by)
         if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
         return { account, again: false }
       })
+    },
+
+    openTest,
+
+    async refillTest(owner, available, by) {
+      const account = await database.transaction(async (tx) => {
+        const id = await openTest(tx, owner, by)
+        const row = await find(tx, id)
+        const amount = available - (row.posted - row.held)
+        if (amount === 0n) return shown(tx, id)
+        return grant(tx, { ...row, id }, { amount, note: 'test credits' }, by)
+      })
+      ledger.recall(account.id)
+      return account
     },
 
     async systemLimits() {
@@ -155,6 +208,15 @@ export function createAccounts(options: { database: Database; world: World; ledg
       return shown
     },
   }
+}
+
+const testName = (name: string) => `${name} (test)`
+
+/** An account that was found before. */
+async function shown(tx: Queryable, id: string): Promise<AccountView> {
+  const account = await createStatements(tx).account(id)
+  if (!account) throw accountUnknown()
+  return account
 }
 
 export function accountUnknown(): Fault {

@@ -1,4 +1,4 @@
-// Keys: `tg_live_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
+// Keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
@@ -6,6 +6,7 @@ import type { Changes } from '../database/changes.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 
 /** Who calls, and what they may use. */
@@ -31,17 +32,17 @@ export interface ApiKeys {
   flushLastUsed(): Promise<void>
 }
 
-const PREFIX = 'tg_live_'
-const SHAPE = /^tg_live_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
+const SHAPE = /^tg_(?:live|test)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-export function makeKey(world: World): string {
+/** Test keys can be told by their first letters; what they may do follows from their account. */
+export function makeKey(world: World, account = ''): string {
   let body = ''
   while (body.length < 32) {
     // Bytes past the last multiple of 62 are thrown away, so that every character is equally likely.
     for (const byte of world.bytes(48)) if (byte < 248 && body.length < 32) body += BASE62[byte % 62]
   }
-  return PREFIX + body + checksum(body)
+  return `${isTestAccount(account) ? 'tg_test_' : 'tg_live_'}${body}${checksum(body)}`
 }
 
 export function digestOf(pepper: Buffer, key: string): Buffer {

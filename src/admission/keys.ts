@@ -5,10 +5,11 @@ import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { keepLimits, type Limits, type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
-import { accountMoving, accountUnknown } from './accounts.ts'
+import { type Accounts, accountMoving, accountUnknown } from './accounts.ts'
 import { digestOf, makeKey, readIpRanges } from './api-key.ts'
 import type { KeyView, NewKey } from './views.ts'
 
@@ -20,13 +21,19 @@ interface KeyInput {
   readonly ipRanges?: readonly string[] | null | undefined
 }
 
+interface NewKeyInput extends KeyInput {
+  /** A key of the account's test account, which is made with the first. */
+  readonly test?: boolean | undefined
+}
+
 /** What is absent stays as it is. */
 type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
 export interface Keys {
+  /** Those of its test account among them. */
   list(account: string, paging: Paging): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
-  create(account: string, input: KeyInput, by: By): Promise<NewKey>
+  create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
   change(id: string, input: KeyPatch, by: By): Promise<KeyView>
   revoke(id: string, by: By): Promise<KeyView>
   /** A new key like the old one, which goes on working for the overlap. */
@@ -58,9 +65,10 @@ export function createKeys(options: {
   catalog: CatalogStore
   world: World
   audit: Audit
+  accounts: Pick<Accounts, 'openTest'>
   pepper: Buffer
 }): Keys {
-  const { database, changes, catalog, world, audit, pepper } = options
+  const { database, changes, catalog, world, audit, accounts, pepper } = options
 
   /** The transaction of a change: other processes will see the counter, and this one forgets what it knew at once. */
   async function changing<T>(run: (tx: Queryable) => Promise<T>): Promise<T> {
@@ -83,7 +91,7 @@ export function createKeys(options: {
   }
 
   async function insert(tx: Queryable, account: string, row: KeyRowInput): Promise<NewKey> {
-    const key = makeKey(world)
+    const key = makeKey(world, account)
     const [inserted] = await tx.query<KeyRow>(INSERT, [
       `key_${newId(world)}`,
       account,
@@ -112,7 +120,7 @@ export function createKeys(options: {
 
   return {
     async list(account, { cursor, limit }) {
-      const rows = await database.query<KeyRow>(LIST, [account, cursor ?? '~', limit + 1])
+      const rows = await database.query<KeyRow>(LIST, [[account, testAccountOf(account)], cursor ?? '~', limit + 1])
       const items = rows.slice(0, limit).map(keyView)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
@@ -122,10 +130,12 @@ export function createKeys(options: {
       return row && { account: row.account_id, key: keyView(row) }
     },
 
-    async create(account, input, by) {
+    async create(owner, input, by) {
       check(input)
+      const account = input.test ? testAccountOf(owner) : owner
       return changing(async (tx) => {
-        await lockAccount(tx, account)
+        await lockAccount(tx, owner)
+        if (input.test) await accounts.openTest(tx, owner, by)
         const limits = mergeLimits({}, input.limits)
         const made = await insert(tx, account, {
           name: input.name,
@@ -225,6 +235,7 @@ function keyView(row: KeyRow): KeyView {
   return {
     id: row.id,
     name: row.name,
+    test: isTestAccount(row.account_id),
     prefix: row.prefix,
     last4: row.last4,
     models: row.models,
@@ -243,7 +254,7 @@ const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits,
 const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
 const LIST = statement(
   'key_list',
-  `select ${COLUMNS} from api_key where account_id = $1 and id < $2 order by id desc limit $3`,
+  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 order by id desc limit $3`,
 )
 const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)

@@ -6,6 +6,8 @@ import { limitsView } from '../ledger/views.ts'
 export const keyView = z.object({
   id: z.string(),
   name: z.string(),
+  /** Of the account's test account: reaches simulated vendors only, and costs nothing. */
+  test: z.boolean(),
   prefix: z.string(),
   last4: z.string(),
   models: z.array(z.string()).nullable(),

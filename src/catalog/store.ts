@@ -19,6 +19,8 @@ export interface Catalog {
   readonly document: CatalogDocument
   /** As it was given: what an operator sees and edits. */
   readonly input: CatalogInput
+  /** Every vendor of it is a simulated one: simulated.ts. */
+  readonly simulated: boolean
 }
 
 /** What has a price and routes: a model or a data endpoint. */
@@ -184,7 +186,7 @@ function read(row: VersionRow): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
   const checked = checkDocument(input)
   if (!checked.ok) throw new Error(`Catalogue version ${row.version} cannot be read: ${checked.problems.join('; ')}`)
-  return { version: row.version, document: checked.document, input }
+  return { version: row.version, document: checked.document, input, simulated: false }
 }
 
 export function findProduct({ document }: Catalog, name: string): Product | undefined {

@@ -1,7 +1,7 @@
 import type { AccountView, LimitsView, WebhookSecretView } from '../ledger/views.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
 import { LIMIT_OPTIONS, limitsOf, showLimits } from './limit-options.ts'
-import { listPages, PAGE_OPTIONS } from './pages.ts'
+import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
 import { card } from './table.ts'
 
 const show = (account: AccountView) => card({ ...account, limits: showLimits(account.limits) })
@@ -49,9 +49,13 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'accounts webhook-secret',
     summary: 'The secret with which an account’s receivers check that a webhook is genuine.',
     args: ['account'],
+    options: TEST_OPTION,
     run: (call) =>
       told(
-        call.api.call<WebhookSecretView>('GET', at`/accounts/${call.args[0]}/webhook-secret`),
+        call.api.call<WebhookSecretView>(
+          'GET',
+          at`/accounts/${call.args[0]}/webhook-secret` + query({ test: testOf(call) }),
+        ),
         ({ secret }) => secret,
       ),
   },
@@ -80,6 +84,18 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     args: ['account', 'amount'],
     options: { note: { type: 'string', value: 'text', help: 'Why; it stays in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, '-'),
+  },
+  {
+    name: 'credits refill-test',
+    summary: 'Fills up the test balance of an account, which its test keys spend.',
+    args: ['account'],
+    options: {
+      available: { type: 'string', value: 'amount', help: 'What is available then; 1000 unless given, 0 empties it.' },
+    },
+    run(call) {
+      const body = { available: text(call, 'available') }
+      return told(call.api.call<AccountView>('PUT', at`/accounts/${call.args[0]}/test-balance`, body), show)
+    },
   },
   {
     name: 'limits show',

@@ -67,9 +67,13 @@ export const KEY_COMMANDS: readonly Command[] = [
     name: 'keys create',
     summary: 'A new key. Its value is shown once.',
     args: ['account', 'name'],
-    options: RESTRICTIONS,
+    options: {
+      test: { type: 'boolean', help: 'A test key: simulated vendors, and credits that cost nothing.' },
+      ...RESTRICTIONS,
+    },
     run(call) {
-      const body = { name: call.args[1], ...restrictionsOf(call) }
+      const test = call.values.test === true ? { test: true } : {}
+      const body = { name: call.args[1], ...test, ...restrictionsOf(call) }
       return told(call.api.call<NewKey>('POST', at`/accounts/${call.args[0]}/keys`, body), show)
     },
   },

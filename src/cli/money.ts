@@ -2,7 +2,7 @@ import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { LedgerView, UsageDetail, UsageView, VerificationRun, VerificationState } from '../ledger/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
-import { listPages, PAGE_OPTIONS, query } from './pages.ts'
+import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
 import { type Columns, card, table } from './table.ts'
 
 const RANGE: Readonly<Record<string, Option>> = {
@@ -20,7 +20,7 @@ async function rowsOf<Row extends object>(
   options: readonly string[],
   columns: Columns<Row>,
 ): Promise<Told | undefined> {
-  const filter = Object.fromEntries(options.map((name) => [name, text(call, name)]))
+  const filter = { ...Object.fromEntries(options.map((name) => [name, text(call, name)])), test: testOf(call) }
   if (!call.values.csv) return listPages<Row>(call, path, { filter, columns })
   await call.api.download(path + query(filter), 'text/csv', call.say)
   return undefined
@@ -61,6 +61,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       product: { type: 'string', value: 'uid', help: 'Only this model or endpoint.' },
       key: { type: 'string', value: 'id', help: 'Only calls with this key.' },
       outcome: { type: 'string', value: 'word', help: 'settled, released or expired.' },
+      ...TEST_OPTION,
       ...CSV,
     },
     run: (call) =>
@@ -95,6 +96,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       ...PAGE_OPTIONS,
       ...RANGE,
       kind: { type: 'string', value: 'word', help: 'grant, takeback, settled, released or expired.' },
+      ...TEST_OPTION,
       ...CSV,
     },
     run: (call) =>

@@ -7,6 +7,15 @@ export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   limit: { type: 'string', value: 'n', help: 'How many rows at most; 50 unless given.' },
 }
 
+/** Whose rows: the account's own, or those of its test keys. */
+export const TEST_OPTION: Readonly<Record<string, Option>> = {
+  test: { type: 'boolean', help: 'Those of its test keys instead.' },
+}
+
+export function testOf(call: Invocation): string | undefined {
+  return call.values.test === true ? 'true' : undefined
+}
+
 type Filter = Readonly<Record<string, string | undefined>>
 
 const PAGE_ROWS_MAX = 200

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
 import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
 
@@ -122,6 +123,7 @@ function apart(text: string): string {
 
 function withWords(text: string, { one, others, together }: Words): string {
   return (together ? text : apart(text))
+    .replaceAll(/\{\{test ([a-z._[\]]+)\}\}/g, (_, column: string) => IS_TEST(column))
     .replaceAll(/\{\{one ([a-z._]+)\}\}/g, (_, column: string) => one(column))
     .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? all)
 }

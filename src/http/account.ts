@@ -7,6 +7,7 @@ import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
@@ -66,6 +67,7 @@ export async function readAccount(
   if (!row) throw new Fault('key_unknown')
   return {
     ...accountFacts(row),
+    test: isTestAccount(row.id),
     key: {
       id: keyId,
       models: models && [...models],

@@ -72,4 +72,7 @@ const edge = (daysLater: number) =>
 const EARLIEST_MS = 0
 const LATEST_MS = dayNumber({ year: 3000, month: 1, day: 1 }) * DAY_MS
 
+/** The rows of the account's test account instead of its own. */
+export const test = z.enum(['true', 'false']).optional()
+
 export const range = { from: edge(0), to: edge(1) }

@@ -116,7 +116,11 @@ export function openapiDocument(options: {
     paths: { ...paths, ...(operator ? operatorPaths(operator.resources, operator.prefix) : {}) },
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `tg_live_…`.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key: `tg_live_…`, or `tg_test_…` for simulated vendors.',
+        },
         apiKey: {
           type: 'apiKey',
           in: 'header',

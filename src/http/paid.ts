@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { findKeeper } from '../admission/kept-answers.ts'
+import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
@@ -62,9 +63,10 @@ async function handle(
   request: Visit,
   out: Caller,
   { spec, body }: { spec: PaidSpec; body: Taken },
-  { catalog: { current: catalog }, path, read: readDeps }: PaidDeps,
+  { catalog: { current }, path, read: readDeps }: PaidDeps,
 ): Promise<void> {
   const principal = request.principal!
+  const catalog = catalogFor(principal.accountId, current)
   const params = request.params as Record<string, string>
   const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body }, readDeps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.

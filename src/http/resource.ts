@@ -9,6 +9,7 @@ import type { By } from '../database/audit.ts'
 import type { Session, Visit } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { ownAccountOf } from '../kernel/test-account.ts'
 import { readBrowser } from './cookie.ts'
 import { id, linkToken, text } from './fields.ts'
 import { jsonBody, rawQuery } from './server.ts'
@@ -157,7 +158,7 @@ async function checkAccess(entry: Resource, request: FastifyRequest, actor: Acto
 
 export function requireRole(actor: Actor, account: string, least: 'owner' | 'member'): void {
   if (actor.operator) return
-  const role = actor.roles.get(account)
+  const role = actor.roles.get(ownAccountOf(account))
   if (role === undefined) throw new Fault('access_denied', { message: 'You do not belong to this account.' })
   if (least === 'owner' && role !== 'owner')
     throw new Fault('access_denied', { message: 'Only owners of the account may do that.' })

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
+import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -36,7 +37,7 @@ export function storedHandlers(
         const { id } = request.params as { id: string }
         const principal = request.principal!
         const { accountId } = principal
-        const now = catalog.current
+        const now = catalogFor(accountId, catalog.current)
         const kept = await findKeptAnswer(database, accountId, id)
         const model = kept && findProduct(now, kept.product)
         const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')

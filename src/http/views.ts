@@ -101,6 +101,8 @@ export type PublicCatalog = z.input<typeof publicCatalog>
 
 /** What a key is told of its account. */
 export const ownAccount = accountView.omit({ createdAt: true }).extend({
+  /** The key is a test key: vendors are simulated, and nothing costs anything. */
+  test: z.boolean(),
   key: z.object({
     id: z.string(),
     /** null: all of them. */

@@ -1,5 +1,6 @@
 // One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and be
 // repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
+import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -312,9 +313,9 @@ export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 
 }
 
 async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
-  const { document, ...catalog } = await deps.catalog.at(job.catalog_version)
-  const product = findProduct({ document, ...catalog }, job.product)
-  return routeAsk({ product: job.product }, product?.routes ?? [], document, deps.routes)
+  const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
+  const product = findProduct(catalog, job.product)
+  return routeAsk({ product: job.product }, product?.routes ?? [], catalog.document, deps.routes)
 }
 
 /** Another route than the one that has just refused, if there is one that works. */

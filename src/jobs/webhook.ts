@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto'
 import type { Log } from '../kernel/log.ts'
 import { type Secrets, sign } from '../kernel/secret.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Jobs } from './job.ts'
@@ -50,6 +51,7 @@ export async function sendWebhook(
   const body = JSON.stringify({
     type: `job.${job.status.toLowerCase()}`,
     timestamp: job.completed_at.toISOString(),
+    livemode: !isTestAccount(job.account_id),
     data: viewJob(job, deps.results),
   })
   const headers = webhookHeaders(

@@ -4,6 +4,7 @@ import { type Database, isRefused, type Queryable, statement } from '../database
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createLanes } from './lanes.ts'
@@ -149,11 +150,16 @@ export function createLedger(options: LedgerOptions): Ledger {
     })
   }
 
-  function count(resolved: Resolved): Resolved {
+  /** What test accounts spend is no money. */
+  function moved(account: string, kind: Parameters<LedgerMeters['moved']>[0], amount: Credits): void {
+    if (amount > 0n && !isTestAccount(account)) meters?.moved(kind, amount)
+  }
+
+  function count(account: string, resolved: Resolved): Resolved {
     if (resolved.outcome === 'already') return resolved
     const { paid, hold } = resolved
-    if (paid > 0n) meters?.moved('settled', paid)
-    if (hold > paid) meters?.moved('released', hold - paid)
+    moved(account, 'settled', paid)
+    moved(account, 'released', hold - paid)
     return resolved
   }
 
@@ -162,7 +168,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
     if (cover) leases.resolved(resolution, cover, resolved)
     open.delete(resolution.id)
-    return count(resolved)
+    return count(resolution.account, resolved)
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */
@@ -208,7 +214,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     async reserve(reservation) {
       const leased = leases.admit(reservation)
       if (leased) {
-        if (leased.outcome === 'held') meters?.moved('held', leased.amount)
+        if (leased.outcome === 'held') moved(reservation.account, 'held', leased.amount)
         return leased
       }
       if (lanes.pending > PENDING_MAX)
@@ -222,7 +228,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         const reserved = await within(hold(reservation, lost), reserveWaitMs, world)
         if (reserved.outcome === 'held') {
           unsure = false
-          meters?.moved('held', reserved.amount)
+          moved(reservation.account, 'held', reserved.amount)
         } else if (!unsure) open.delete(reservation.id)
         return reserved
       } catch (error) {

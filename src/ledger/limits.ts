@@ -2,6 +2,7 @@
 // stored values are those that functions/limits.sql reads: counts as numbers, spends as whole micro-credits in text.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
 import type { LimitName, LimitsView } from './views.ts'
 
 /** As the rows hold them; a name that is absent is not limited. */
@@ -96,7 +97,7 @@ const KEEP_SYSTEM = statement(
      update limited set limits = $1 where account_id = '' and scope = 'system' returning 1
    )
    insert into limited (account_id, scope, limits, day_spent, month_spent, total_spent)
-   select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT}) spent where not exists (select 1 from changed)
+   select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT} where not ${IS_TEST('account_id')}) spent where not exists (select 1 from changed)
    on conflict (account_id, scope) do update set limits = excluded.limits`,
 )
 // Nothing is left of any share: each asks anew with its next call.

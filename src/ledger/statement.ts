@@ -1,6 +1,7 @@
 // The read side of the money: accounts, what they used, what moved, and how a charge came about.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
@@ -220,7 +221,7 @@ const ACCOUNT = statement(
 const ACCOUNTS = statement(
   'statement_accounts',
   `select id, name, posted, held, limits, created_at from account
-   where id < $1 and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
+   where id < $1 and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,
 )

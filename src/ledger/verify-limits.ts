@@ -1,6 +1,7 @@
 // What limits count, against what is held and what was spent.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
 
 interface LimitedRow {
   readonly scope: string
@@ -129,7 +130,7 @@ const SYSTEM = statement(
      coalesce(h.held, 0)::bigint as due_held, coalesce(h.calls, 0)::int as due_calls
    from limited l left join (
      select 'system@' || case when h.job then 'jobs' else h.process_id end as scope, sum(h.amount) as held, sum(h.calls) as calls
-     from (${HELD_BY}) h group by 1
+     from (${HELD_BY}) h where not ${IS_TEST('h.account_id')} group by 1
    ) h on h.scope = l.scope
    where l.account_id = ''`,
 )
@@ -141,7 +142,7 @@ const SYSTEM_SPENT = statement(
      from limited where account_id = ''
    ), spent as (
      select coalesce(sum(charged), 0) as month, coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
-     from usage_hour where hour >= date_trunc('month', now(), 'UTC')
+     from usage_hour where hour >= date_trunc('month', now(), 'UTC') and not ${IS_TEST('account_id')}
    )
    select coalesce(counted.day, 0)::bigint as day_spent, spent.day::bigint as day_due,
      coalesce(counted.month, 0)::bigint as month_spent, spent.month::bigint as month_due

@@ -46,7 +46,10 @@ before(async () => {
   ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
-  const keys = createKeys({ database, changes, catalog, world: realWorld, audit, pepper: Buffer.alloc(32) })
+  const keys = createKeys({
+    ...{ database, changes, catalog, world: realWorld, audit, accounts },
+    pepper: Buffer.alloc(32),
+  })
   ids.key = (
     await keys.create(ids.account, { name: 'k', limits: { requestsPerMinute: 1000, tokensPerMinute: 10 ** 6 } }, BY)
   ).id

@@ -6,11 +6,19 @@ import type { McpDeps } from './mcp.ts'
 
 export const MCP_PATHS = ['/mcp', ...SUBSETS.map((subset) => `/mcp/${subset}`)]
 
-export function openMcp(deps: McpDeps): (call: FetchCall) => Promise<Response> {
-  const load = async () => (await import('./mcp.ts')).createMcp(deps)
+type Answer = (call: FetchCall) => Promise<Response>
+
+export function openMcp(
+  deps: McpDeps,
+  load: () => Promise<Answer> = async () => (await import('./mcp.ts')).createMcp(deps),
+): Answer {
   let loading: ReturnType<typeof load> | undefined
   return async (call) => {
-    loading ??= load()
+    // What failed once (a file that was being replaced, no memory left) may succeed with the next call.
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
     return (await loading)(call)
   }
 }

@@ -2,6 +2,7 @@
 // served and settled by the same functions. Only the caller's end is another.
 import { estimate } from '../admission/admit.ts'
 import { hashRequest } from '../admission/idempotency.ts'
+import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -46,8 +47,8 @@ export async function callEndpoint(
   const lease = spec.largeBody ? await leaseFor(request, call, deps) : undefined
   try {
     const body = await bodyOf(spec, request, lease)
-    const catalog = deps.catalog.current
     const { principal, requestId, idempotencyKey } = call
+    const catalog = catalogFor(principal.accountId, deps.catalog.current)
     const { params = {}, query = '' } = request
     const asked = read({ spec, catalog, principal, params, query, body }, deps.read)
     const { want } = estimate(asked.ask, asked.product)

@@ -2,7 +2,8 @@
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
 import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
-import { asFault } from '../kernel/fault.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
@@ -113,6 +114,8 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
     callerHeaders: held.callerHeaders,
     outputTokensCap: admitted.outputTokensCap,
   }
+  // Whoever forgets to choose the catalogue must not spend real money.
+  if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const routed = routeAsk(ask, product.routes, catalog.document, deps.routes)
   const candidates = held.keeper === undefined ? routed : routed.filter((one) => isKeeper(one, held))
   const attempted = await attempt(ask, candidates, options, deps)

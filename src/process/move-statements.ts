@@ -1,4 +1,5 @@
-// The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by its id.
+// The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by its id. A test
+// account stays where it is, and is closed and opened with its owner.
 import { type Queryable, type Statement, statement, type Value } from '../database/database.ts'
 
 /** The row of a statement that always has one. */
@@ -40,7 +41,7 @@ export const FREEZE = statement(
   'move_freeze',
   `with frozen as (
      update account a set frozen_until = now() + make_interval(secs => $3) from account_move m
-     where a.id = $1 and m.account_id = a.id and m.move_id = $2 and m.state = 'leaving' returning a.id
+     where a.id in ($1, $4) and m.account_id = $1 and m.move_id = $2 and m.state = 'leaving' returning a.id
    ), recalled as (
      update lease e set recalled_at = now() from frozen f where e.account_id = f.id and e.recalled_at is null
    ) select id from frozen`,
@@ -48,7 +49,7 @@ export const FREEZE = statement(
 export const THAW = statement(
   'move_thaw',
   `update account a set frozen_until = null from account_move m
-   where a.id = $1 and m.account_id = a.id and m.move_id = $2 and m.state = 'leaving'`,
+   where a.id in ($1, $3) and m.account_id = $1 and m.move_id = $2 and m.state = 'leaving'`,
 )
 export const LOCK = statement(
   'move_lock',
@@ -62,14 +63,16 @@ export const TAKE_BACK = statement(
 )
 export const GONE = statement(
   'move_gone',
-  `with closed as (update account set posted = 0, frozen_until = 'infinity' where id = $1)
+  `with closed as (
+     update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $4)
+   )
    update account_move set state = 'gone', other = $3, at = now() where account_id = $1 and move_id = $2`,
 )
 export const CANCEL = statement(
   'move_cancel',
   `with mine as (
      update account_move set move_id = $2 where account_id = $1 and move_id = $3 and state = 'leaving' returning account_id
-   ) update account a set frozen_until = null from mine where a.id = mine.account_id returning a.id`,
+   ) update account a set frozen_until = null from mine where a.id in (mine.account_id, $4) returning a.id`,
 )
 export const FORGET_LEAVING = statement(
   'move_forget_leaving',
@@ -95,7 +98,7 @@ export const PUT_ARRIVAL = statement(
 )
 export const OPEN = statement(
   'move_open',
-  `with opened as (update account set frozen_until = null where id = $1)
+  `with opened as (update account set frozen_until = null where id in ($1, $2))
    update account_move set state = 'arrived', at = now() where account_id = $1`,
 )
 export const FORGET_MOVE = statement('move_forget', 'delete from account_move where account_id = $1')

@@ -5,6 +5,7 @@ import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, PATIENT, type Queryable } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../kernel/world.ts'
 import {
@@ -82,6 +83,8 @@ const END = '~'
 
 export async function moveAccount(options: MoveOptions): Promise<Moved> {
   const { account, source, target, world, say } = options
+  if (isTestAccount(account))
+    throw new MoveRefused('A test account is not moved. Make new test keys where its owner is.')
   await checkSchemas(options)
   const [left] = await source.query<MoveRow>(STATE, [account])
   if (left?.state === 'gone') return finish(options, left)
@@ -126,7 +129,7 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
       if (left <= 1) throw new MoveRefused(difference)
     }
   } catch (error) {
-    await source.query(THAW, [account, move]).catch(() => undefined)
+    await source.query(THAW, [account, move, testAccountOf(account)]).catch(() => undefined)
     throw error
   }
   await open(options, move)
@@ -156,7 +159,7 @@ export async function cancelMove(options: MoveOptions): Promise<void> {
     )
   // From here on whoever still moves it finds that the move is no longer its own.
   const cancelled = newId(options.world)
-  const [row] = await source.query(CANCEL, [account, cancelled, left.move_id])
+  const [row] = await source.query(CANCEL, [account, cancelled, left.move_id, testAccountOf(account)])
   if (!row) throw new MoveRefused(`Another move of account ${account} began just now.`)
   await target.transaction(async (tx) => {
     const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
@@ -213,7 +216,7 @@ function overtaken(account: string): MoveRefused {
 }
 
 async function freeze(source: Database, account: string, move: string): Promise<void> {
-  const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS])
+  const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
   if (!row) throw overtaken(account)
 }
 
@@ -254,7 +257,7 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
     // What is left here must be spent by nobody: it is taken back, so that these books add up as well.
     const takeback = newId(world)
     if (row.posted > 0n) await tx.query(TAKE_BACK, [takeback, account, row.posted, `moved to ${to}`, BY.actor])
-    await tx.query(GONE, [account, move, to])
+    await tx.query(GONE, [account, move, to, testAccountOf(account)])
     const detail = { to, amount: formatCredits(-row.posted), takeback }
     await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
     return undefined
@@ -290,7 +293,7 @@ function differenceOf(
 async function open({ account, target, world, from }: MoveOptions, move: string): Promise<void> {
   await target.transaction(async (tx) => {
     await mustArrive(tx, account, move)
-    await tx.query(OPEN, [account])
+    await tx.query(OPEN, [account, testAccountOf(account)])
     // Its keys are looked for anew where somebody asked for them too early.
     await createChanges(target, world).bump(tx, 'keys')
     await createAudit({ database: target, world }).write(tx, BY, {

@@ -120,6 +120,24 @@ test('a key for an agent takes two clicks, is held to analytics and 5 credits a 
   await page.getByRole('row', { name: /agent/ }).waitFor()
 })
 
+test('a test key is made with a tick, and its balance refilled with a click', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/keys?new=1`)
+  await page.getByLabel('Name').fill('pipeline')
+  await page.getByLabel(/^Test key/).check()
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  const value = (await page.getByTestId('key-value').textContent()) ?? ''
+  assert.match(value, /^tg_test_\w{38}$/)
+  const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
+  assert.equal((await home.call('/v1/chat/completions', value, body)).status, 200)
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByRole('row', { name: /pipeline.*Test/ }).waitFor()
+  await page.getByTestId('test-balance').getByRole('button', { name: 'Refill' }).click()
+  await page.getByTestId('test-balance').getByText('1,000 credits').waitFor()
+  await operator.go(`/a/${account}/usage?test=true`)
+  await page.getByRole('row', { name: /alpha-5\.4.*pipeline/ }).waitFor()
+})
+
 test('a chat streams into the playground, and its charge is in the usage, its cost breakdown and the overview', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)

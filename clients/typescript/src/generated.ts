@@ -851,6 +851,7 @@ export type AccountAnswer = {
       spendPerDay?: string
       spendPerMonth?: string
     }
+    test: boolean
     key: {
       id: string
       models: string[] | null

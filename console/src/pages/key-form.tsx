@@ -21,6 +21,7 @@ export interface KeyPreset {
   readonly name: string
   readonly models: readonly string[]
   readonly limits: LimitTexts
+  readonly test?: boolean
 }
 
 /** Safe to hand to a program that decides by itself what to call. */
@@ -42,6 +43,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
+  const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
   const run = async () => {
@@ -55,7 +57,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
     }
     if (edit) await api.changeKey(edit.id, input)
     if (edit) onSaved?.()
-    else onMade?.(await api.createKey(account, onlyGiven(input)))
+    else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
   }
 
   const open = Boolean(models || ranges || Object.keys(limits).length)
@@ -92,6 +94,13 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
           ) : null}
         </div>
       </div>
+      {edit ? null : (
+        <Checkbox
+          label="Test key: vendors are simulated, and nothing is charged to this account"
+          checked={test}
+          onCheck={setTest}
+        />
+      )}
       <details className="fold" open={open}>
         <summary>Restrictions and limits</summary>
         <div className="stack">

@@ -1,13 +1,14 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
-import { type List, refresh, useList } from '../query.ts'
+import { type List, refresh, useList, useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
+import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Ago, Badge, Badges, Page, useNow } from '../ui/page.tsx'
-import { Empty } from '../ui/state.tsx'
+import { Ago, Amount, Badge, Badges, Page, useNow } from '../ui/page.tsx'
+import { Empty, Fault } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
@@ -68,6 +69,7 @@ export function KeysPanel({
   }
   return (
     <>
+      {keys.data?.some((key) => key.test) ? <TestBalance account={account} /> : null}
       <KeyTable list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
       {creating ? (
         <KeyForm account={account} preset={preset} onClose={() => onCreating(false)} onMade={onMade} />
@@ -111,6 +113,26 @@ export function KeysPanel({
   )
 }
 
+/** What the account's test keys have left: credits that nobody pays for. */
+function TestBalance({ account }: { account: string }) {
+  const name = `test-balance/${account}`
+  const balance = useQuery(name, (signal) => api.testBalance(account, signal))
+  const { busy, error, go } = useAction(async () => {
+    const { available } = await api.refillTest(account)
+    refresh(name)
+    toast(`The test keys have ${available} credits.`)
+  })
+  return (
+    <div className="filters" data-testid="test-balance">
+      <span>Test balance: {balance.data ? <Amount value={balance.data.available} unit /> : '…'}</span>
+      <Button icon="refresh" small busy={busy} onClick={() => void go()}>
+        Refill
+      </Button>
+      {error ? <Fault error={error} /> : null}
+    </div>
+  )
+}
+
 function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask) => void; onCreate: () => void }) {
   const now = Math.max(useNow(), Date.now())
   const over = (key: Key) => isPast(key.revokedAt, now) || isPast(key.expiresAt, now)
@@ -135,7 +157,16 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
       }
       columns={[
         { head: 'Name', main: true, cell: (key) => <Named name={key.name} sub={`${key.prefix}…${key.last4}`} /> },
-        { head: 'State', cell: (key) => <KeyState row={key} now={now} />, tight: true },
+        {
+          head: 'State',
+          cell: (key) => (
+            <span className="badges">
+              {key.test ? <Badge>Test</Badge> : null}
+              <KeyState row={key} now={now} />
+            </span>
+          ),
+          tight: true,
+        },
         { head: 'Restrictions', cell: (key) => <Restrictions row={key} /> },
         { head: 'Last used', cell: (key) => <Ago at={key.lastUsedAt} none="Never" />, tight: true },
         { head: 'Created', cell: (key) => <Ago at={key.createdAt} />, tight: true, wideOnly: true },

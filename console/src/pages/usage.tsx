@@ -26,7 +26,7 @@ export function UsagePage({ account }: { account: string }) {
 
 const ALL = ['', 'All'] as const
 const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
-const FILTERS = ['from', 'to', 'product', 'key', 'outcome'] as const
+const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'test'] as const
 
 export function UsagePanel({ account }: { account: string }) {
   const { query } = useLocation()
@@ -145,6 +145,15 @@ function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; cho
         value={chosen.outcome ?? ''}
         onText={(text) => setQuery({ outcome: text })}
         options={[ALL, ...Object.entries(OUTCOMES)]}
+      />
+      <SelectField
+        label="Calls"
+        value={chosen.test ?? ''}
+        onText={(text) => setQuery({ test: text })}
+        options={[
+          ['', 'Live'],
+          ['true', 'Test keys'],
+        ]}
       />
     </>
   )

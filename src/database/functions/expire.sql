@@ -32,7 +32,7 @@ begin
     update account a set held = a.held - s.amount from sums s where a.id = s.account_id
   ), scopes as (
     select x.account_id, x.scope, sum(g.amount) as amount, sum(g.calls) as calls from given g,
-      lateral (values (g.account_id, 'account'), (g.account_id, g.key_id), ('', 'system@' || g.process_id)) as x(account_id, scope)
+      lateral (values (g.account_id, 'account'), (g.account_id, g.key_id), ('', case when not {{test g.account_id}} then 'system@' || g.process_id end)) as x(account_id, scope)
     group by x.account_id, x.scope
   ), limits as (
     update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls

@@ -34,9 +34,9 @@ begin
     l := limited_now(l, now_second, today);
     if l.scope = own then
       select coalesce(sum(x.amount), 0), coalesce(sum(x.calls), 0) into l.held, l.open_calls from (
-        select h.amount, 1 as calls from hold h where case when process = 'jobs' then h.job else h.process_id = process and not h.job end
+        select h.amount, 1 as calls from hold h where not {{test h.account_id}} and case when process = 'jobs' then h.job else h.process_id = process and not h.job end
         union all
-        select e.amount, 0 from lease e where e.process_id = process) x;
+        select e.amount, 0 from lease e where not {{test e.account_id}} and e.process_id = process) x;
     elsif l.scope <> 'system@jobs' and l.held = 0 and l.open_calls = 0
         and not exists (select 1 from process p where 'system@' || p.id = l.scope and p.heartbeat_at > now() - silent) then
       -- Its process is gone: what it counted stays counted.

@@ -1,10 +1,14 @@
 import * as z from 'zod'
-import { type Accounts, accountUnknown } from '../../admission/accounts.ts'
+import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/accounts.ts'
+import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import { type AccountView, accountView, limitsInput, limitsView, webhookSecretView } from '../../ledger/views.ts'
-import { amount, paging, text } from '../fields.ts'
+import { amount, paging, test, text } from '../fields.ts'
 import { type Resource, resource, WithHeaders } from '../resource.ts'
+
+const TEST_CREDITS_MAX: Credits = 1_000_000_000_000n
 
 export interface AccountDeps {
   readonly accounts: Accounts
@@ -60,9 +64,29 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
+    resource('GET /accounts/{id}/test-balance', 'member', {
+      answer: accountView,
+      run: ({ params }) => show(testAccountOf(params.id)),
+    }),
+    resource('PUT /accounts/{id}/test-balance', 'member', {
+      body: z.strictObject({
+        available: amount
+          .refine(
+            (value) => value >= 0n && value <= TEST_CREDITS_MAX,
+            `must be 0 to ${formatCredits(TEST_CREDITS_MAX)}`,
+          )
+          .default(TEST_CREDITS),
+      }),
+      answer: accountView,
+      run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
+    }),
     resource('GET /accounts/{id}/webhook-secret', 'owner', {
+      query: z.strictObject({ test }),
       answer: webhookSecretView,
-      run: async ({ params }) => ({ secret: webhookSecret((await show(params.id)).id) }),
+      run: async ({ params, query }) => {
+        const account = query.test === 'true' ? testAccountOf(params.id) : params.id
+        return { secret: webhookSecret((await show(account)).id) }
+      },
     }),
     ...limitResources(accounts),
   ]

@@ -18,7 +18,7 @@ const fields = {
   ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
 }
 
-const creation = z.strictObject(fields).transform(withMs)
+const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)
 const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
 
 function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {

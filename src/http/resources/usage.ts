@@ -4,12 +4,13 @@ import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import type { Database } from '../../database/database.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { testAccountOf } from '../../kernel/test-account.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readOverview } from '../../ledger/overview.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import { ledgerView, movement, outcome, overview, usageDetail, usageView } from '../../ledger/views.ts'
-import { id, paging, range, text } from '../fields.ts'
+import { id, paging, range, test, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
@@ -28,6 +29,7 @@ export interface UsageDeps {
 const usageQuery = z.strictObject({
   ...paging,
   ...range,
+  test,
   product: text(100).optional(),
   key: id.optional(),
   outcome: outcome.optional(),
@@ -36,14 +38,21 @@ const usageQuery = z.strictObject({
 const ledgerQuery = z.strictObject({
   ...paging,
   ...range,
+  test,
   kind: movement.optional(),
 })
 
+type Test = z.output<typeof test>
+
+/** Its own rows, or those of its test account. */
+const chosen = (account: string, query: { readonly test?: Test }) =>
+  query.test === 'true' ? testAccountOf(account) : account
+
 /** The statements take moments by these names. */
-const filterOf = <T extends { from?: number | undefined; to?: number | undefined }>(
+const filterOf = <T extends { from?: number | undefined; to?: number | undefined; test?: Test }>(
   account: string,
-  { from, to, ...rest }: T,
-) => ({ account, fromMs: from, toMs: to, ...rest })
+  { from, to, test: isTest, ...rest }: T,
+) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
 
 export function usageResources({ database, statements, listJobs }: UsageDeps): Resource[] {
   async function usageOf(requestId: string) {
@@ -54,10 +63,10 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
 
   return [
     resource('GET /accounts/{id}/overview', 'member', {
-      query: z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
+      query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
       answer: overview,
       async run({ params, query }) {
-        const found = await readOverview(database, params.id, query.days)
+        const found = await readOverview(database, chosen(params.id, query), query.days)
         if (!found) throw accountUnknown()
         return found
       },
@@ -82,10 +91,11 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
     resource('GET /accounts/{id}/jobs', 'member', {
       query: z.strictObject({
         ...paging,
+        test,
         status: z.enum(JOB_STATUSES).optional(),
       }),
       answer: page(listedJob),
-      run: ({ params, query }) => listJobs(params.id, query),
+      run: ({ params, query: { test: isTest, ...filter } }) => listJobs(chosen(params.id, { test: isTest }), filter),
     }),
   ]
 }

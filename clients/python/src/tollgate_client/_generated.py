@@ -589,6 +589,7 @@ class AccountAnswerData(Answer):
     held: str
     available: str
     limits: AccountAnswerDataLimits
+    test: bool
     key: AccountAnswerDataKey
 
 
