@@ -1,4 +1,4 @@
-// What a call would cost, from the public price list: the hint beside every button that spends credits.
+// Prices in words. What a call would cost is asked of the gateway: see playground/cost.tsx.
 import { formatCredits, parseCredits } from './credits.ts'
 import type { PriceTier, PriceUnit, Pricing } from './wire.ts'
 
@@ -14,42 +14,6 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
 }
 
 export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
-
-const PER_MILLION: ReadonlySet<PriceUnit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
-
-type Quantities = Partial<Record<PriceUnit, number>>
-
-/** The first tier that holds for this call, as the gateway picks it. */
-export function tierFor(
-  pricing: Pricing | null | undefined,
-  attributes: Record<string, string>,
-  inputTokens = 0,
-): PriceTier | undefined {
-  return pricing?.tiers.find(
-    (tier) =>
-      (tier.upTo === undefined || inputTokens <= tier.upTo) &&
-      Object.entries(tier.when ?? {}).every(([name, value]) => attributes[name] === value),
-  )
-}
-
-/** Millionths of a credit, rounded up once; undefined when the tier does not price what is consumed. */
-export function priceOf(tier: PriceTier | undefined, quantities: Quantities): bigint | undefined {
-  if (!tier) return undefined
-  let total = 0n
-  for (const unit of PRICE_UNITS) {
-    const quantity = quantities[unit] ?? 0
-    if (quantity === 0) continue
-    const rate = tier[unit] === undefined ? undefined : parseCredits(tier[unit])
-    if (rate === undefined) return undefined
-    total += BigInt(Math.ceil(quantity)) * rate * (PER_MILLION.has(unit) ? 1n : 1_000_000n)
-  }
-  return (total + 999_999n) / 1_000_000n
-}
-
-/** Four characters to a token is the usual rule of thumb, and errs on the high side for English. */
-export function estimateTokens(text: string): number {
-  return Math.ceil(text.length / 4)
-}
 
 interface PriceWords {
   amount: string

@@ -20,6 +20,7 @@ export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type {
   LiveCallView as LiveCall,
   PublicCatalog,
+  QuoteView as Quote,
   SystemView as System,
   VendorView as Vendor,
 } from '../../src/http/views.ts'

@@ -76,6 +76,23 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     {
+      name: 'compare',
+      path: `${base}/playground/compare`,
+      async act(page) {
+        await page.getByLabel('Question').fill('Explain what a hold is, in two sentences.')
+        await press(page, 'Ask all 2')
+        await page.getByText(/, cheapest/).waitFor()
+      },
+    },
+    {
+      name: 'chat-model',
+      path: `${base}/playground/chat`,
+      async act(page) {
+        await press(page, /^Model/)
+        await page.getByLabel('Search models').fill('alpha')
+      },
+    },
+    {
       name: 'embedding',
       path: `${base}/playground/embedding`,
       async act(page) {

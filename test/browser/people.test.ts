@@ -219,7 +219,7 @@ test('Markdown in an answer is shown, and one hundred kilobytes of hostile Markd
     for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
   }).observe({ entryTypes: ['longtask'] })`)
   for (const mark of ['> *a_', '>', '- > ', '- [ ] )===|a|\n', '**a* ']) {
-    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('button', { name: 'New chat' }).click()
     const answer = await answered(`${mark.repeat(390 / mark.length)} [[tokens=25000]] [[chunks=20]]`)
     assert.ok(((await answer.textContent()) ?? '').length > 20_000)
   }

@@ -1,19 +1,18 @@
 // What the tabs of the playground share: the models on offer, what was wished for, the call and its receipt, the form.
-import type { ComponentType, FormEvent, ReactNode } from 'react'
+import { type ComponentType, type FormEvent, type ReactNode, useEffect } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
-import { SelectField } from '../../ui/field.tsx'
 import type { IconName } from '../../ui/icon.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
 import { typeName } from '../models.tsx'
 import type { Subject } from '../snippet.ts'
-import { CostHint, type Receipt, receiptOf } from './cost.tsx'
-import { ModelOptions } from './model-options.tsx'
+import { QuoteHint, type Receipt, receiptOf } from './cost.tsx'
+import { ModelPicker } from './model-picker.tsx'
 
 export interface BenchProps {
   account: string
@@ -45,6 +44,12 @@ export function modelTab(
 export function useWish<Wish extends { model: string }>(name: string, first: Wish, models: readonly PublicModel[]) {
   const { query } = useLocation()
   const [wish, setWish] = useDraft<Wish>(`${name}/wish`, first)
+  // A link from the documentation or a model's page fills in what it names, also over what was there before.
+  const given = query.toString()
+  useEffect(() => {
+    const named = [...new URLSearchParams(given)].filter(([field]) => Object.hasOwn(first, field))
+    if (named.length) setWish((old) => ({ ...old, ...Object.fromEntries(named) }))
+  }, [given, first, setWish])
   return {
     wish,
     models,
@@ -80,7 +85,7 @@ interface BenchFormProps {
   }
   call: { busy: boolean; go: () => void }
   ready: boolean
-  most: bigint | undefined
+  account: string
   body: Record<string, unknown>
   children: ReactNode
 }
@@ -93,15 +98,13 @@ export function BenchForm({ kind, action, icon, bench, call, children, ...rest }
   }
   return (
     <form className="bench-side" onSubmit={onSubmit} aria-label={typeName(kind)}>
-      <SelectField label="Model" value={model?.uid ?? ''} onText={set('model')}>
-        <ModelOptions models={models} />
-      </SelectField>
+      <ModelPicker models={models} chosen={model} onPick={set('model')} />
       {children}
-      <CostHint most={rest.most} />
+      <QuoteHint account={rest.account} body={rest.ready ? { model: model?.uid, ...rest.body } : undefined} />
       <Button type="submit" look="primary" icon={icon} busy={call.busy} disabled={!rest.ready}>
         {action}
       </Button>
-      <AsCode subject={{ kind, model: model?.uid ?? '', body: rest.body }} />
+      <AsCode subject={{ kind, model: model?.uid ?? '', body: shortened(rest.body) }} />
     </form>
   )
 }
@@ -113,4 +116,12 @@ export function AsCode({ subject }: { subject: Subject }) {
       <SnippetTabs subject={subject} />
     </details>
   )
+}
+
+/** A data URI of megabytes says nothing in an example. */
+export function shortened(body: Record<string, unknown>): Record<string, unknown> {
+  const cut = (_name: string, value: unknown) =>
+    typeof value === 'string' && value.startsWith('data:') ? `${value.slice(0, 40)}…` : value
+  // The same object, but for its texts.
+  return JSON.parse(JSON.stringify(body, cut)) as Record<string, unknown>
 }

@@ -13,6 +13,8 @@ export interface Turn {
   id: string
   role: 'user' | 'assistant' | 'tool'
   text: string
+  /** Data URIs or addresses, sent with a question. */
+  images?: string[]
   reasoning?: string
   toolCalls?: ToolCall[]
   toolCallId?: string
@@ -69,7 +71,9 @@ function messagesOf(system: string, turns: readonly Turn[]): unknown[] {
   const messages: unknown[] = system.trim() ? [{ role: 'system', content: system }] : []
   for (const turn of turns) {
     if (turn.role === 'tool') messages.push({ role: 'tool', tool_call_id: turn.toolCallId, content: turn.text })
-    else if (turn.role === 'user') messages.push({ role: 'user', content: turn.text })
+    else if (turn.role === 'user') messages.push({ role: 'user', content: contentOf(turn) })
+    // What a model had not finished saying when it failed is no part of the conversation.
+    else if (turn.state === 'failed') continue
     else if (turn.text || turn.toolCalls?.length)
       messages.push({
         role: 'assistant',
@@ -87,6 +91,11 @@ function messagesOf(system: string, turns: readonly Turn[]): unknown[] {
       })
   }
   return messages
+}
+
+function contentOf({ text, images = [] }: Turn): unknown {
+  if (images.length === 0) return text
+  return [{ type: 'text', text }, ...images.map((url) => ({ type: 'image_url', image_url: { url } }))]
 }
 
 interface Chunk {

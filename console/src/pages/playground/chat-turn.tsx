@@ -31,6 +31,15 @@ export function ChatTurn({
         <div className="turn-bubble">
           {turn.role === 'tool' ? <p className="turn-who">Tool result</p> : null}
           <p className="turn-plain">{turn.text}</p>
+          {turn.images?.map((source) =>
+            source.startsWith('data:image/') ? (
+              <img key={source} className="turn-image" src={source} alt="Sent with the question" />
+            ) : (
+              <code key={source} className="clamp">
+                {source}
+              </code>
+            ),
+          )}
         </div>
         {idle && turn.role === 'user' ? (
           <IconButton icon="edit" label="Edit this message; what follows it is removed" onClick={onEdit} />

@@ -1,24 +1,65 @@
 // What a run would cost before, and what it did cost after.
+import { useEffect, useState } from 'react'
 import { ApiError, api } from '../../api.ts'
 import { briefCredits, creditWord, formatCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
+import { useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Icon } from '../../ui/icon.tsx'
+import type { Quote } from '../../wire.ts'
 import { describeUnits } from '../usage.tsx'
 
-export function CostHint({ least, most }: { least?: bigint | undefined; most: bigint | undefined }) {
-  const top = most === undefined ? '' : briefCredits(most)
-  const words =
-    most === undefined
-      ? 'Costs credits; see the price of the model.'
-      : least === undefined || least === most
-        ? `Costs ${top} ${creditWord(top)}.`
-        : `Costs ${briefCredits(least)} to about ${top} credits.`
+/** Typing is not asked about letter by letter. */
+const QUOTE_AFTER_MS = 500
+/** Pictures in a body are not sent a second time for an estimate. */
+const QUOTED_BYTES_MAX = 500_000
+
+/** What the gateway says that the call would cost, asked while the form is being filled in. */
+export function QuoteHint({
+  account,
+  body,
+  endpoint,
+}: {
+  account: string
+  /** Undefined while something is missing. */
+  body: Record<string, unknown> | undefined
+  endpoint?: string
+}) {
+  const text = useSettled(body === undefined ? '' : JSON.stringify(body))
+  const asked = text !== '' && text.length < QUOTED_BYTES_MAX
+  const quote = useQuery(asked ? `quote/${account}/${endpoint ?? ''}/${text}` : undefined, async (signal) => {
+    const query = endpoint === undefined ? {} : { endpoint }
+    const response = await api.play(account, 'POST', '/v1/quote', { query, body: JSON.parse(text), signal })
+    // The answer of an endpoint of ours, read by the same view.
+    return ((await response.json()) as { data: Quote }).data
+  })
   return (
-    <p className="cost-hint">
-      <Icon name="info" size={14} /> {words}
+    <p className="cost-hint" role="status">
+      <Icon name="info" size={14} />{' '}
+      {text !== '' && !asked ? 'Too large to ask for the cost beforehand.' : quoteWords(quote)}
     </p>
   )
+}
+
+function quoteWords({ data, error }: { data: Quote | undefined; error: Error | undefined }): string {
+  // What is wrong with a request is said where it is sent; a half-written one is no fault yet.
+  if (!data) return error ? 'The cost is known when the form is complete.' : 'The cost is shown before you send.'
+  const [least, most] = [briefCredits(data.costAtLeast), briefCredits(data.costAtMost)]
+  const cost =
+    data.costAtLeast === data.costAtMost
+      ? `Costs ${most} ${creditWord(most)}.`
+      : `Costs ${least} to at most ${most} credits.`
+  return data.affordable ? cost : `${cost} Only ${briefCredits(data.available)} are available.`
+}
+
+/** A text once it has not changed for a while. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(text), QUOTE_AFTER_MS)
+    return () => window.clearTimeout(timer)
+  }, [text])
+  return text === '' ? '' : settled
 }
 
 export interface Receipt {

@@ -1,7 +1,7 @@
 // Social data and site analytics: every endpoint is a form made from its own description.
+import { useEffect } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
-import { priceOf, priceSummary } from '../../pricing.ts'
 import { useQuery } from '../../query.ts'
 import { setQuery, useLocation } from '../../router.tsx'
 import { useAction } from '../../ui/action.ts'
@@ -13,7 +13,7 @@ import type { PublicEndpoint } from '../../wire.ts'
 import { endpointUrl } from '../snippet.ts'
 import { Answer } from './answer.tsx'
 import { AsCode, play } from './bench.tsx'
-import { CostHint, type Receipt, ReceiptLine } from './cost.tsx'
+import { QuoteHint, type Receipt, ReceiptLine } from './cost.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
 
 export function SocialPlay({ account }: { account: string }) {
@@ -80,6 +80,13 @@ function DataBench({
   // A site or a name that was typed for one endpoint is offered to the next one.
   const [common, setCommon] = useDraft<Record<string, string>>(`data/${account}/${area}/common`, {})
   const full = { ...prefilled(endpoint, common), ...values }
+  const { query } = useLocation()
+  // A link from the documentation fills in the parameters that it names.
+  const given = query.toString()
+  useEffect(() => {
+    const named = [...new URLSearchParams(given)].filter(([name]) => endpoint.params.some((one) => one.name === name))
+    if (named.length) setValues((old) => ({ ...old, ...Object.fromEntries(named) }))
+  }, [given, endpoint, setValues])
 
   const { busy, error, go } = useAction(async (_signal, more: Record<string, string>) => {
     const asked = { ...full, ...more }
@@ -118,13 +125,7 @@ function DataBench({
           endpoint={endpoint}
           values={full}
           busy={busy}
-          hint={
-            endpoint.pricing?.tiers[0]?.row ? (
-              <p className="cost-hint">Costs {priceSummary(endpoint.pricing)}.</p>
-            ) : (
-              <CostHint most={priceOf(endpoint.pricing?.tiers[0], { call: 1 })} />
-            )
-          }
+          hint={<QuoteHint account={account} endpoint={endpoint.id} body={complete(endpoint, full)} />}
           onValue={(name, value) => setValues((old) => ({ ...old, [name]: value }))}
           onRun={() => go({})}
         />
@@ -132,6 +133,12 @@ function DataBench({
       </div>
     </div>
   )
+}
+
+/** What was filled in, once nothing that is required is missing. */
+function complete(endpoint: PublicEndpoint, values: Record<string, string>): Record<string, string> | undefined {
+  if (endpoint.params.some(({ name, required }) => required && !values[name])) return undefined
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
 }
 
 function GotCard({ account, got, onNext }: { account: string; got: Got; onNext: (token: string) => void }) {

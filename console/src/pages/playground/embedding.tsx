@@ -1,5 +1,4 @@
 import { useDraft } from '../../draft.ts'
-import { estimateTokens, priceOf, tierFor } from '../../pricing.ts'
 import { useAction } from '../../ui/action.ts'
 import { BarList } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
@@ -44,8 +43,6 @@ function EmbeddingBench({ account, models }: BenchProps) {
     )
     setResult({ texts, vectors: answer.data.map(({ embedding }) => embedding), ...receipt })
   })
-  const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0)
-  const tier = tierFor(model?.pricing, {}, tokens)
   return (
     <div className="bench">
       <div className="stack">
@@ -68,7 +65,7 @@ function EmbeddingBench({ account, models }: BenchProps) {
         bench={bench}
         call={call}
         ready={texts.length > 0}
-        most={priceOf(tier, { input: tokens })}
+        account={account}
         body={body}
       >
         <TextArea

@@ -1,7 +1,6 @@
 import { useState } from 'react'
 import { useDraft } from '../../draft.ts'
 import { formatDuration } from '../../format.ts'
-import { priceOf, tierFor } from '../../pricing.ts'
 import { useAction } from '../../ui/action.ts'
 import { SelectField, TextArea } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
@@ -67,8 +66,6 @@ function ImageBench({ account, models }: BenchProps) {
     )
     setResults((old) => [...made, ...old].slice(0, 24))
   })
-  const attributes = { resolution: resolutionOf(wish), quality: wish.quality }
-  const tier = tierFor(model?.pricing, attributes)
   return (
     <div className="bench">
       <div className="stack">
@@ -89,8 +86,8 @@ function ImageBench({ account, models }: BenchProps) {
         bench={bench}
         call={call}
         ready={body.prompt !== ''}
-        most={priceOf(tier, { image: 1 })}
-        body={shortened(body)}
+        account={account}
+        body={body}
       >
         <TextArea
           label="Prompt"
@@ -143,23 +140,6 @@ function Look({ wish, set }: { wish: Wish; set: (name: keyof Wish) => (text: str
       </div>
       <SelectField label="Format" value={wish.format} onText={set('format')} options={FORMATS} />
     </>
-  )
-}
-
-/** Explicit pixels decide the price class over the resolution field. */
-function resolutionOf(wish: Wish): string {
-  const sides = wish.size.split('x').map(Number)
-  if (sides.length !== 2) return wish.resolution
-  const longest = Math.max(...sides)
-  return longest <= 1536 ? '1k' : longest <= 2688 ? '2k' : '4k'
-}
-
-/** A data URI of megabytes says nothing in an example. */
-function shortened(body: Record<string, unknown>): Record<string, unknown> {
-  const cut = (value: unknown) =>
-    typeof value === 'string' && value.startsWith('data:') ? `${value.slice(0, 40)}…` : value
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, Array.isArray(value) ? value.map(cut) : cut(value)]),
   )
 }
 

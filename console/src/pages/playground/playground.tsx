@@ -6,6 +6,7 @@ import { RouteTabs } from '../../ui/tabs.tsx'
 
 const TABS = [
   { name: 'chat', label: 'Chat', icon: 'play' },
+  { name: 'compare', label: 'Compare', icon: 'swap' },
   { name: 'embedding', label: 'Embeddings', icon: 'models' },
   { name: 'image', label: 'Image', icon: 'image' },
   { name: 'video', label: 'Video', icon: 'video' },
@@ -16,6 +17,7 @@ type TabName = (typeof TABS)[number]['name']
 
 const VIEWS: Record<TabName, ComponentType<{ account: string }>> = {
   chat: lazy(async () => ({ default: (await import('./chat.tsx')).Chat })),
+  compare: lazy(async () => ({ default: (await import('./compare.tsx')).Compare })),
   embedding: lazy(async () => ({ default: (await import('./embedding.tsx')).EmbeddingPlay })),
   image: lazy(async () => ({ default: (await import('./image.tsx')).ImagePlay })),
   video: lazy(async () => ({ default: (await import('./video.tsx')).VideoPlay })),

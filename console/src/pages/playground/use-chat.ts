@@ -7,10 +7,30 @@ import { receiptOf } from './cost.tsx'
 
 const newId = () => crypto.randomUUID()
 
+export interface Conversation {
+  readonly id: string
+  readonly title: string
+  readonly at: string
+  readonly turns: Turn[]
+}
+
+const KEPT_MAX = 20
+const TITLE_CHARS_MAX = 80
+
+/** The newest first. Pictures are left out: the tab's storage holds a few megabytes in all. */
+function withConversation(kept: readonly Conversation[], turns: readonly Turn[]): Conversation[] {
+  const first = turns.find(({ role }) => role === 'user')
+  if (!first) return [...kept]
+  const title = first.text.slice(0, TITLE_CHARS_MAX)
+  const bare = turns.map(({ images: _, ...turn }) => turn)
+  return [{ id: newId(), title, at: new Date().toISOString(), turns: bare }, ...kept].slice(0, KEPT_MAX)
+}
+
 export function useChat(account: string, settings: ChatSettings) {
   const [stored, setStored] = useDraft<Turn[]>(`chat/${account}/turns`, [])
   // The growing answer lives outside the draft, so that a fast stream does not write to storage with every word.
   const [growing, setGrowing] = useState<Turn>()
+  const [kept, setKept] = useDraft<Conversation[]>(`chat/${account}/history`, [])
   const aborter = useRef<AbortController>(undefined)
   const frame = useRef(0)
 
@@ -56,7 +76,7 @@ export function useChat(account: string, settings: ChatSettings) {
   return {
     turns: growing && !stored.some((turn) => turn.id === growing.id) ? [...turns, growing] : turns,
     busy: growing !== undefined,
-    ask: (text: string) => void run([...stored, { id: newId(), role: 'user', text }]),
+    ask: (turn: Turn) => void run([...stored, { ...turn, id: newId() }]),
     /** Results of the tools that the last answer called; the model then goes on. */
     answerTools: (results: { toolCallId: string; text: string }[]) =>
       void run([...stored, ...results.map((result) => ({ id: newId(), role: 'tool' as const, ...result }))]),
@@ -67,9 +87,19 @@ export function useChat(account: string, settings: ChatSettings) {
       return turn.text
     },
     stop: () => aborter.current?.abort(),
-    clear: () => {
+    kept,
+    /** Puts what was said so far among the earlier conversations and begins a new one. */
+    begin: () => {
       aborter.current?.abort()
+      setKept((old) => withConversation(old, stored))
       setStored([])
     },
+    open: (conversation: Conversation) => {
+      aborter.current?.abort()
+      const others = kept.filter(({ id }) => id !== conversation.id)
+      setKept(withConversation(others, stored))
+      setStored(conversation.turns)
+    },
+    forget: () => setKept([]),
   }
 }

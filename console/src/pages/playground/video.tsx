@@ -1,6 +1,5 @@
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
-import { priceOf, tierFor } from '../../pricing.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { useAction } from '../../ui/action.ts'
@@ -84,7 +83,7 @@ function VideoBench({ account, models }: BenchProps) {
         bench={bench}
         call={call}
         ready={body.prompt !== ''}
-        most={priceOf(tierFor(model?.pricing, { resolution }), { second: seconds })}
+        account={account}
         body={body}
       >
         <TextArea
