@@ -8,6 +8,7 @@ import { embeddingsRoom } from './embeddings.ts'
 import { imagesRoom } from './images.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
+import { modelsRoom } from './models.ts'
 import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
@@ -22,6 +23,7 @@ function openRooms(): Room[] {
     openMessagesRoom(),
     countTokensRoom,
     embeddingsRoom,
+    modelsRoom,
     imagesRoom,
     openVideoRoom(),
     analyticsRoom,

@@ -146,13 +146,13 @@ export async function createGateway(options: GatewayOptions) {
 
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
-    ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser') },
+    ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     statements: createStatements(database),
     verifier,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
-    testVendor: (name) => probeVendor(name, catalog.current.document, { upstream, world, routes }),
+    probe: (target, call) => probeVendor(target, call, { upstream, world }),
     liveCalls: () => monitor.live(),
     system: {
       version: VERSION,

@@ -23,6 +23,7 @@ import { between } from './pages/markdown.ts'
 import { metricsPage } from './pages/metrics.ts'
 import { operatorApiPage } from './pages/operator-api.ts'
 import { dumpSchema } from './pages/schema.ts'
+import { vendorsPage } from './pages/vendors.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
 
@@ -40,6 +41,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/operator-api.md', operatorApiPage()],
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
+    ['docs/reference/vendors.md', await vendorsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
     ['clients/typescript/src/generated.ts', typescriptClient()],

@@ -95,7 +95,11 @@ export async function startOperatorServer(
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
     vendorHealth: () => [],
-    testVendor: async () => ({ ok: true, status: 200, latencyMs: 3, message: 'It answers.' }),
+    sandboxUrl: () => undefined,
+    probe: async () => ({
+      ...{ ok: true, status: 200, latencyMs: 3, message: 'It answers.' },
+      ...{ steps: [], models: [], addressSuggested: null },
+    }),
     liveCalls: () => [],
     system: {
       version: '0.0.0-test',

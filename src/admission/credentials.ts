@@ -3,7 +3,7 @@
 
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 
@@ -15,6 +15,9 @@ export interface Credentials {
   /** Stored, but sealed under another TOLLGATE_SECRET: as good as none. */
   readonly unreadable: readonly string[]
   store(name: string, value: string, by: By): Promise<void>
+  /** As part of another transaction; `noticed` is to be called when that is committed. */
+  storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void>
+  noticed(): Promise<void>
   /** False when none was stored. */
   remove(name: string, by: By): Promise<boolean>
 }
@@ -49,6 +52,12 @@ export async function openCredentials(options: {
   await read()
   changes.watch('credentials', read)
 
+  async function storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void> {
+    await tx.query(STORE, [name, seal(key, placeOf(name), value, world)])
+    await changes.bump(tx, 'credentials')
+    await audit.write(tx, by, { action: 'credential.store', object: name })
+  }
+
   return {
     get: (name) => environment(name) ?? stored.get(name),
     source(name) {
@@ -59,13 +68,11 @@ export async function openCredentials(options: {
       return unreadable
     },
     async store(name, value, by) {
-      await database.transaction(async (tx) => {
-        await tx.query(STORE, [name, seal(key, placeOf(name), value, world)])
-        await changes.bump(tx, 'credentials')
-        await audit.write(tx, by, { action: 'credential.store', object: name })
-      })
+      await database.transaction((tx) => storeWith(tx, name, value, by))
       await changes.notice('credentials')
     },
+    storeWith,
+    noticed: () => changes.notice('credentials'),
     async remove(name, by) {
       const removed = await database.transaction(async (tx) => {
         const [row] = await tx.query(REMOVE, [name])

@@ -5,7 +5,7 @@ import { type Pricing, pricing } from '../meter/price.ts'
 import type { Unit } from '../meter/usage.ts'
 import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
 
-const name = z
+export const catalogName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._/-]{0,99}$/, 'must be lower-case letters, digits, ".", "_", "/" or "-"')
 const count = z.number().int().positive()
@@ -22,21 +22,23 @@ const httpUrl = z.string().refine((value) => {
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
 }, 'must be an http(s) address without query, or the simulated vendors: "sandbox", or one of them such as "sandbox/openai"')
 
-const auth = z.union([
+export const auth = z.union([
   z.literal('bearer'),
   z.strictObject({ header: z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be the name of a header in lower case') }),
   z.strictObject({ query: z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a query parameter') }),
 ])
 export type Auth = z.output<typeof auth>
 
+/** Also of an environment variable. */
+export const credentialName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'must be upper-case letters, digits and "_", beginning with a letter')
+
 const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
   baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
   /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
-  credential: z
-    .string()
-    .regex(/^[A-Z][A-Z0-9_]{0,63}$/)
-    .optional(),
+  credential: credentialName.optional(),
   /** Where it looks for the credential; absent: where the format's usual vendors do. */
   auth: auth.optional(),
   headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
@@ -55,7 +57,7 @@ const vendor = z.strictObject({
 })
 
 const route = z.strictObject({
-  vendor: name,
+  vendor: catalogName,
   protocol: z.enum(PROTOCOLS),
   /** The model's name at the vendor; absent: the uid. */
   model: z.string().min(1).max(200).optional(),
@@ -64,6 +66,10 @@ const route = z.strictObject({
   weight: z.number().int().min(1).max(1000).default(1),
   /** Only for asks that need this, e.g. `tools`; an ask with a need prefers such routes. */
   serves: z.array(z.string()).optional(),
+  /** false: not taken for the time being. */
+  enabled: z.boolean().default(true),
+  /** What the vendor takes for it, in credits; callers never see it. Absent: not known. */
+  cost: pricing.optional(),
 })
 
 /** For text models whose entry names none: as large as the large ones, so that nothing is charged for less than it is. */
@@ -109,13 +115,13 @@ const dataEndpoint = z.strictObject({
 
 export const document = z
   .strictObject({
-    vendors: z.record(name, vendor),
+    vendors: z.record(catalogName, vendor),
     families: z
       .record(z.string().min(1).max(40), z.strictObject({ traits: textTraits.partial().prefault({}) }))
       .default({}),
-    models: z.record(name, model),
+    models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
-    endpoints: z.record(name, dataEndpoint),
+    endpoints: z.record(catalogName, dataEndpoint),
   })
   .transform((doc, context) => {
     for (const [shelf, products] of [['models', doc.models] as const, ['endpoints', doc.endpoints] as const])
@@ -153,9 +159,11 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   const kind = 'type' in product ? product.type : 'data'
   const { protocols, traits: schema }: Kind = KINDS[kind]
   const problems: Problem[] = pricingProblems(kind, product.pricing).map((message) => ({ path: ['pricing'], message }))
-  product.routes.forEach(({ vendor, protocol }, index) => {
+  product.routes.forEach(({ vendor, protocol, cost }, index) => {
     if (!Object.hasOwn(doc.vendors, vendor))
       problems.push({ path: ['routes', index, 'vendor'], message: `there is no vendor "${vendor}"` })
+    if (cost)
+      for (const message of pricingProblems(kind, cost)) problems.push({ path: ['routes', index, 'cost'], message })
     if (!protocols.includes(protocol))
       problems.push({
         path: ['routes', index, 'protocol'],

@@ -36,9 +36,14 @@ export interface CatalogStore {
   apply(input: unknown, by: By, note: string): Promise<Applied>
   versions(): Promise<VersionView[]>
   rollback(version: number, by: By): Promise<Applied>
+  /** A document made from the one in force, within the transaction that applies it. */
+  amend(make: Amendment, by: By, note: string): Promise<Applied>
   /** Changes fields of one model or endpoint. */
   change(uid: string, fields: Readonly<Record<string, unknown>>, by: By): Promise<Applied>
 }
+
+/** Makes the next document from the current one; what it writes through `tx` is kept only if the document is. */
+type Amendment = (current: CatalogInput, tx: Queryable) => unknown | Promise<unknown>
 
 const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
 const LATEST = statement(
@@ -125,6 +130,7 @@ export async function openCatalog(options: {
     },
     check: (input) => compare(now.input, input),
     apply: (input, by, note) => replace(() => input, { by, note, action: 'catalog.apply' }),
+    amend: (make, by, note) => replace((current, tx) => make(current!, tx), { by, note, action: 'catalog.apply' }), // there is a first version
     async versions() {
       const rows = await database.query<Omit<VersionView, 'appliedAt'> & { at: Date }>(LIST)
       return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))

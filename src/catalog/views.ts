@@ -1,7 +1,9 @@
 // The catalogue's versions as operators see them.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
+import { pricing } from '../meter/price.ts'
 import { document } from './document.ts'
+import { KINDS, type KindName, PROTOCOLS } from './kind.ts'
 
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
@@ -19,3 +21,35 @@ export const appliedView = z.object({
   changes: z.array(z.string()),
 })
 export type Applied = z.infer<typeof appliedView>
+
+export const presetView = z.object({
+  name: z.string(),
+  title: z.string(),
+  about: z.string().nullable(),
+  /** With `{name}` for what is still to be filled in. */
+  baseUrl: z.string(),
+  credential: z.string().nullable(),
+  blanks: z.array(z.object({ name: z.string(), about: z.string() })),
+  formats: z.array(z.enum(PROTOCOLS)),
+  /** When its list prices were noted, and from where. null: none were. */
+  prices: z.object({ noted: z.iso.date(), from: z.string() }).nullable(),
+  /** The vendor of the shipped catalogue whose routes it takes over. */
+  takesOver: z.string().nullable(),
+  models: z.array(
+    z.object({
+      model: z.string(),
+      /** Under which it would be offered. */
+      uid: z.string(),
+      type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]), // the names of an object that has some
+      capabilities: z.array(z.string()),
+      contextTokens: count.nullable(),
+      /** The list price at a hundred credits a dollar; null: none was noted. */
+      cost: pricing.nullable(),
+    }),
+  ),
+})
+export type PresetView = z.input<typeof presetView>
+
+/** What connecting a vendor would do. */
+export const connectCheckView = checkView.extend({ notes: z.array(z.string()), document })
+export type ConnectCheckView = z.input<typeof connectCheckView>

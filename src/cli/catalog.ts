@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { checkDocument, isSandbox } from '../catalog/document.ts'
 import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
+import { lossNotes } from '../catalog/margin.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -42,7 +43,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const document = await readDocument(call)
       const checked = checkDocument(document)
       const problems = checked.ok ? [] : checked.problems
-      const notes = missingCredentials(call, document)
+      const notes = [...missingCredentials(call, document), ...(checked.ok ? lossNotes(checked.document) : [])]
       const answer = { ok: checked.ok, problems, notes }
       if (!checked.ok) return { answer, words: `The catalogue is not valid:\n${indented(problems)}`, failed: true }
       const { vendors, models, endpoints } = checked.document

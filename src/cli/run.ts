@@ -8,6 +8,7 @@ import { CALL_COMMAND } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Option, type Settings } from './command.ts'
 import { completionCommand } from './completion.ts'
+import { CONNECT_COMMANDS } from './connect.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   MOVE_COMMAND,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
+  ...CONNECT_COMMANDS,
   ...CATALOG_COMMANDS,
   ...VENDOR_COMMANDS,
   ...PEOPLE_COMMANDS,

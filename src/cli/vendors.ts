@@ -4,6 +4,15 @@ import type { VendorTest } from '../routing/views.ts'
 import { at, CliError, type Command, told } from './command.ts'
 import { table } from './table.ts'
 
+/** What a test did, a line for each request. */
+export function testInWords({ steps, message, ok }: VendorTest): string {
+  const lines = steps.map(
+    ({ method, address, status, latencyMs, message: said }) =>
+      `${method} ${address}: ${status ?? 'no answer'} in ${latencyMs} ms. ${said}`,
+  )
+  return ok ? lines.join('\n') : [...lines, `Not working: ${message}`].join('\n')
+}
+
 export const VENDOR_COMMANDS: readonly Command[] = [
   {
     name: 'vendors list',
@@ -25,12 +34,11 @@ export const VENDOR_COMMANDS: readonly Command[] = [
   },
   {
     name: 'vendors test',
-    summary: 'Asks a vendor something harmless, and says whether it answers.',
+    summary: 'Lists a vendor’s models and makes the smallest real call, and says what came of it.',
     args: ['vendor'],
     async run(call) {
       const answer = await call.api.call<VendorTest>('POST', at`/vendors/${call.args[0]}/test`)
-      const words = `${answer.message} (status ${answer.status ?? 'none'}, ${Math.round(answer.latencyMs)} ms)`
-      return { answer, words, failed: !answer.ok }
+      return { answer, words: testInWords(answer), failed: !answer.ok }
     },
   },
   {

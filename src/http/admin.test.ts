@@ -471,11 +471,14 @@ test('a vendor credential is stored sealed, the environment comes first, and rem
   assert.equal((await ask('PUT', '/vendors/dataworks/credential', { value: 'x' })).status, 409)
   assert.equal((await ask('PUT', '/vendors/nobody/credential', { value: 'x' })).status, 404)
   assert.equal((await ask('PUT', '/vendors/textworks/credential', { value: 'a\r\nb: c' })).status, 400)
-  assert.deepEqual((await ask('POST', '/vendors/textworks/test')).data, {
+  assert.deepEqual((await ask('POST', '/vendors/dataworks/test')).data, {
     ok: true,
     status: 200,
     latencyMs: 3,
     message: 'It answers.',
+    steps: [],
+    models: [],
+    addressSuggested: null,
   })
 })
 

@@ -6,13 +6,14 @@ import { bearerCheck } from './bearer.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import { type AccountDeps, accountResources } from './resources/accounts.ts'
 import { catalogResources } from './resources/catalog.ts'
+import { type ConnectDeps, connectResources } from './resources/connect.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 
-export interface ResourceDeps extends AccountDeps, UsageDeps, VendorDeps, OperationsDeps, MemberDeps {
+export interface ResourceDeps extends AccountDeps, UsageDeps, ConnectDeps, VendorDeps, OperationsDeps, MemberDeps {
   readonly keys: Keys
 }
 
@@ -23,6 +24,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...keyResources(deps),
     ...usageResources(deps),
     ...catalogResources(deps),
+    ...connectResources(deps),
     ...vendorResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -16,6 +16,11 @@ export const text = (charsMax: number, charsMin = 1) =>
     )
     .refine((value) => value.length <= charsMax, `must have at most ${charsMax} characters`)
 
+/** A vendor's credential: it goes into a header as it is. */
+export const secret = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,4096}$/, 'must be 1 to 4096 visible ASCII characters without spaces')
+
 /** What our own ids look like; anything else is not there. */
 export const id = z.string().regex(/^[\w+-]{1,100}$/)
 

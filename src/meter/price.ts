@@ -10,7 +10,7 @@ const decimal = z
 const count = z.number().int().positive()
 
 /** Rates: tokens per million, everything else per one. */
-const tier = z.strictObject({
+export const tier = z.strictObject({
   /** The tier holds for prompts of up to this many input tokens; absent: no upper bound. */
   upTo: count.optional(),
   /** The tier holds when these attributes of the call match, e.g. `{resolution: "2k"}`. */

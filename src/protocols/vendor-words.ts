@@ -24,6 +24,15 @@ export interface Hearing {
 const VENDOR_NAMES =
   /\b(open\s?ai|chat\s?gpt|gpt-[\w.-]+|azure|anthropic|claude(?:-[\w.-]+)?|deep\s?seek(?:-[\w.-]+)?|gemini(?:-[\w.-]+)?|google(?:apis)?|vertex(?:\s?ai)?|moonshot(?:\s?ai)?|kimi(?:-[\w.-]+)?|mini\s?max(?:-[\w.-]+)?|volc(?:engine)?|byte\s?dance|bytedance|seedance|ark|bedrock|open\s?router|twitter|similar\s?web)\b/gi
 
+/** What looks like a credential, whole or in part. */
+const KEYS: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '[key]'],
+  // Names of fields look like these too, but have no digits.
+  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]{0,200}[\d*])[\w*.-]{6,}/gi, '[key]'],
+  [/\bAIza[\w-]{10,}/g, '[key]'],
+  [/\beyJ[\w-]{8,400}\.[\w-]+\.[\w-]*/g, '[key]'],
+]
+
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
   [/[a-z0-9+.-]{1,30}:\/\/[^\s"'<>)\]]+/gi, '[address]'],
@@ -34,11 +43,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, '[address]'],
   [/(?<![\w:])(?:[0-9a-f]{1,4}:){1,7}:(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?(?!\w)/gi, '[address]'],
   [/(?<![\w:])(?:[0-9a-f]{1,4}:){5,7}[0-9a-f]{1,4}(?!\w)/gi, '[address]'],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '[key]'],
-  // Names of fields look like these too, but have no digits.
-  [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]{0,200}[\d*])[\w*.-]{6,}/gi, '[key]'],
-  [/\bAIza[\w-]{10,}/g, '[key]'],
-  [/\beyJ[\w-]{8,400}\.[\w-]+\.[\w-]*/g, '[key]'],
+  ...KEYS,
   [/\b[0-9a-f]{32,}\b/gi, '[id]'],
   [
     /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_](?=[\w-]{0,200}\d)[\w-]{6,}/gi,
@@ -70,6 +75,11 @@ export function scrub(message: string, { ask, target }: Hearing): string {
   clean = clean.replace(/\0(\d{1,4})\0/g, (_, index: string) => kept[Number(index)] ?? '')
   clean = clean.replace(/\s+/g, ' ').trim()
   return clean.length > CHARS_MAX ? `${clean.slice(0, CHARS_MAX)}…` : clean
+}
+
+/** For operators, who may know whom they speak to: without what looks like anybody's credential. */
+export function withoutKeys(said: string): string {
+  return KEYS.reduce((text, [pattern, mark]) => text.replace(pattern, mark), said)
 }
 
 /** Our credential there, the values of our headers, and where the vendor lives. */

@@ -46,10 +46,11 @@ export function targetOf(
  * An ask with a need takes the routes that serve it, if there are any; a route that serves only a need is left to such asks.
  * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
-export function routesFor<R extends Pick<Route, 'protocol' | 'serves'>>(
+export function routesFor<R extends Pick<Route, 'protocol' | 'serves'> & Partial<Pick<Route, 'enabled'>>>(
   ask: Pick<Ask, 'door' | 'needs' | 'refusal'>,
-  routes: readonly R[],
+  all: readonly R[],
 ): readonly R[] {
+  const routes = all.every((route) => route.enabled !== false) ? all : all.filter((route) => route.enabled !== false)
   if (ask.needs === undefined && routes.every((route) => !route.serves && !ask.refusal?.(route.protocol))) return routes // As nearly always.
   const needs = ask.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))

@@ -2,10 +2,34 @@
 import * as z from 'zod'
 import { count } from '../kernel/view.ts'
 
+const step = z.object({
+  what: z.enum(['models', 'call']),
+  method: z.string(),
+  /** Without the credential, wherever it stands. */
+  address: z.string(),
+  ok: z.boolean(),
+  /** null: there was no answer. */
+  status: count.nullable(),
+  latencyMs: count,
+  message: z.string(),
+  model: z.string().nullable(),
+  /** What the vendor counted. */
+  inputTokens: count.nullable(),
+  outputTokens: count.nullable(),
+})
+export type TestStep = z.infer<typeof step>
+
 export const vendorTest = z.object({
+  /** A real call was answered; where there is no small one, the vendor took the credential. */
   ok: z.boolean(),
   status: count.nullable(),
-  latencyMs: z.number(),
+  latencyMs: count,
+  /** The cause, where it is not ok. */
   message: z.string(),
+  steps: z.array(step),
+  /** The names of its models, as it lists them. */
+  models: z.array(z.string()),
+  /** The address at which it does answer, where the one that was given is not right. */
+  addressSuggested: z.string().nullable(),
 })
 export type VendorTest = z.infer<typeof vendorTest>

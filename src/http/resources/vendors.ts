@@ -4,22 +4,26 @@ import { isSandbox, type Vendor } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import { probedRoute } from '../../routing/probe-target.ts'
+import { targetOf } from '../../routing/route.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
-import { type VendorTest, vendorTest } from '../../routing/views.ts'
+import { vendorTest } from '../../routing/views.ts'
+import { secret } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 import { credentialView, type VendorView, vendorView } from '../views.ts'
+import type { ConnectDeps } from './connect.ts'
 
 export interface VendorDeps {
   readonly catalog: CatalogStore
   readonly credentials: Credentials
   readonly vendorHealth: () => readonly VendorHealth[]
-  readonly testVendor: (name: string) => Promise<VendorTest>
+  /** Where the simulated vendors listen. */
+  readonly sandboxUrl: () => string | undefined
+  readonly probe: ConnectDeps['probe']
 }
 
-/** It goes into a header as it is. */
-const secret = z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'must be 1 to 4096 visible ASCII characters without spaces')
-
-export function vendorResources({ catalog, credentials, vendorHealth, testVendor }: VendorDeps): Resource[] {
+export function vendorResources(deps: VendorDeps): Resource[] {
+  const { catalog, credentials, vendorHealth } = deps
   function find(name: string): Vendor {
     const { vendors } = catalog.current.document
     const vendor = Object.hasOwn(vendors, name) ? vendors[name] : undefined
@@ -79,9 +83,20 @@ export function vendorResources({ catalog, credentials, vendorHealth, testVendor
     }),
     resource('POST /vendors/{name}/test', 'operator', {
       answer: vendorTest,
-      run({ params }) {
-        find(params.name)
-        return testVendor(params.name)
+      run({ params: { name } }) {
+        const vendor = find(name)
+        const probed = probedRoute(name, catalog.current.document)
+        if (!probed)
+          throw new Fault('conflict', {
+            message: `No model or endpoint has a route to the vendor "${name}": give it one.`,
+          })
+        const { sandboxUrl } = deps
+        const target = targetOf(probed.route, vendor, probed.uid, { sandboxUrl, credential: credentials.get })
+        if (vendor.credential !== undefined && target.secret === undefined)
+          throw new Fault('conflict', {
+            message: `Its credential ${vendor.credential} is neither stored nor in the gateway's environment.`,
+          })
+        return deps.probe(target, probed.facts)
       },
     }),
     resource('PUT /vendors/{name}/credential', 'operator', {

@@ -1,0 +1,195 @@
+// A vendor's entry and the models to offer of it, put into a catalogue document: a pure function from what is to what would be.
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import type { PriceTier } from '../meter/price.ts'
+import { UNITS } from '../meter/usage.ts'
+import { type CatalogInput, isSandbox } from './document.ts'
+import { KINDS, type Kind, type KindName, TEXT_PROTOCOLS } from './kind.ts'
+import type { Preset, PresetFormat, PresetModel } from './preset.ts'
+
+type ModelInput = CatalogInput['models'][string]
+type RouteInput = ModelInput['routes'][number]
+type PricingInput = ModelInput['pricing']
+
+export interface ChosenModel {
+  /** Its name at the vendor. */
+  readonly model: string
+  /** Under which it is offered. Absent: the shipped product that it is, else a name made of its own. */
+  readonly uid?: string | undefined
+  readonly type?: KindName | undefined
+  /** In credits. Absent: the preset's list price. */
+  readonly cost?: PricingInput | undefined
+  /** Absent: cost × markup. */
+  readonly pricing?: PricingInput | undefined
+  /** Left out, and not a problem, where it cannot be offered. */
+  readonly optional?: boolean
+}
+
+export interface Connection {
+  readonly vendorName: string
+  readonly vendor: CatalogInput['vendors'][string]
+  readonly preset?: Preset | undefined
+  readonly formats: readonly PresetFormat[]
+  readonly models: readonly ChosenModel[]
+  /** Price = cost × this. Absent: what has a price keeps it, and what is new is sold at cost. */
+  readonly markup?: string | undefined
+  readonly creditsPerDollar: string
+}
+
+interface Connected {
+  readonly document: CatalogInput
+  /** What somebody should know before it is applied. */
+  readonly notes: readonly string[]
+  readonly problems: readonly string[]
+}
+
+export function withConnection(current: CatalogInput, connection: Connection): Connected {
+  const { vendorName, vendor, preset } = connection
+  const notes: string[] = []
+  const problems: string[] = []
+  const document: CatalogInput = {
+    ...current,
+    vendors: { ...current.vendors, [vendorName]: { ...current.vendors[vendorName], ...vendor } },
+    families: { ...current.families },
+    models: { ...current.models },
+    endpoints: { ...current.endpoints },
+  }
+  for (const chosen of connection.models) {
+    const made = offered(document, chosen, connection)
+    if ('problem' in made) (chosen.optional ? notes : problems).push(made.problem)
+    else {
+      document.models[made.uid] = made.model
+      notes.push(...made.notes)
+    }
+  }
+  if (preset?.takesOver !== undefined) takeOver(document, preset.takesOver, vendorName)
+  return { document, notes, problems }
+}
+
+type Offered = { uid: string; model: ModelInput; notes: string[] } | { problem: string }
+
+function offered(document: CatalogInput, chosen: ChosenModel, connection: Connection): Offered {
+  const { preset, markup } = connection
+  const facts = preset?.models[chosen.model]
+  const uid = chosen.uid ?? suggestedUid(document, chosen.model, facts)
+  const existing = Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
+  const type = chosen.type ?? facts?.type ?? existing?.type ?? 'text'
+  if (existing && existing.type !== type)
+    return {
+      problem: `"${uid}" is of type ${existing.type}, and "${chosen.model}" of type ${type}: give it another uid.`,
+    }
+  const cost = chosen.cost ?? listPrice(facts, connection.creditsPerDollar)
+  const routes = routesOf(uid, type, chosen, { ...connection, cost })
+  const ownPrice =
+    chosen.pricing ?? (cost && (markup !== undefined || !existing) ? scaled(cost, markup ?? '1') : undefined)
+  const pricing = ownPrice ?? existing?.pricing
+  if (!pricing)
+    return { problem: `"${chosen.model}" has no list price noted: say what it costs and what it is sold for.` }
+  const notes = cost || chosen.pricing ? [] : [`${uid}: no list price noted; its price stays as it is.`]
+  if (existing) {
+    const kept = keptRoutes(document, existing.routes, connection.vendorName)
+    const order = kept.length === 0 ? 0 : Math.max(...kept.map((route) => route.order ?? 0)) + 1
+    if (kept.length > 0) notes.push(`${uid}: other vendors serve it already, so this one is asked when they fail.`)
+    const added = order === 0 ? routes : routes.map((route) => ({ ...route, order }))
+    return { uid, model: { ...existing, routes: [...kept, ...added], pricing }, notes }
+  }
+  return { uid, model: { ...newModel(document, chosen.model, type, connection), routes, pricing }, notes }
+}
+
+/** Of somebody real, and not of this vendor. */
+function keptRoutes({ vendors }: CatalogInput, routes: readonly RouteInput[], vendorName: string): RouteInput[] {
+  return routes.filter(({ vendor }) => vendor !== vendorName && !isSandbox(vendors[vendor]?.baseUrl ?? ''))
+}
+
+export function suggestedUid(document: CatalogInput, model: string, facts: PresetModel | undefined): string {
+  if (facts?.product !== undefined && Object.hasOwn(document.models, facts.product)) return facts.product
+  const name = model.toLowerCase().replaceAll(/[^a-z0-9._/-]+/g, '-')
+  return name.replace(/^[^a-z0-9]+/, '').slice(0, 100)
+}
+
+function routesOf(
+  uid: string,
+  type: KindName,
+  { model }: ChosenModel,
+  { vendorName, formats, cost }: Pick<Connection, 'vendorName' | 'formats'> & { cost: PricingInput | undefined },
+): RouteInput[] {
+  const protocols: Kind['protocols'] = KINDS[type].protocols
+  const own = formats.filter(({ protocol }) => protocols.includes(protocol))
+  const spoken: readonly PresetFormat[] = own.length > 0 ? own : [{ protocol: KINDS[type].protocols[0] }]
+  return spoken.map(({ protocol, serves }) => ({
+    vendor: vendorName,
+    protocol,
+    ...(model === uid ? {} : { model }),
+    ...(serves ? { serves: [...serves] } : {}),
+    ...(cost ? { cost } : {}),
+  }))
+}
+
+/** Its family is put into the document where it is not yet there. */
+function newModel(
+  document: CatalogInput,
+  model: string,
+  type: KindName,
+  { preset, vendorName }: Connection,
+): Omit<ModelInput, 'routes' | 'pricing'> {
+  const facts = preset?.models[model]
+  const family = preset?.family ?? vendorName
+  const families = document.families ?? {}
+  if (type === 'text' && preset && !Object.hasOwn(families, family))
+    document.families = { ...families, [family]: { traits: preset.traits } }
+  return {
+    name: model.split('/').at(-1) ?? model,
+    type,
+    family,
+    ...(type === 'text' ? { doors: [...TEXT_PROTOCOLS] } : {}),
+    capabilities: [...(facts?.capabilities ?? [])],
+    ...(facts && Object.keys(facts.limits).length > 0 ? { limits: facts.limits } : {}),
+    ...(facts && Object.keys(facts.traits).length > 0 ? { traits: { ...facts.traits } } : {}),
+  }
+}
+
+/** Whatever went there goes to this vendor. */
+function takeOver(document: CatalogInput, from: string, to: string): void {
+  const moved = <T extends { routes: RouteInput[] }>(products: Record<string, T>): Record<string, T> =>
+    Object.fromEntries(
+      Object.entries(products).map(([uid, product]) => [
+        uid,
+        product.routes.some(({ vendor }) => vendor === from)
+          ? { ...product, routes: product.routes.map((one) => (one.vendor === from ? { ...one, vendor: to } : one)) }
+          : product,
+      ]),
+    )
+  document.models = moved(document.models)
+  document.endpoints = moved(document.endpoints)
+}
+
+/** What the vendor takes, in credits; undefined where no price was noted. */
+export function listPrice(
+  facts: Pick<PresetModel, 'usd'> | undefined,
+  creditsPerDollar: string,
+): PricingInput | undefined {
+  return facts?.usd && scaled({ unit: 'credits', tiers: facts.usd.map(inDecimals) }, creditsPerDollar)
+}
+
+function inDecimals(tier: PriceTier): PricingInput['tiers'][number] {
+  const rates = UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, formatCredits(tier[unit])]]))
+  return {
+    ...(tier.upTo === undefined ? {} : { upTo: tier.upTo }),
+    ...(tier.when === undefined ? {} : { when: tier.when }),
+    ...Object.fromEntries(rates),
+  }
+}
+
+const ONE = 1_000_000n
+
+/** Every rate times a factor, rounded up to what a price can say. */
+function scaled(price: PricingInput, factor: string): PricingInput {
+  const by = parseCredits(factor) ?? ONE
+  const rate = (value: string | number) => formatCredits(((parseCredits(value) ?? 0n) * by + ONE - 1n) / ONE)
+  return {
+    ...price,
+    tiers: price.tiers.map((tier) => ({
+      ...tier,
+      ...Object.fromEntries(UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, rate(tier[unit])]]))),
+    })),
+  }
+}

@@ -1,0 +1,63 @@
+// Price against cost: what a typical call leaves, and which routes cost more than they are sold for.
+import { formatCredits } from '../kernel/credits.ts'
+import { chargeOf } from '../meter/charge.ts'
+import type { Pricing } from '../meter/price.ts'
+import type { Usage } from '../meter/usage.ts'
+import type { CatalogDocument } from './document.ts'
+import type { KindName } from './kind.ts'
+
+/** What an ordinary call of each kind uses. */
+const TYPICAL: Readonly<Record<KindName, Usage>> = {
+  text: { input: 1_000, output: 300 },
+  image: { image: 1, input: 100, output: 4_000 },
+  embedding: { input: 1_000 },
+  video: { second: 5, output: 100_000 },
+  data: { call: 1, row: 10 },
+}
+
+interface Sample {
+  readonly usage: Usage
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+/** A typical call, and one for each size and each attribute at which price or cost changes. */
+function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
+  const usage = TYPICAL[kind]
+  const tiers = prices.flatMap((price) => price.tiers)
+  const sizes = tiers.flatMap(({ upTo }) => (upTo === undefined ? [] : [upTo, upTo + 1]))
+  return [
+    { usage, attributes: {} },
+    ...sizes.map((input) => ({ usage: { ...usage, input }, attributes: {} })),
+    ...tiers.flatMap(({ when }) => (when ? [{ usage, attributes: when }] : [])),
+  ]
+}
+
+/** A sentence for each route on which some ordinary call is sold for less than it costs. */
+export function lossNotes({ models, endpoints }: CatalogDocument): string[] {
+  const products = [
+    ...Object.entries(models).map(([uid, model]) => ({ uid, kind: model.type, ...model })),
+    ...Object.entries(endpoints).map(([uid, endpoint]) => ({ uid, kind: 'data' as const, ...endpoint })),
+  ]
+  return products.flatMap(({ uid, kind, pricing, routes, enabled }) =>
+    routes.flatMap(({ cost, vendor, protocol, enabled: taken }, index) => {
+      if (!cost || !enabled || !taken) return []
+      const losing = samplesOf(kind, [pricing, cost]).find(
+        ({ usage, attributes }) =>
+          chargeOf(cost, usage, attributes).amount > chargeOf(pricing, usage, attributes).amount,
+      )
+      if (!losing) return []
+      const [paid, brought] = [cost, pricing].map((one) =>
+        formatCredits(chargeOf(one, losing.usage, losing.attributes).amount),
+      )
+      return [
+        `${uid}, route ${index + 1} (${vendor}, ${protocol}) costs more than it is sold for: a call of ${inWords(losing)} costs ${paid} credits and brings ${brought}.`,
+      ]
+    }),
+  )
+}
+
+function inWords({ usage, attributes }: Sample): string {
+  const amounts = Object.entries(usage).map(([unit, quantity]) => `${quantity} ${unit}`)
+  const facts = Object.entries(attributes).map(([name, value]) => `${name} ${value}`)
+  return [...amounts, ...facts].join(', ')
+}

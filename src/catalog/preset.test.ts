@@ -1,0 +1,172 @@
+// Every preset must be right as it is: valid in a catalogue, and good for a request that its vendor could answer.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readDefaultCatalog } from '../compose.ts'
+import { smallestAsk } from '../protocols/smallest.ts'
+import { vendorCall } from '../protocols/vendor-call.ts'
+import { probedRoute } from '../routing/probe-target.ts'
+import { targetOf } from '../routing/route.ts'
+import { type Connection, suggestedUid, withConnection } from './connect.ts'
+import { type CatalogInput, checkDocument } from './document.ts'
+import { filledAddress, type Preset, readPresets } from './preset.ts'
+
+const shipped = (await readDefaultCatalog()) as CatalogInput
+const presets = await readPresets()
+const EMPTY: CatalogInput = { vendors: {}, models: {}, endpoints: {} }
+
+function connectionOf(preset: Preset): Connection {
+  const blanks = Object.keys(preset.blanks).map((name) => [
+    name,
+    name === 'address' ? 'http://127.0.0.1:9/v1' : 'mine-1',
+  ])
+  const baseUrl = filledAddress(preset, Object.fromEntries(blanks))
+  assert.ok(typeof baseUrl === 'string')
+  return {
+    vendorName: preset.name,
+    vendor: { ...(preset.vendor as CatalogInput['vendors'][string]), baseUrl },
+    preset,
+    formats: preset.formats,
+    models: Object.keys(preset.models).map((model) => ({ model })),
+    creditsPerDollar: '100',
+  }
+}
+
+test('the vendors that are asked for most are known', () => {
+  const names = presets.map(({ name }) => name)
+  for (const name of [
+    ...[
+      'openai',
+      'anthropic',
+      'deepseek',
+      'gemini',
+      'moonshot',
+      'minimax',
+      'volcengine',
+      'byteplus',
+      'x',
+      'site-analytics',
+    ],
+    ...[
+      'azure',
+      'bedrock',
+      'bedrock-anthropic',
+      'vertex',
+      'openrouter',
+      'groq',
+      'together',
+      'fireworks',
+      'mistral',
+      'xai',
+    ],
+    ...['cohere', 'vllm', 'ollama', 'llama.cpp', 'lm-studio'],
+  ])
+    assert.ok(names.includes(name), name)
+})
+
+for (const preset of presets)
+  test(`${preset.name}: is a valid catalogue over the shipped one, and opens a request to its own address with its own key`, async () => {
+    const { document, problems } = withConnection(shipped, connectionOf(preset))
+    assert.deepEqual(problems, [])
+    const checked = checkDocument(document)
+    assert.deepEqual(checked.ok ? [] : checked.problems, [])
+    assert.ok(checked.ok)
+    const vendor = checked.document.vendors[preset.name]
+    assert.ok(vendor)
+    const probed = probedRoute(preset.name, checked.document)
+    if (Object.keys(preset.models).length === 0 && preset.takesOver === undefined)
+      return assert.equal(probed, undefined)
+    assert.ok(probed, 'nothing has a route to it')
+    const secret = 'sk-of-the-test-0123456789'
+    const target = targetOf(probed.route, vendor, probed.uid, { sandboxUrl: () => undefined, credential: () => secret })
+    const ask = probed.facts && smallestAsk(target.protocol, probed.facts)
+    if (!ask) return assert.ok(!['text', 'embedding'].includes(preset.models[target.model]?.type ?? 'data'))
+    const exchange = await ask.open(target, { requestId: 'test', createdSeconds: 0, signal: AbortSignal.timeout(1000) })
+    const call = vendorCall(exchange.call, target)
+    assert.ok(call.url.startsWith(`${vendor.baseUrl}/`), call.url)
+    assert.equal(JSON.parse(String(call.body)).model, target.model)
+    const { header } = typeof vendor.auth === 'object' && 'header' in vendor.auth ? vendor.auth : { header: undefined }
+    const carried = header ? call.headers[header] : (call.headers.authorization ?? call.headers['x-api-key'])
+    assert.match(carried ?? '', vendor.credential === undefined ? /^$/ : /sk-of-the-test/)
+    if (preset.name === 'azure') assert.equal(call.headers['api-key'], secret)
+    if (preset.name === 'bedrock-anthropic') assert.equal(call.headers.authorization, `Bearer ${secret}`)
+  })
+
+test('an empty catalogue takes every preset whose prices are noted, with all that its models need', () => {
+  for (const preset of presets.filter(({ takesOver }) => takesOver === undefined)) {
+    const connection = connectionOf(preset)
+    const models = connection.models.filter(({ model }) => preset.models[model]?.usd)
+    const { document, problems } = withConnection(EMPTY, { ...connection, models, markup: '1.2' })
+    assert.deepEqual(problems, [], preset.name)
+    const checked = checkDocument(document)
+    assert.deepEqual(checked.ok ? [] : checked.problems, [], preset.name)
+    for (const { model } of models) assert.ok(document.models[suggestedUid(EMPTY, model, preset.models[model])], model)
+  }
+})
+
+test('a preset that names list prices says when they were noted and from where; a model without one is not given one', () => {
+  for (const { name, prices, models } of presets) {
+    const priced = Object.values(models).some(({ usd }) => usd)
+    assert.equal(prices !== undefined, priced, name)
+  }
+  const openai = presets.find(({ name }) => name === 'openai')
+  assert.ok(openai)
+  const image = { ...connectionOf(openai), models: [{ model: 'gpt-image-2' }] }
+  assert.match(withConnection(EMPTY, image).problems[0] ?? '', /no list price noted/)
+})
+
+test('every vendor of the shipped catalogue has a preset that can take its place', () => {
+  const replaced = new Set(presets.flatMap(({ takesOver }) => takesOver ?? []))
+  for (const preset of presets)
+    for (const { product } of Object.values(preset.models))
+      for (const { vendor } of (product === undefined ? undefined : shipped.models[product]?.routes) ?? [])
+        replaced.add(vendor)
+  assert.deepEqual([...replaced].sort(), Object.keys(shipped.vendors).sort())
+})
+
+test('connecting leaves other vendors and prices as they are, and prices by cost and markup only where that is asked for', () => {
+  const openai = presets.find(({ name }) => name === 'openai')
+  assert.ok(openai)
+  const connection = { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }
+  const kept = withConnection(shipped, connection).document
+  assert.deepEqual(kept.models['alpha-5.4']?.pricing, shipped.models['alpha-5.4']?.pricing)
+  assert.deepEqual(kept.models['alpha-5.5'], shipped.models['alpha-5.5'])
+  assert.deepEqual(kept.vendors.alpha, shipped.vendors.alpha)
+  assert.deepEqual(
+    kept.models['alpha-5.4']?.routes.map(({ vendor, model, protocol, serves }) => [vendor, model, protocol, serves]),
+    [
+      ['openai', 'gpt-5.4', 'openai-chat', undefined],
+      ['openai', 'gpt-5.4', 'openai-responses', ['tools']],
+    ],
+  )
+  const marked = withConnection(shipped, { ...connection, markup: '1.2' }).document
+  assert.deepEqual(marked.models['alpha-5.4']?.pricing.tiers[0], {
+    upTo: 272_000,
+    input: '300',
+    cachedInput: '30',
+    output: '1800',
+  })
+  assert.deepEqual(marked.models['alpha-5.4']?.routes[0]?.cost?.tiers[0], {
+    upTo: 272_000,
+    input: '250',
+    cachedInput: '25',
+    output: '1500',
+  })
+})
+
+test('a vendor beside real ones is asked when they fail, and connecting it twice changes nothing', () => {
+  const [openai, azure] = ['openai', 'azure'].map((sought) => presets.find(({ name }) => name === sought))
+  assert.ok(openai && azure)
+  const first = withConnection(shipped, { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }).document
+  const connection = { ...connectionOf(azure), models: [{ model: 'gpt-5.4' }] }
+  const second = withConnection(first, connection).document
+  assert.deepEqual(
+    second.models['alpha-5.4']?.routes.map(({ vendor, order }) => [vendor, order ?? 0]),
+    [
+      ['openai', 0],
+      ['openai', 0],
+      ['azure', 1],
+      ['azure', 1],
+    ],
+  )
+  assert.deepEqual(withConnection(second, connection).document, second)
+})

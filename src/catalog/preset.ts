@@ -1,0 +1,120 @@
+// Vendors that are known beforehand: address, credential, formats, models with their facts and list prices, as data. A preset
+// says nothing that the shipped catalogue says already: what a model of ours is, and what its family needs, is taken from there.
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import * as z from 'zod'
+import { type PriceTier, tier } from '../meter/price.ts'
+import type { CatalogInput } from './document.ts'
+import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from './kind.ts'
+
+export interface PresetFormat {
+  readonly protocol: ProtocolName
+  readonly serves?: readonly string[] | undefined
+}
+
+const format = z.union([
+  z.enum(PROTOCOLS).transform((protocol): PresetFormat => ({ protocol })),
+  z.strictObject({ protocol: z.enum(PROTOCOLS), serves: z.array(z.string()) }),
+])
+const count = z.number().int().positive()
+const traits = z.record(z.string(), z.unknown())
+
+const presetModel = z.strictObject({
+  /** The product of the shipped catalogue that it is; its facts are taken from there. */
+  product: z.string().optional(),
+  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]).default('text'), // the names of an object that has some
+  capabilities: z.array(z.string()).default([]),
+  limits: z.strictObject({ contextTokens: count.optional(), outputTokensMax: count.optional() }).default({}),
+  traits: traits.optional(),
+  /** The vendor's list price in US dollars, in the shape of a price. Absent: none was noted. */
+  usd: z.array(tier).min(1).optional(),
+})
+
+const preset = z.strictObject({
+  title: z.string(),
+  about: z.string().optional(),
+  /** An entry of the catalogue; `{name}` in its address is filled in from `blanks`. */
+  vendor: z.looseObject({ baseUrl: z.string(), credential: z.string().optional() }),
+  /** What has to be known besides the credential, and what it is. */
+  blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
+  /** The family of the shipped catalogue whose traits its text models have. */
+  like: z.string().optional(),
+  traits: traits.optional(),
+  formats: z.array(format).min(1),
+  prices: z.strictObject({ noted: z.iso.date(), from: z.string() }).optional(),
+  /** The vendor of the shipped catalogue whose every route it takes over. */
+  takesOver: z.string().optional(),
+  models: z.record(z.string().min(1).max(200), presetModel).default({}),
+})
+
+export interface PresetModel {
+  readonly product?: string | undefined
+  readonly type: KindName
+  readonly capabilities: readonly string[]
+  readonly limits: object
+  readonly traits: object
+  readonly usd?: readonly PriceTier[] | undefined
+}
+
+export interface Preset extends Omit<z.output<typeof preset>, 'traits' | 'models' | 'like'> {
+  readonly name: string
+  /** Of new models. */
+  readonly family: string
+  readonly traits: object
+  readonly models: Readonly<Record<string, PresetModel>>
+}
+
+const FOLDER = join(import.meta.dirname, 'presets')
+
+let known: Promise<readonly Preset[]> | undefined
+
+/** All of them, by title; read once. */
+export function readPresets(): Promise<readonly Preset[]> {
+  known ??= read()
+  return known
+}
+
+export async function findPreset(name: string): Promise<Preset | undefined> {
+  return (await readPresets()).find((one) => one.name === name)
+}
+
+async function read(): Promise<readonly Preset[]> {
+  const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, 'utf8'))
+  // The tests check it against its schema.
+  const shipped = (await readJson(join(import.meta.dirname, 'default.json'))) as CatalogInput
+  const files = (await readdir(FOLDER)).filter((file) => file.endsWith('.json'))
+  const presets = await Promise.all(
+    files.map(async (file) => presetOf(basename(file, '.json'), await readJson(join(FOLDER, file)), shipped)),
+  )
+  return presets.sort((a, b) => a.title.localeCompare(b.title, 'en'))
+}
+
+function presetOf(name: string, content: unknown, shipped: CatalogInput): Preset {
+  const { like, ...given } = preset.parse(content)
+  return {
+    ...given,
+    name,
+    family: like ?? name,
+    traits: (like === undefined ? given.traits : shipped.families?.[like]?.traits) ?? {},
+    models: Object.fromEntries(
+      Object.entries(given.models).map(([model, entry]) => [model, withFacts(entry, shipped)] as const),
+    ),
+  }
+}
+
+function withFacts(entry: z.output<typeof presetModel>, { models }: CatalogInput): PresetModel {
+  const shipped = entry.product === undefined ? undefined : models[entry.product]
+  if (!shipped) return { ...entry, traits: entry.traits ?? {} }
+  const { type, capabilities = [], limits = {}, traits: own = {} } = shipped
+  return { ...entry, type, capabilities, limits, traits: own }
+}
+
+/** The address with its blanks filled in; or the names of those that are missing. */
+export function filledAddress({ vendor, blanks }: Preset, given: Readonly<Record<string, string>>): string | string[] {
+  const missing = Object.keys(blanks).filter((name) => !given[name]?.trim())
+  if (missing.length > 0) return missing
+  return Object.keys(blanks).reduce(
+    (address, name) => address.replaceAll(`{${name}}`, given[name]?.trim() ?? ''),
+    vendor.baseUrl,
+  )
+}

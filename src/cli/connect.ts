@@ -1,0 +1,177 @@
+// A vendor in one command: its credential, a real test, its models with their prices, and what changes, before it is applied.
+import type { Applied, ConnectCheckView, PresetView } from '../catalog/views.ts'
+import { parseCredits } from '../kernel/credits.ts'
+import type { Page } from '../kernel/view.ts'
+import { UNITS } from '../meter/usage.ts'
+import type { VendorTest } from '../routing/views.ts'
+import { CliError, type Command, type Invocation, type Told, text } from './command.ts'
+import { table } from './table.ts'
+import { testInWords } from './vendors.ts'
+
+const OPTIONS = {
+  'key-env': {
+    type: 'string',
+    value: 'NAME',
+    help: 'The credential’s name. Taken from the gateway’s environment, from what is stored, or from this shell, and then stored.',
+  },
+  'key-stdin': { type: 'boolean', help: 'Reads the credential from standard input, to be stored encrypted.' },
+  set: { type: 'string', value: 'name=value,…', help: 'What the preset’s address needs, such as resource=my-azure.' },
+  url: {
+    type: 'string',
+    value: 'address',
+    help: 'Another address than the preset’s, or that of a vendor without one.',
+  },
+  format: { type: 'string', value: 'name,…', help: 'What a vendor without a preset speaks; openai-chat unless given.' },
+  vendor: { type: 'string', value: 'name', help: 'Its name in the catalogue; the preset’s unless given.' },
+  models: {
+    type: 'string',
+    value: 'name[=uid],…',
+    help: 'Which to offer, and under which uid; "all": whatever it lists. Unless given, those that the preset knows.',
+  },
+  markup: { type: 'string', value: 'factor', help: 'Price = cost × this. Unless given, prices that there are stay.' },
+  cost: {
+    type: 'string',
+    value: 'unit=credits,…',
+    help: 'What the models cost where no list price is noted: input=100,output=300.',
+  },
+  price: { type: 'string', value: 'unit=credits,…', help: 'What the models are sold for, instead of cost × markup.' },
+  'credits-per-dollar': { type: 'string', value: 'number', help: 'For list prices; 100 unless given.' },
+  untested: { type: 'boolean', help: 'Does not call the vendor first.' },
+  'dry-run': { type: 'boolean', help: 'Tests, and shows what would change; applies nothing.' },
+} as const satisfies Command['options']
+
+export const CONNECT_COMMANDS: readonly Command[] = [
+  {
+    name: 'connect',
+    summary: 'Connects a vendor: credential, real test, models and prices, in one go.',
+    args: ['name'],
+    options: OPTIONS,
+    about:
+      'The name is that of a preset (see: tollgate presets), or your own together with --url. Nothing is applied when the test fails.',
+    run: connect,
+  },
+  {
+    name: 'presets',
+    summary: 'The vendors that are known beforehand.',
+    async run(call) {
+      const { items } = await call.api.call<Page<PresetView>>('GET', '/presets')
+      const words = table(items, {
+        NAME: 'name',
+        VENDOR: 'title',
+        ADDRESS: 'baseUrl',
+        CREDENTIAL: (row) => row.credential ?? 'none needed',
+        SPEAKS: (row) => row.formats.join(', '),
+        MODELS: (row) => row.models.length,
+        'LIST PRICES': (row) => row.prices?.noted ?? 'no list price noted',
+      })
+      return { answer: items, words }
+    },
+  },
+]
+
+async function connect(call: Invocation): Promise<Told> {
+  const place = await placeOf(call)
+  const test = call.values.untested
+    ? undefined
+    : await call.api.call<VendorTest>('POST', '/connect/test', { ...place, ...probed(call) })
+  const told = test ? testInWords(test) : ''
+  if (test && !test.ok) return { answer: { test, applied: null }, words: `${told}\nNothing was applied.`, failed: true }
+  const body = { ...place, ...choice(call, test), ...given(call, 'markup', 'markup') }
+  const check = await call.api.call<ConnectCheckView>('POST', '/connect?dryRun=1', body)
+  const { problems, changes, notes } = check
+  const preview = [told, indented(changes), ...notes.map((note) => `Note: ${note}`)].filter(Boolean).join('\n')
+  if (problems.length > 0)
+    return {
+      answer: { test, problems, changes, notes },
+      words: `${preview}\nNothing was applied:\n${indented(problems)}`,
+      failed: true,
+    }
+  if (call.values['dry-run'])
+    return {
+      answer: { test, problems, changes, notes },
+      words: `${preview}\n${changes.length} changes. Nothing was applied.`,
+    }
+  const applied = await call.api.call<Applied>('POST', '/connect', body)
+  return { answer: { test, ...applied, notes }, words: `${preview}\nVersion ${applied.version} is in force.` }
+}
+
+const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
+
+/** A preset by its name, else a vendor of one's own. */
+async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
+  const [name = ''] = call.args
+  const { items } = await call.api.call<Page<PresetView>>('GET', '/presets')
+  const known = items.find((preset) => preset.name === name)
+  const url = text(call, 'url')
+  if (!known && url === undefined)
+    throw new CliError(`There is no preset "${name}"; see "tollgate presets", or give --url. `, 2)
+  const credential = await credentialOf(call, known)
+  return {
+    ...(known ? { preset: name } : { vendor: name, formats: (text(call, 'format') ?? 'openai-chat').split(',') }),
+    ...(known && text(call, 'format') ? { formats: text(call, 'format')?.split(',') } : {}),
+    ...given(call, 'vendor', 'vendor'),
+    ...given(call, 'url', 'baseUrl'),
+    blanks: pairs(call, 'set'),
+    credential,
+  }
+}
+
+async function credentialOf(
+  call: Invocation,
+  known: PresetView | undefined,
+): Promise<{ name?: string; value?: string }> {
+  const named = text(call, 'key-env')
+  const name = named ?? known?.credential ?? undefined
+  const value = call.values['key-stdin'] ? (await call.input()).trim() : name && call.settings.credential(name)
+  if (call.values['key-stdin'] && !value) throw new CliError('There was no credential on standard input.', 2)
+  return { ...(named === undefined ? {} : { name: named }), ...(value ? { value } : {}) }
+}
+
+/** The first of the models that were named, for the test. */
+function probed(call: Invocation): { model?: string } {
+  const first = text(call, 'models')?.split(',')[0]?.split('=')[0]
+  return first === undefined || first === 'all' ? {} : { model: first }
+}
+
+function choice(call: Invocation, test: VendorTest | undefined): Record<string, unknown> {
+  const named = text(call, 'models')
+  const prices = { ...priced(call, 'cost', 'cost'), ...priced(call, 'price', 'pricing') }
+  if (named === undefined) return given(call, 'credits-per-dollar', 'creditsPerDollar')
+  if (named === 'all' && !test?.models.length)
+    throw new CliError('"--models all" needs a vendor that lists its models, and the test.', 2)
+  const names = named === 'all' ? (test?.models ?? []) : named.split(',')
+  const models = names.map((entry) => {
+    // A model's own name may hold anything but these two.
+    const [model, uid] = named === 'all' ? [entry] : entry.split('=')
+    return { model, ...(uid ? { uid } : {}), ...prices }
+  })
+  return { models, ...given(call, 'credits-per-dollar', 'creditsPerDollar') }
+}
+
+function priced(call: Invocation, option: string, as: string): Record<string, unknown> {
+  if (text(call, option) === undefined) return {}
+  const rates = pairs(call, option)
+  for (const [unit, rate] of Object.entries(rates))
+    if (!UNITS.some((known) => known === unit) || (parseCredits(rate) ?? -1n) < 0n)
+      throw new CliError(
+        `--${option} takes ${UNITS.join(', ')} with amounts of credits, such as input=100,output=300.`,
+        2,
+      )
+  return { [as]: { unit: 'credits', tiers: [rates] } }
+}
+
+function pairs(call: Invocation, option: string): Record<string, string> {
+  const entries = (text(call, option) ?? '').split(',').filter(Boolean)
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const at = entry.indexOf('=')
+      if (at < 1) throw new CliError(`--${option} takes name=value, not "${entry}".`, 2)
+      return [entry.slice(0, at), entry.slice(at + 1)]
+    }),
+  )
+}
+
+function given(call: Invocation, option: string, as: string): Record<string, string> {
+  const value = text(call, option)
+  return value === undefined ? {} : { [as]: value }
+}

@@ -1,0 +1,249 @@
+// A vendor that the gateway has never seen: tested for real, connected by one command, used and charged; and what the test says
+// when something is wrong with it.
+import assert from 'node:assert/strict'
+import { rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { Settings } from '../src/cli/command.ts'
+import { runCli } from '../src/cli/run.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import type { VendorTest } from '../src/routing/views.ts'
+import { examplesIn } from './clients/examples.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const KEY = 'sk-live-0123456789abcdefghij'
+const gateway = testGateway()
+const servers: { close(): unknown }[] = []
+after(() => {
+  for (const server of servers) server.close()
+})
+
+async function listen(server: Server | ReturnType<typeof createSocketServer>): Promise<string> {
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const serve = (answer: RequestListener) => listen(createServer(answer))
+
+const json = (res: Parameters<RequestListener>[1], status: number, body: unknown) =>
+  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+/** A vendor with an address of the usual shape, a key that it checks unless it is asked below /v1/open, and two models. */
+const strict: RequestListener = (req, res) => {
+  const path = req.url ?? ''
+  if (!path.startsWith('/v1/')) return json(res, 404, { error: { message: `Unknown path ${path}` } })
+  if (!path.startsWith('/v1/open/') && req.headers.authorization !== `Bearer ${KEY}`) {
+    const said = `Incorrect API key provided: ${req.headers.authorization}. Find yours at https://vendor.example/keys.`
+    return json(res, 401, { error: { message: said, type: 'invalid_request_error', code: 'invalid_api_key' } })
+  }
+  if (/^\/v1(\/open)?\/models$/.test(path))
+    return json(res, 200, { object: 'list', data: [{ id: 'plain-1' }, { id: 'plain-1-mini' }] })
+  if (!/^\/v1(\/open)?\/chat\/completions$/.test(path))
+    return json(res, 404, { error: { message: `Unknown path ${path}` } })
+  const parts: Buffer[] = []
+  req.on('data', (part: Buffer) => parts.push(part))
+  req.on('end', () => {
+    const { model, max_tokens: tokensMax } = JSON.parse(Buffer.concat(parts).toString())
+    if (!/^plain-1(-mini)?$/.test(model))
+      return json(res, 404, { error: { message: `The model \`${model}\` does not exist`, code: 'model_not_found' } })
+    const message = { role: 'assistant', content: 'Hello.' }
+    const usage = { prompt_tokens: 8, completion_tokens: Math.min(2, tokensMax ?? 2), total_tokens: 10 }
+    json(res, 200, {
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model,
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      usage,
+    })
+  })
+}
+
+const modelOf = (uid: string) => gateway.gateway.catalog.current.input.models[uid]
+
+const testOf = async (body: object): Promise<VendorTest> => {
+  const response = await fetch(`${gateway.url}/admin/v1/connect/test`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ vendor: 'newcomer', formats: ['openai-chat'], ...body }),
+  })
+  const answer = (await response.json()) as { data?: VendorTest; error?: { message: string } }
+  assert.ok(answer.data, answer.error?.message ?? 'no answer')
+  return answer.data
+}
+
+async function tollgate(args: string[], environment: Record<string, string> = {}) {
+  let out = ''
+  const settings: Settings = {
+    ...{ url: gateway.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
+    ...{ dataDirectory: '/nowhere', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+    ...{ server: undefined, version: '0.0.0-test', credential: (name: string) => environment[name] },
+  }
+  const write = (text: string) => {
+    out += text
+  }
+  const code = await runCli({
+    ...{ args, world: realWorld, otherVerbs: [], settings: () => settings },
+    terminal: { out: write, err: write, input: async () => '' },
+  })
+  return { code, out }
+}
+
+test('a vendor that works is tested by listing its models and by the smallest real call, and both are told', async () => {
+  const host = await serve(strict)
+  const test = await testOf({ baseUrl: `http://${host}/v1`, credential: { value: KEY } })
+  assert.equal(test.ok, true)
+  assert.deepEqual(test.models, ['plain-1', 'plain-1-mini'])
+  assert.deepEqual(
+    test.steps.map(({ what, method, address, ok, status, model, inputTokens, outputTokens }) => [
+      ...[what, method, address, ok, status, model, inputTokens, outputTokens],
+    ]),
+    [
+      ['models', 'GET', `http://${host}/v1/models`, true, 200, null, null, null],
+      ['call', 'POST', `http://${host}/v1/chat/completions`, true, 200, 'plain-1', 8, 1],
+    ],
+  )
+})
+
+test('what is wrong with a vendor is said in words: key, model, path, format, refusal, DNS and TLS', async () => {
+  const host = await serve(strict)
+  const web = await serve((_req, res) =>
+    res.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>'),
+  )
+  const mute = await listen(createSocketServer((socket) => socket.destroy()))
+  const closed = createServer()
+  const nobody = await listen(closed)
+  await new Promise((resolve) => closed.close(resolve))
+  const credential = { value: KEY }
+  const cases: [body: object, message: RegExp, suggested?: string][] = [
+    [
+      { baseUrl: `http://${host}/v1`, credential: { value: 'sk-wrong-0123456789' } },
+      /does not accept the credential. It says: “Incorrect API key provided: .*\[key\]/,
+    ],
+    [
+      { baseUrl: `http://${host}/v1`, credential, model: 'plain-1-mimi' },
+      /model "plain-1-mimi" is not there. It lists plain-1-mini, plain-1/,
+    ],
+    [{ baseUrl: `http://${host}`, credential }, /nothing at this address \(404\)/, `http://${host}/v1`],
+    [{ baseUrl: `http://${host}/v1/chat/completions`, credential }, /nothing at this address/, `http://${host}/v1`],
+    [{ baseUrl: `http://${web}/v1`, credential, model: 'm' }, /answers, but not/],
+    [{ baseUrl: `http://${nobody}/v1`, credential }, /connection was refused/],
+    [{ baseUrl: `http://${mute}/v1`, credential }, /closed the connection without an answer/],
+    [{ baseUrl: 'https://no-such-name.invalid/v1', credential }, /DNS/],
+    [{ baseUrl: `https://${host}/v1`, credential }, /^TLS: .*does not speak it/],
+  ]
+  for (const [body, message, suggested] of cases) {
+    const { ok, message: said, addressSuggested, steps } = await testOf(body)
+    assert.equal(ok, false, said)
+    assert.match(said, message)
+    assert.equal(addressSuggested, suggested ?? null)
+    assert.doesNotMatch(JSON.stringify({ said, steps }), /sk-(live|wrong)-0/)
+  }
+})
+
+test('one command connects a vendor never seen, offers its model at cost times markup, and a customer uses it', async () => {
+  const url = `http://${await serve(strict)}/v1`
+  const command = ['connect', 'newcomer', '--url', url, '--key-env', 'NEWCOMER_KEY', '--models', 'plain-1=newcomer-one']
+  const priced = [...command, '--cost', 'input=100,output=400', '--markup', '1.2']
+  const dry = await tollgate([...priced, '--dry-run'], { NEWCOMER_KEY: KEY })
+  assert.equal(dry.code, 0, dry.out)
+  assert.match(dry.out, /chat\/completions: 200 in \d+ ms\. plain-1 answers: 8 tokens in, 1 out\./)
+  assert.match(dry.out, /models\.newcomer-one: none → /)
+  assert.match(dry.out, /Nothing was applied/)
+  assert.equal(modelOf('newcomer-one'), undefined)
+
+  const done = await tollgate([...priced, '--json'], { NEWCOMER_KEY: KEY })
+  assert.equal(done.code, 0, done.out)
+  assert.doesNotMatch(done.out, /sk-live/)
+  const offered = modelOf('newcomer-one')
+  assert.deepEqual(offered?.pricing.tiers, [{ input: '120', output: '480' }])
+  assert.deepEqual(offered?.routes[0]?.cost?.tiers, [{ input: '100', output: '400' }])
+
+  const { key } = await gateway.account()
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const answer = await gateway.call('/v1/chat/completions', key, { model: 'newcomer-one', messages })
+  assert.equal(answer.status, 200)
+  const { choices } = (await answer.json()) as { choices: { message: { content: string } }[] }
+  assert.equal(choices[0]?.message.content, 'Hello.')
+  // 8 × 120 + 2 × 480, by the million.
+  assert.equal(answer.headers.get('x-tollgate-charge'), '0.00192')
+})
+
+test('nothing is applied when the test fails, when a price is missing, or when credential and document do not both hold', async () => {
+  const url = `http://${await serve(strict)}/v1`
+  const { version } = gateway.gateway.catalog.current
+  const wrong = await tollgate(['connect', 'second', '--url', url, '--key-env', 'SECOND_KEY'], {
+    SECOND_KEY: 'sk-wrong-0123456789',
+  })
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.out, /does not accept the credential[\s\S]*Nothing was applied/)
+  const unpriced = await tollgate(
+    ['connect', 'second', '--url', url, '--key-env', 'SECOND_KEY', '--models', 'plain-1'],
+    { SECOND_KEY: KEY },
+  )
+  assert.equal(unpriced.code, 1)
+  assert.match(unpriced.out, /no list price noted/)
+  const broken = await fetch(`${gateway.url}/admin/v1/connect`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ vendor: 'second', baseUrl: url, formats: ['openai-chat'], credential: { name: 'SECOND_KEY', value: KEY } },
+      models: [{ model: 'plain-1', pricing: { unit: 'credits', tiers: [{ input: '1' }] } }],
+    }),
+  })
+  assert.equal(broken.status, 400)
+  assert.equal(gateway.gateway.catalog.current.version, version)
+  const stored = await gateway.gateway.database.query({ text: "select name from credential where name = 'SECOND_KEY'" })
+  assert.deepEqual(stored, [])
+})
+
+test('a vendor of the catalogue is tested by its cheapest model, and one that nothing routes to is refused', async () => {
+  const ask = (name: string) =>
+    fetch(`${gateway.url}/admin/v1/vendors/${name}/test`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+    })
+  const { data } = (await (await ask('gamma')).json()) as { data: VendorTest }
+  assert.equal(data.ok, true, data.message)
+  assert.equal(data.steps[1]?.model, 'gamma-v4-flash')
+  assert.equal((await ask('nobody')).status, 404)
+})
+
+test('every command of the guide works as it stands, with the simulated vendors at the addresses of the real ones', async () => {
+  const file = join(tmpdir(), `catalog-${process.pid}.json`)
+  const local = `http://${await serve(strict)}/v1`
+  const environment = { OPENAI_API_KEY: KEY, MY_VENDOR_KEY: KEY }
+  const lines = (await examplesIn('30-connect-a-vendor.md', 'sh')).flatMap((block) => block.trim().split('\n'))
+  assert.ok(lines.length >= 9)
+  for (const line of lines) {
+    const words = line.replaceAll('catalog.json', file).split(' ').slice(1)
+    if (words[1] === 'openai' && words[0] === 'connect') words.push('--url', `${gateway.sandbox.url}/openai`)
+    const there = words.map((word) => word.replace('https://api.vendor.example/v1', local))
+    const args = there.map((word) => word.replace('http://127.0.0.1:8080/v1', local.replace('/v1', '/v1/open')))
+    const { code, out } = await tollgate(args, environment)
+    assert.equal(code, 0, `${line}\n${out}`)
+    if (line.includes('catalog check'))
+      assert.match(out, /alpha-5\.5, route 1 .* costs more than it is sold for|is valid/)
+  }
+  await rm(file, { force: true })
+})
+
+test('a route that costs more than it is sold for is named by the check of the catalogue', async () => {
+  const file = join(tmpdir(), `loss-${process.pid}.json`)
+  const document = structuredClone(gateway.gateway.catalog.current.input)
+  const [route] = document.models['gamma-v4-pro']?.routes ?? []
+  assert.ok(route)
+  route.cost = { unit: 'credits', tiers: [{ input: '174', output: '349' }] }
+  await writeFile(file, JSON.stringify(document))
+  const { code, out } = await tollgate(['catalog', 'check', file])
+  await rm(file, { force: true })
+  assert.equal(code, 0, out)
+  assert.match(
+    out,
+    /gamma-v4-pro, route 1 \(gamma, openai-chat\) costs more than it is sold for: a call of 1000 input, 300 output costs 0\.2787 credits and brings 0\.2784\./,
+  )
+})

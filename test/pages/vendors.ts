@@ -1,0 +1,57 @@
+// The vendors that are known beforehand, from their presets.
+
+import { type Preset, type PresetModel, readPresets } from '../../src/catalog/preset.ts'
+import { formatCredits } from '../../src/kernel/credits.ts'
+import { UNITS } from '../../src/meter/usage.ts'
+import { code, page, table } from './markdown.ts'
+
+export async function vendorsPage(): Promise<string> {
+  const presets = await readPresets()
+  return page(
+    'Vendors',
+    'What `tollgate connect` and the console know beforehand. Prices are the vendors’ list prices in US dollars on the day that is noted: tokens by the million, everything else by the piece.',
+    ...presets.flatMap(sectionOf),
+  )
+}
+
+function sectionOf({ name, title, about, vendor, blanks, formats, prices, models, takesOver }: Preset): string[] {
+  const facts = [
+    `- preset ${code(name)}, at ${code(vendor.baseUrl)}`,
+    ...Object.entries(blanks).map(([blank, what]) => `- ${code(`{${blank}}`)}: ${inCode(what)}`),
+    `- credential: ${vendor.credential ? code(vendor.credential) : 'none needed'}`,
+    `- speaks ${formats.map(({ protocol, serves }) => code(protocol) + (serves ? ` for ${serves.join(', ')}` : '')).join(', ')}`,
+    ...(takesOver === undefined ? [] : [`- takes over every route of the vendor ${code(takesOver)}`]),
+    prices ? `- list prices noted on ${prices.noted}, from ${prices.from}` : '- no list price noted',
+  ]
+  const rows = Object.entries(models).map(([model, entry]) => [
+    code(model),
+    entry.product ? code(entry.product) : '',
+    contextOf(entry),
+    priceOf(entry),
+  ])
+  return [
+    `## ${title}`,
+    ...(about === undefined ? [] : [inCode(about)]),
+    facts.join('\n'),
+    ...(rows.length > 0 ? [table(['model', 'serves', 'context', 'list price'], rows)] : []),
+  ]
+}
+
+/** Addresses are no links: there may be nothing behind them. */
+function inCode(text: string): string {
+  return text.replaceAll(/https?:\/\/[\w.:/-]*\w/g, code)
+}
+
+function contextOf({ limits }: PresetModel): string {
+  return 'contextTokens' in limits ? String(limits.contextTokens) : ''
+}
+
+function priceOf({ usd }: PresetModel): string {
+  if (!usd) return 'no list price noted'
+  return usd
+    .map((tier) => {
+      const rates = UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [`${unit} ${formatCredits(tier[unit])}`]))
+      return rates.join(', ') + (tier.upTo === undefined ? '' : ` (prompts up to ${tier.upTo})`)
+    })
+    .join('; ')
+}
