@@ -171,7 +171,7 @@ async function measureInside({ catalog, path, keys }: SetUp) {
   const arrived = make()
   const admitted = await admit(arrived, path.ledger)
   if (admitted === 'replay' || 'order' in asked) throw new Error('This is no plain chat call.')
-  const held: Held = { ...arrived, admitted }
+  const held: Held = { ...arrived, admitted, seen: path.monitor.begin(arrived) }
   const open = () => {
     const [candidate] = routeAsk(asked, product.routes, catalog.document, path.routes)
     const exchange = asked.open(candidate!.target, { requestId: '', createdSeconds: 0, signal: arrived.out.signal })
@@ -186,7 +186,7 @@ async function measureInside({ catalog, path, keys }: SetUp) {
     read: async () => answer,
     pipe: () => Promise.reject(new Error('This is no stream.')),
   }
-  const attempted = { candidate, exchange, reply, attempts: 1, firstByteMs: 1, leave() {} }
+  const attempted = { candidate, exchange, reply, attempts: 1, startMs: 0, firstByteMs: 1, leave() {} }
   const answered: Answered = { ...held, ask: asked, attempted }
   return {
     'key: found by its hash': () => cost(inTurn(() => keys.authenticate(headers, from))),

@@ -133,12 +133,13 @@ interface Fact {
   readonly type: string
   /** As an expression; null where the column has none. */
   readonly preset: string | null
+  readonly required: boolean
 }
 
 async function readFacts(tx: Queryable): Promise<Fact[]> {
   return tx.query<Fact>(
     {
-      text: `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, pg_get_expr(d.adbin, d.adrelid) as preset
+      text: `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, pg_get_expr(d.adbin, d.adrelid) as preset, a.attnotnull as required
         from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = 'usage'::regclass and a.attnum > 0 and not a.attisdropped and a.attname <> all($1) order by a.attnum`,
     },
@@ -154,7 +155,9 @@ async function readFacts(tx: Queryable): Promise<Fact[]> {
 function withFacts(text: string, facts: readonly Fact[]): string {
   const isDocument = ({ type }: Fact) => type === 'jsonb'
   const parameter = (fact: Fact) => `s_${fact.name} ${fact.type}${isDocument(fact) ? '' : '[]'} default null`
-  const given = (fact: Fact) => (isDocument(fact) ? `s_${fact.name} -> (i - 1)` : `s_${fact.name}[i]`)
+  const document = ({ name, required }: Fact) =>
+    required ? `s_${name} -> (i - 1)` : `nullif(s_${name} -> (i - 1), 'null'::jsonb)`
+  const given = (fact: Fact) => (isDocument(fact) ? document(fact) : `s_${fact.name}[i]`)
   // What is written as null gets no default from the table.
   const value = (fact: Fact) => (fact.preset === null ? given(fact) : `coalesce(${given(fact)}, ${fact.preset})`)
   return text

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
+  type Ask,
   asBrowser,
   asOperator,
   OPERATOR_TOKEN,
@@ -10,7 +11,7 @@ import {
 import type { NewKey } from '../admission/views.ts'
 import type { LinkView, MemberView, SessionView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import type { AccountView } from '../ledger/views.ts'
+import type { AccountView, UsageDetail } from '../ledger/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const OTHER_PASSWORD = 'moss grows on quiet violins'
@@ -367,8 +368,33 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       firstByteMs: 0,
       inputTokens: 0,
       outputTokens: 0,
+      story: {
+        heldMs: 1,
+        attempts: [
+          {
+            ...{ vendor: 'textworks', route: 1, startMs: 1, ms: 2, status: 401, fault: 'upstream_failed', phase: null },
+            ...{ cause: null, retried: false, stopped: 'exhausted', said: 'no such key', mend: 'the credential' },
+          },
+        ],
+        fault: {
+          name: 'upstream_failed',
+          code: 50000,
+          status: 502,
+          blame: 'upstream',
+          message: 'The provider failed.',
+        },
+      },
     },
   })
+  const attemptSeenBy = async (ask: Ask) => (await ask<UsageDetail>('GET', '/usage/req_01call')).data.story?.attempts[0]
+  assert.deepEqual(
+    [(await attemptSeenBy(operator))?.vendor, (await attemptSeenBy(operator))?.said],
+    ['textworks', 'no such key'],
+  )
+  for (const person of [owner, member]) {
+    const seen = await attemptSeenBy(person)
+    assert.deepEqual([seen?.status, seen?.vendor, seen?.said, seen?.mend], [401, undefined, undefined, undefined])
+  }
   const document = server.catalog.current.input
   // method, path, body, then the status for operator, owner, member, outsider
   const matrix: Array<[string, string | (() => Promise<string>), unknown, number, number, number, number]> = [

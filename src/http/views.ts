@@ -40,12 +40,15 @@ export const liveCallView = z.object({
   id: z.string(),
   at: time,
   account: z.string(),
+  key: z.string(),
   product: z.string(),
   endpoint: z.string(),
   stream: z.boolean(),
   running: z.boolean(),
   status: count.nullable(),
+  /** `refused` before a vendor was asked; `failed` afterwards. */
   outcome: z.string().nullable(),
+  fault: z.string().nullable(),
   charged: credits,
   durationMs: z.number(),
 })

@@ -1,11 +1,14 @@
 // What a job is, and every way it changes.
 
 import type { JobStatus } from '../catalog/generation-answers.ts'
+import type { FaultName } from '../kernel/fault.ts'
 import type { JobFacts } from './views.ts'
 
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
 export interface JobError {
+  /** Absent in rows of the version before. */
+  readonly name?: FaultName
   readonly code: number
   /** The HTTP status that goes with it, for the usage row. */
   readonly status: number

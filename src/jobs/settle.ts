@@ -1,8 +1,10 @@
 // The one money outcome of a job: charged for what was delivered, or given back whole. The resolution bears the hold's id, so
 // that it may be repeated until it is known to be durable.
 import { type Catalog, findProduct } from '../catalog/store.ts'
-import { Fault } from '../kernel/fault.ts'
+import { FAULTS, Fault } from '../kernel/fault.ts'
+import { withoutContent } from '../kernel/redact.ts'
 import type { Resolution } from '../ledger/operation.ts'
+import type { Story } from '../ledger/views.ts'
 import { type Charge, chargeOf } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -43,6 +45,20 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     firstByteMs: 0,
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
+    story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
+  }
+}
+
+function jobStory({ error, vendor, route, age_ms: ageMs }: Decided): Story {
+  const name = error?.name ?? 'internal'
+  const { code = FAULTS.internal.code, status = FAULTS.internal.status, message = FAULTS.internal.text } = error ?? {}
+  const attempt = { route, startMs: 0, ms: Math.round(ageMs), status: null, fault: name, phase: null, retried: false }
+  const attempts =
+    vendor === null ? [] : [{ ...attempt, vendor, cause: error?.reason ?? null, stopped: 'exhausted' as const }]
+  return {
+    heldMs: null,
+    attempts,
+    fault: { name, code, status, blame: FAULTS[name].blame, message: withoutContent(message) },
   }
 }
 

@@ -294,8 +294,8 @@ function failure(kind: FaultName, message?: string, reason?: string): JobError {
 }
 
 function errorOf(fault: Fault, reason?: string): JobError {
-  const { code, status, message } = fault
-  return { code, status, message, ...(reason === undefined ? {} : { reason }) }
+  const { kind: name, code, status, message } = fault
+  return { name, code, status, message, ...(reason === undefined ? {} : { reason }) }
 }
 
 /** What is the vendor's fault is an answer here; what is ours goes up. */

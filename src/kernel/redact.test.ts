@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { redact } from './redact.ts'
+import { redact, withoutContent } from './redact.ts'
 
 const SECRETS = ['9f8e7d6c5b4a39281706f5e4d3c2b1a098765432', 'Zq/7"Lm+2%vX=8.kT~5\\wR9', 'clé-sécrète-0815']
 
@@ -35,4 +35,20 @@ test('other text is left alone, and nothing is slow', () => {
     for (const unit of ['\\', '%', '%25', secret.slice(0, -1), 'Zq\\\\/', 'a'])
       redact(unit.repeat(100_000 / unit.length), [secret])
   assert.ok(performance.now() - startedMs < 5_000)
+})
+
+test('a message about a request is kept without what it repeats of the request', () => {
+  const sent = '{"model":"m","messages":[{"content":"my aunt lives in the green house"}]}'
+  const cases = [
+    ['"temperature" must be at most 2', '"temperature" must be at most 2'],
+    ['cannot read "my aunt lives in the green house".', 'cannot read …'],
+    ['cannot read "my poor aunt".', 'cannot read "…".'],
+    ['flagged: aunt lives in the green today', 'flagged: … today'],
+    [`unexpected token \`${'x'.repeat(50)}\` here`, 'unexpected token `…` here'],
+    ['line one\n\tline two', 'line one line two'],
+    ['', ''],
+  ]
+  for (const [message = '', kept] of cases) assert.equal(withoutContent(message, sent), kept)
+  assert.equal(withoutContent('Refused "a": "my aunt" is not it.'), 'Refused … is not it.')
+  assert.ok(withoutContent('word '.repeat(10_000), sent).length < 1_000, 'bounded')
 })

@@ -13,6 +13,50 @@ export function redact(text: string, secrets: readonly string[], mark = '[key]')
   return clean
 }
 
+/** A run of so many words that stands in a request is the request's. */
+const RUN_WORDS = 3
+const SENT_CHARS_MAX = 65_536
+const WORDS_MAX = 100
+const QUOTED = /(["'`])([^"'`]{1,2000})\1/g
+const NAME_CHARS_MAX = 40
+
+const EDGES = /^[^\p{L}\p{N}]+|(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/gu
+
+/** One line of a message about a request, without what it repeats of the request: it may be kept where requests may not. */
+export function withoutContent(message: string, sent?: string): string {
+  const words = (sent === undefined ? withoutQuotations(message) : message)
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+    .split(' ')
+    .slice(0, WORDS_MAX)
+  const text = sent?.slice(0, SENT_CHARS_MAX) ?? ''
+  const isRepeated = words.map(() => false)
+  for (let at = 0; at + RUN_WORDS <= words.length; at++) {
+    const run = words
+      .slice(at, at + RUN_WORDS)
+      .join(' ')
+      .replaceAll(EDGES, '')
+    if (text.includes(run)) isRepeated.fill(true, at, at + RUN_WORDS)
+  }
+  return (
+    words
+      // A whole run becomes one mark.
+      .flatMap((word, at) => (isRepeated[at] ? (isRepeated[at - 1] ? [] : ['…']) : [word]))
+      .join(' ')
+      // Names of fields and values are quoted too, and say what was wrong.
+      .replaceAll(QUOTED, (all, mark: string, inner: string) =>
+        inner.length > NAME_CHARS_MAX || /\s/.test(inner) ? `${mark}…${mark}` : all,
+      )
+  )
+}
+
+/** Where nobody knows what was sent, everything between the first quotation mark and the last may be of it. */
+function withoutQuotations(message: string): string {
+  const from = message.search(/["'`]/)
+  const to = Math.max(...['"', "'", '`'].map((mark) => message.lastIndexOf(mark)))
+  return from < 0 ? message : `${message.slice(0, from)}…${message.slice(Math.max(from, to) + 1)}`
+}
+
 export function patternOf(secret: string): RegExp {
   let pattern = patterns.get(secret)
   if (!pattern) {

@@ -32,7 +32,7 @@ function placeIn(places: Map<string, number>, id: string): number {
   return places.size
 }
 
-/** What is not money in a usage row: a line for each column of the table, named by it. */
+/** What is not money in a usage row and every call has: a line for each column of the table, named by it. */
 export const FACTS: Record<string, (resolution: Resolution) => string | number | boolean | object> = {
   key_id: (one) => one.key,
   product: (one) => one.product,
@@ -44,7 +44,26 @@ export const FACTS: Record<string, (resolution: Resolution) => string | number |
   stream: (one) => one.stream,
   route: (one) => one.route,
   duration_ms: (one) => Math.round(one.durationMs),
-  first_byte_ms: (one) => Math.round(one.firstByteMs),
+  // Zero says that there was none.
+  first_byte_ms: (one) => (one.firstByteMs === 0 ? 0 : Math.max(1, Math.round(one.firstByteMs))),
+}
+
+/** What few calls have. A flush of calls that have none of it sends nothing. */
+const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined> = {
+  story: (one) => one.story,
+}
+
+/** Whether a resolution has only what every call has. */
+export function isPlain(resolution: Resolution): boolean {
+  for (const name in RARE_FACTS) if (RARE_FACTS[name]?.(resolution) !== undefined) return false
+  return true
+}
+
+function rareColumnOf(fact: (typeof RARE_FACTS)[string]): Column<'resolve'> {
+  return (all) => {
+    const values = all.map((one) => fact(one.value) ?? null)
+    return values.every((value) => value === null) ? null : JSON.stringify(values)
+  }
 }
 
 function columnOf(fact: (typeof FACTS)[string]): Column<'resolve'> {
@@ -77,6 +96,7 @@ export const RESOLUTION: Record<string, Column<'resolve'>> = {
   s_out: (all) => plain(all.map((one) => one.value.outputTokens)),
   s_again: (all) => all.some((one) => one.again),
   ...Object.fromEntries(Object.entries(FACTS).map(([name, fact]) => [`s_${name}`, columnOf(fact)])),
+  ...Object.fromEntries(Object.entries(RARE_FACTS).map(([name, fact]) => [`s_${name}`, rareColumnOf(fact)])),
   s_kept(all) {
     const kept = all
       .filter((one) => one.value.idempotent)

@@ -1,7 +1,18 @@
 // A group of operations as one statement, and its answer: the words between the ledger and its function in the database.
 import { type Database, SHORT_MS, type Statement, statement, type Value } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
-import { type Column, FACTS, LEASE, type OpOf, Places, plain, quoted, RESERVATION, RESOLUTION } from './columns.ts'
+import {
+  type Column,
+  FACTS,
+  isPlain,
+  LEASE,
+  type OpOf,
+  Places,
+  plain,
+  quoted,
+  RESERVATION,
+  RESOLUTION,
+} from './columns.ts'
 import {
   Busy,
   type Cover,
@@ -50,7 +61,7 @@ function statementFor(shape: number, parameters: readonly string[]): Statement {
 }
 
 /**
- * The one settlement of a caller who is alone: the same as the function does, for a call that a lease covers and no limit counts, as a plain
+ * The one settlement of a caller who is alone: the same as the function does, for a call that a lease covers, no limit counts and nothing befell, as a plain
  * statement at a quarter of the price. Changes nothing where that is not so. Whoever makes limits recalls what is leased, so that a statement which
  * began before finds the lease changed.
  */
@@ -109,7 +120,7 @@ const SETTLE_ONE = statement(
 async function settleOne(database: Database, op: Op): Promise<Resolved | undefined> {
   if (op.kind !== 'resolve' || op.again || op.cover === undefined) return undefined
   const { value, cover } = op
-  if (value.charge > cover.amount) return undefined
+  if (value.charge > cover.amount || !isPlain(value)) return undefined
   const values = Object.values(ONE_VALUES).map((read) => read({ ...op, cover }))
   const [row] = await database.query<{ posted: bigint; held: bigint }>(SETTLE_ONE, values)
   return row && { outcome: value.kind, paid: value.charge, loss: 0n, hold: cover.amount, ...row }

@@ -1,6 +1,7 @@
 // What the ledger is asked to do, and what becomes of it.
 import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine } from '../meter/charge.ts'
+import type { Story } from './views.ts'
 
 export interface Reservation {
   /** The call's id: it names the hold, the transfer and the usage row. */
@@ -61,6 +62,8 @@ export interface Resolution {
   readonly firstByteMs: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Only of a call that failed, or needed more than one attempt. */
+  readonly story?: Story | undefined
   /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */

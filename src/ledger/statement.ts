@@ -11,6 +11,7 @@ import {
   type AccountView,
   type LedgerView,
   type Movement,
+  type Story,
   type UsageDetail,
   type UsageView,
   usageView,
@@ -129,9 +130,14 @@ function accountView(row: AccountRow): AccountView {
 type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
 
 /** Each field of the view comes from the column of its name, except these; `units` are made of the lines. */
-const ELSEWHERE: Readonly<Record<string, string>> = { keyName: 'k.name', job: 'j.id' } satisfies Partial<
-  Record<UsageField, string>
->
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  keyName: 'k.name',
+  job: 'j.id',
+  fault: `u.story -> 'fault' ->> 'name'`,
+  // A zero says that there was none.
+  route: 'nullif(u.route, 0)',
+  firstByteMs: 'nullif(u.first_byte_ms, 0)',
+} satisfies Partial<Record<UsageField, string>>
 const USAGE_COLUMNS = Object.keys(usageView.shape)
   .filter((field) => field !== 'id' && field !== 'units')
   .map((field) => [field, ELSEWHERE[field] ?? `u.${toColumn(field)}`] as const)
@@ -145,9 +151,10 @@ type UsageRow = Readonly<Record<UsageField, unknown>> & {
   readonly account_id: string
   readonly lines: readonly ChargeLine[]
   readonly catalog_version: number
+  readonly story: Story | null
 }
 
-function toView({ id, account_id: _, lines, catalog_version: __, ...row }: UsageRow): UsageView {
+function toView({ id, account_id: _, lines, catalog_version: __, story: ___, ...row }: UsageRow): UsageView {
   const units: Partial<Record<Unit, number>> = {}
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
   // The tests read every answer by its view, so a column of another type than its field is found.
@@ -172,7 +179,7 @@ function usageDetail(row: UsageRow): UsageDetail {
       amount: formatExact(BigInt(quantity) * rate),
     }
   })
-  return { ...toView(row), lines, catalogVersion: row.catalog_version }
+  return { ...toView(row), lines, catalogVersion: row.catalog_version, story: row.story }
 }
 
 /** A line before the rounding: whole millionths of a micro-credit. */
@@ -226,7 +233,7 @@ const ACCOUNTS = statement(
    order by id desc limit $4`,
 )
 const SELECTED = USAGE_COLUMNS.map(([name, column]) => `${column} as "${name}"`)
-const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, ${SELECTED.join(', ')}
+const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, u.story, ${SELECTED.join(', ')}
    from usage u left join api_key k on k.id = u.key_id left join job j on j.account_id = u.account_id and j.hold_id = u.id`
 const USAGE = statement(
   'statement_usage',

@@ -58,6 +58,59 @@ export type AccountView = z.infer<typeof accountView>
 export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
+/** Why a call went no further than this attempt: the vendor refused the request itself, no route was left, there was no time for another, the caller left, or the answer broke off. */
+const stop = z.enum(['refused', 'exhausted', 'slow', 'left', 'broke'])
+export type Stop = z.infer<typeof stop>
+
+/** One attempt at a vendor. A vendor that was passed over has `skipped`. */
+const attemptView = z.object({
+  /** For operators only, as are `said` and `mend`. */
+  vendor: z.string().exactOptional(),
+  /** The route's place in the catalogue, from 1. */
+  route: count,
+  /** From the beginning of the call to that of the attempt, and how long it took. */
+  startMs: count,
+  ms: count,
+  /** How much of the time before it was spent in waiting for one of the vendor's places. */
+  queuedMs: count.exactOptional(),
+  skipped: z.boolean().exactOptional(),
+  /** Of the vendor's answer; null: there was none. */
+  status: count.nullable(),
+  /** Null: it succeeded. */
+  fault: z.string().nullable(),
+  /** Where it failed: connect, first-byte, idle, body or total; null where the vendor answered. */
+  phase: z.string().nullable(),
+  /** Such as ENOTFOUND. */
+  cause: z.string().nullable(),
+  /** Of a time-out: the deadline that passed. */
+  deadlineMs: count.exactOptional(),
+  retried: z.boolean(),
+  stopped: stop.nullable(),
+  /** The vendor's own words. */
+  said: z.string().exactOptional(),
+  /** What an operator must mend: the account there, the credential or the model's name. */
+  mend: z.string().exactOptional(),
+})
+export type AttemptView = z.infer<typeof attemptView>
+
+/** What befell a call: kept only of those that failed, or needed more than one attempt. */
+const story = z.object({
+  /** From the beginning of the call until its credits were held. */
+  heldMs: count.nullable(),
+  attempts: z.array(attemptView),
+  /** As the caller was told; null: the call succeeded, or its caller left. */
+  fault: z
+    .object({
+      name: z.string(),
+      code: count,
+      status: count,
+      blame: z.enum(['caller', 'upstream', 'us']),
+      message: z.string(),
+    })
+    .nullable(),
+})
+export type Story = z.infer<typeof story>
+
 export const outcome = z.enum(['settled', 'released', 'expired'])
 
 /** Its fields are the columns of the CSV file too, in this order. */
@@ -77,15 +130,20 @@ export const usageView = z.object({
   estimated: z.boolean(),
   stream: z.boolean(),
   durationMs: count,
-  firstByteMs: count,
-  route: count,
+  /** Null: no vendor's answer began. */
+  firstByteMs: count.nullable(),
+  /** Null: no vendor answered. */
+  route: count.nullable(),
   job: z.string().nullable(),
+  /** The name of the fault by which it failed. */
+  fault: z.string().nullable(),
 })
 export type UsageView = z.infer<typeof usageView>
 
 export const usageDetail = usageView.extend({
   lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: count, amount: credits })),
   catalogVersion: count,
+  story: story.nullable(),
 })
 export type UsageDetail = z.infer<typeof usageDetail>
 

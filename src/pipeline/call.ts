@@ -12,7 +12,7 @@ import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { CacheRule, DataCache, Flight } from './data-cache.ts'
-import type { Monitor } from './monitor.ts'
+import type { Monitor, Seen } from './monitor.ts'
 import type { Out } from './out.ts'
 import type { StreamWatch } from './stream-watch.ts'
 
@@ -46,6 +46,7 @@ export interface Arrived extends Application {
 /** A call that holds its credits. */
 export interface Held extends Arrived {
   readonly admitted: Admitted
+  readonly seen: Seen
   /** Others wait for its answer, and get it as well. */
   readonly flight?: Flight
 }

@@ -1,17 +1,23 @@
 // What happens right now and what just happened: the live list, the counters, and one log line per call.
 import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Fault, FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
+import type { AttemptView, Story } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
-import type { Tried } from '../routing/attempt.ts'
+import type { Trail, Tried } from '../routing/attempt.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
-  /** An attempt at a vendor has ended. Undefined while nobody wants to know. */
-  readonly tried: ((attempt: Tried) => void) | undefined
+  /** Its credits were held. */
+  readonly held: boolean
+  readonly trail: Trail
+  /** What befell it, for its usage row; undefined: nothing worth telling. */
+  story(fault?: Fault): Story | undefined
   /** A stage of the path has ended now; stages follow one another. */
   stage(name: Stage): void
-  end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage }): void
+  end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage; fault?: Fault }): void
 }
 
 type Stage = 'admit' | 'vendor' | 'relay'
@@ -20,12 +26,15 @@ export interface LiveCall {
   readonly id: string
   readonly atMs: number
   readonly account: string
+  readonly key: string
   readonly product: string
   readonly endpoint: string
   readonly stream: boolean
   running: boolean
   status: number | null
   outcome: string | null
+  /** Why it failed or was refused. */
+  fault: FaultName | null
   charged: Credits
   durationMs: number
 }
@@ -40,7 +49,7 @@ export interface Monitor {
   begin(call: {
     readonly requestId: string
     readonly principal: { readonly accountId: string; readonly keyId: string }
-    readonly ask: { readonly product: string; readonly stream: boolean }
+    readonly ask: { readonly product: string; readonly stream: boolean; readonly sent?: string }
     readonly endpoint: string
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
@@ -81,14 +90,16 @@ export function createMonitor(options: MonitorOptions): Monitor {
   }
 }
 
-class SeenCall implements Seen {
+class SeenCall implements Seen, Trail {
   readonly call: LiveCall
-  readonly tried: Seen['tried']
+  readonly all: boolean
   readonly #beginning: Beginning
   readonly #options: MonitorOptions
   readonly #running: { count: number }
   readonly #stages: TracedStage[] | undefined
   #stageMs: number
+  #heldMs: number | undefined
+  #tried: Tried[] | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, running: { count: number }) {
     const { requestId, principal, ask, endpoint, startedMs } = beginning
@@ -96,12 +107,14 @@ class SeenCall implements Seen {
       id: requestId,
       atMs: options.world.nowMs(),
       account: principal.accountId,
+      key: principal.keyId,
       product: ask.product,
       endpoint,
       stream: ask.stream,
       running: true,
       status: null,
       outcome: null,
+      fault: null,
       charged: 0n,
       durationMs: 0,
     }
@@ -110,7 +123,7 @@ class SeenCall implements Seen {
     this.#running = running
     this.#stageMs = startedMs
     this.#stages = options.tracer && []
-    this.tried = options.tracer && ((attempt) => this.#trace(attempt))
+    this.all = options.tracer !== undefined
     running.count += 1
   }
 
@@ -119,14 +132,45 @@ class SeenCall implements Seen {
     return this.call.atMs + (elapsedMs - this.#beginning.startedMs)
   }
 
+  get held(): boolean {
+    return this.#heldMs !== undefined
+  }
+
+  get trail(): Trail {
+    return this
+  }
+
+  tried(attempt: Tried): void {
+    // Of an answer that broke off, the trace knows the attempt already.
+    if (attempt.stop !== 'broke') this.#trace(attempt)
+    // A first attempt that succeeds is nothing to tell.
+    if (this.#tried === undefined && attempt.fault === undefined) return
+    this.#tried ??= []
+    // An answer that began well and broke off is the same attempt.
+    if (this.#tried.at(-1)?.startMs === attempt.startMs && !this.#tried.at(-1)?.skipped) this.#tried.pop()
+    this.#tried.push(attempt)
+  }
+
+  story(fault?: Fault): Story | undefined {
+    const tried = this.#tried ?? []
+    if (tried.length === 0 && fault === undefined) return undefined
+    const { startedMs } = this.#beginning
+    return {
+      heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
+      attempts: tried.map((one, at) => toldAttempt(one, startedMs, at + 1 < tried.length)),
+      fault: fault ? toldFault(fault, this.#beginning.ask.sent) : null,
+    }
+  }
+
   #trace({ vendor, startMs, endMs, status, fault }: Tried): void {
+    if (!this.#stages) return
     const attributes = {
       'tollgate.vendor': vendor,
       ...(status === undefined ? {} : { 'http.response.status_code': status }),
-      ...(fault === undefined ? {} : { 'error.type': fault }),
+      ...(fault === undefined ? {} : { 'error.type': fault.kind }),
     }
     const span = { name: `attempt ${vendor}`, startMs: this.#atMs(startMs), endMs: this.#atMs(endMs) }
-    this.#stages?.push({ ...span, attempt: { failed: fault !== undefined, attributes } })
+    this.#stages.push({ ...span, attempt: { failed: fault !== undefined, attributes } })
   }
 
   stage(name: Stage): void {
@@ -134,9 +178,10 @@ class SeenCall implements Seen {
     this.#options.meters?.stage(name, (nowMs - this.#stageMs) / 1000)
     this.#stages?.push({ name, startMs: this.#atMs(this.#stageMs), endMs: this.#atMs(nowMs) })
     this.#stageMs = nowMs
+    if (name === 'admit') this.#heldMs = nowMs - this.#beginning.startedMs
   }
 
-  end({ status, outcome, charged, usage }: Parameters<Seen['end']>[0]): void {
+  end({ status, outcome, charged, usage, fault }: Parameters<Seen['end']>[0]): void {
     const { call } = this
     if (!call.running) return
     const { world, meters, log } = this.#options
@@ -145,6 +190,7 @@ class SeenCall implements Seen {
     call.running = false
     call.status = status
     call.outcome = outcome
+    call.fault = fault?.kind ?? null
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
     meters?.call(call, usage)
@@ -159,6 +205,7 @@ class SeenCall implements Seen {
         stream: call.stream,
         status,
         outcome,
+        ...(fault === undefined ? {} : { fault: fault.kind }),
         charged: formatCredits(charged),
         ms: call.durationMs,
       },
@@ -181,5 +228,36 @@ class SeenCall implements Seen {
       },
       stages: this.#stages ?? [],
     })
+  }
+}
+
+/** What a message repeats of the request is not kept. */
+function toldFault({ kind: name, code, status, blame, message }: Fault, sent?: string): NonNullable<Story['fault']> {
+  return { name, code, status, blame, message: withoutContent(message, sent) }
+}
+
+/** Bounded, whatever a vendor made of it. */
+const WORD_CHARS_MAX = 200
+
+function toldAttempt(tried: Tried, callStartedMs: number, retried: boolean): AttemptView {
+  const { vendor, route, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
+  const { phase, code, why } = fault?.details.internal ?? {}
+  const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))
+  return {
+    vendor,
+    route,
+    startMs: Math.round(startMs - callStartedMs),
+    ms: Math.round(endMs - startMs),
+    ...(queuedMs === undefined ? {} : { queuedMs: Math.round(queuedMs) }),
+    ...(skipped === undefined ? {} : { skipped }),
+    status: status ?? null,
+    fault: fault?.kind ?? null,
+    phase: word(phase),
+    cause: word(code ?? why),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    retried,
+    stopped: fault === undefined || retried ? null : (tried.stop ?? 'exhausted'),
+    ...(said === undefined ? {} : { said }),
+    ...(mend === undefined ? {} : { mend }),
   }
 }

@@ -3,7 +3,8 @@ import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Answer, StreamRelay } from '../protocols/protocol.ts'
-import { tell } from '../protocols/vendor-fault.ts'
+import { tell, vendorWords } from '../protocols/vendor-fault.ts'
+import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, GONE, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
@@ -55,7 +56,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
     if (answered.out.signal.aborted && !settling)
       return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: LEFT_STATUS }, deps)
-    throw heard(error, answered)
+    throw heard(error, answered, deps)
   } finally {
     drained()
   }
@@ -96,7 +97,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   } catch (error) {
     attempted.reply.abort()
     if (hasLeft(out, error)) return settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
-    throw error
+    throw heard(error, answered, deps)
   } finally {
     caller.unwatch()
     drained()
@@ -205,10 +206,12 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         )
       throw GONE
     }
-    const fault = asFault(heard(error, answered))
+    const fault = asFault(heard(error, answered, deps))
     // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
     const settled =
-      usage && !settling ? await settle(answered, { usage, estimated: false, status: fault.status }, deps) : undefined
+      usage && !settling
+        ? await settle(answered, { usage, estimated: false, status: fault.status, fault }, deps)
+        : undefined
     if (!out.started) throw fault
     deps.log.warn(
       { requestId, vendor: candidate.vendorName, fault: fault.kind, ...fault.details.internal },
@@ -223,9 +226,18 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
-/** What a vendor said, as far as this caller may hear it. */
-function heard(error: unknown, { ask, attempted }: Answered): unknown {
-  return tell(error, { ask, target: attempted.candidate.target })
+/** What a vendor said, as far as this caller may hear it; its attempt has failed after all. */
+function heard(error: unknown, { ask, attempted, seen }: Answered, { world }: PathDeps): unknown {
+  const { candidate, startMs, reply } = attempted
+  const { target, vendorName: vendor, number: route } = candidate
+  const hearing = { ask, target }
+  const told = tell(error, hearing)
+  const fault = asFault(told)
+  const deadlineMs = deadlineOf(fault, candidate.vendor.timeouts)
+  const times = { startMs, endMs: world.elapsedMs(), deadlineMs }
+  const about = { fault, said: vendorWords(error, hearing), stop: 'broke' as const }
+  seen.trail.tried({ vendor, route, ...times, status: reply.status, ...about })
+  return told
 }
 
 /** Reads to the vendor's terminal event: some never close their connection after it. */

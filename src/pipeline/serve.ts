@@ -22,7 +22,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   try {
     seen.end(await run(arrived, seen, deps))
   } catch (error) {
-    seen.end({ status: statusOf(error), outcome: 'refused', charged: 0n })
+    seen.end({ ...endingOf(error), outcome: seen.held ? 'failed' : 'refused', charged: 0n })
     throw error
   }
 }
@@ -59,7 +59,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
     return await relay(await call(held, seen, deps), seen, deps)
   } catch (error) {
     // A no-op when the relay has already resolved the hold.
-    await release(held, statusOf(error), deps)
+    await release(held, endingOf(error), deps)
     throw error
   }
 }
@@ -95,7 +95,7 @@ async function hold<A extends Arrived>(
     return undefined
   }
   seen.stage('admit')
-  return { ...arrived, admitted }
+  return { ...arrived, admitted, seen }
 }
 
 async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Promise<Answered> {
@@ -107,7 +107,7 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
   const options = {
     requestId: held.requestId,
     account: held.principal.accountId,
-    tried: seen.tried,
+    trail: seen.trail,
     createdSeconds: nowSeconds(),
     nowSeconds,
     signal: out.signal,
@@ -150,6 +150,9 @@ function isJob(arrived: Arrived): arrived is JobCall {
   return 'order' in arrived.ask
 }
 
-function statusOf(error: unknown): number {
-  return error === GONE ? LEFT_STATUS : asFault(error).status
+/** Without a fault: the caller has left. */
+function endingOf(error: unknown): { status: number; fault?: Fault } {
+  if (error === GONE) return { status: LEFT_STATUS }
+  const fault = asFault(error)
+  return { status: fault.status, fault }
 }

@@ -1,6 +1,7 @@
 // From usage to money: what an ending costs, and its one resolution.
 import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Fault } from '../kernel/fault.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -21,6 +22,8 @@ interface Ending {
   readonly usage: Usage
   readonly estimated: boolean
   readonly status: number
+  /** The answer broke off, and what the vendor had reported is owed all the same. */
+  readonly fault?: Fault | undefined
   readonly price?: PriceAttributes | undefined
   readonly keep?: Resolution['keep'] | undefined
 }
@@ -77,7 +80,7 @@ export async function settle(
   const estimated = ending.estimated || usage !== ending.usage
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted }
-  const resolution = resolutionOf(answered, ending.status, deps, owed)
+  const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
   if (resolved.loss > 0n)
     deps.log.warn(
@@ -87,9 +90,9 @@ export async function settle(
   return { status: ending.status, outcome: 'settled', charged: resolved.paid, balance: resolved.posted, usage }
 }
 
-export async function release(held: Held, status: number, deps: PathDeps): Promise<void> {
+export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {
   try {
-    await deps.ledger.resolve(resolutionOf(held, status, deps))
+    await deps.ledger.resolve(resolutionOf(held, ending, deps))
   } catch (error) {
     // The ledger goes on trying; the caller still learns of the fault that mattered.
     deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
@@ -105,7 +108,12 @@ interface Owed {
 }
 
 /** Without what is owed, nothing is. */
-function resolutionOf(held: Held, status: number, deps: PathDeps, owed?: Owed): Resolution {
+function resolutionOf(
+  held: Held,
+  { status, fault }: Pick<Ending, 'status' | 'fault'>,
+  deps: PathDeps,
+  owed?: Owed,
+): Resolution {
   const usage = owed?.usage
   return {
     kind: owed ? 'settled' : 'released',
@@ -125,6 +133,7 @@ function resolutionOf(held: Held, status: number, deps: PathDeps, owed?: Owed): 
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,
     inputTokens: (usage?.input ?? 0) + (usage?.cachedInput ?? 0) + (usage?.cacheWrite ?? 0),
     outputTokens: usage?.output ?? 0,
+    story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,
   }
 }

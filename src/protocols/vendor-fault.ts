@@ -2,7 +2,7 @@
 // are told to the caller whose request it was, so that neither a log nor a forgotten door can repeat them.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { isOurAccount, isUnknownModel, knownCode } from './error-codes.ts'
-import { type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
+import { forOperators, type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
 
 class VendorFault extends Fault {
   readonly #said: VendorSaid
@@ -10,6 +10,11 @@ class VendorFault extends Fault {
   constructor(kind: FaultName, said: VendorSaid, details: FaultDetails = {}) {
     super(kind, details)
     this.#said = said
+  }
+
+  words(hearing: Hearing): string | undefined {
+    const { words, message } = this.#said
+    return forOperators([...words, message].filter(Boolean).join(': '), hearing) || undefined
   }
 
   /** With as much of the vendor's words as this caller may read. */
@@ -29,6 +34,11 @@ class VendorFault extends Fault {
       ...(errorDetails === undefined ? {} : { errorDetails }),
     })
   }
+}
+
+/** What a vendor said, for operators. Undefined: it said nothing. */
+export function vendorWords(error: unknown, hearing: Hearing): string | undefined {
+  return error instanceof VendorFault ? error.words(hearing) : undefined
 }
 
 /** Whatever was thrown, as the caller may hear it. */

@@ -1,6 +1,6 @@
 // What a vendor says about a failure: read from the shapes in use, and cleaned of everything that would tell a caller whose
 // account, key or address is behind the gateway. The caller's own names and ids stay as they are.
-import { redact } from '../kernel/redact.ts'
+import { redact, withoutContent } from '../kernel/redact.ts'
 import { isObject, text } from './check.ts'
 import type { Ask, Target } from './protocol.ts'
 
@@ -80,6 +80,13 @@ export function scrub(message: string, { ask, target }: Hearing): string {
 /** For operators, who may know whom they speak to: without what looks like anybody's credential. */
 export function withoutKeys(said: string): string {
   return KEYS.reduce((text, [pattern, mark]) => text.replace(pattern, mark), said)
+}
+
+/** Vendor text that an operator may read later: without secrets and addresses, and without what the caller wrote. */
+export function forOperators(said: string, { ask, target }: Hearing): string {
+  let clean = withoutSecrets(said, target).slice(0, CHARS_MAX * 4)
+  for (const [pattern, mark] of SECRETS) if (pattern !== VENDOR_NAMES) clean = clean.replace(pattern, mark)
+  return withoutContent(clean, ask.sent).slice(0, CHARS_MAX).toWellFormed()
 }
 
 /** Our credential there, the values of our headers, and where the vendor lives. */

@@ -1,13 +1,14 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
-import { asFault, Fault, type FaultName } from '../kernel/fault.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
+import type { Stop } from '../ledger/views.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
-import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
+import { type Refusal, refusal, retryAfterSeconds, tell, vendorWords } from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
-import type { Upstream, UpstreamReply } from '../upstream/call.ts'
+import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
 
@@ -16,6 +17,8 @@ export interface Attempted {
   readonly exchange: Exchange
   readonly reply: UpstreamReply
   readonly attempts: number
+  /** On the clock for durations. */
+  readonly startMs: number
   /** From sending to the vendor's headers, of the attempt that succeeded. */
   readonly firstByteMs: number
   /** Gives the vendor's place back. To be called when the exchange is over. */
@@ -32,19 +35,37 @@ interface AttemptDeps {
 interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
-  /** Hears of every attempt when it has ended. */
-  readonly tried?: ((attempt: Tried) => void) | undefined
+  readonly trail: Trail
+}
+
+/** Hears of the attempts of a call, each when it has ended. */
+export interface Trail {
+  /** Of all of them; otherwise not of a first one that succeeds, as nearly all do. */
+  readonly all: boolean
+  tried(attempt: Tried): void
 }
 
 export interface Tried {
   readonly vendor: string
+  readonly route: number
   /** On the clock for durations. */
   readonly startMs: number
   readonly endMs: number
+  /** In which it waited for one of the vendor's places, before it began. */
+  readonly queuedMs?: number | undefined
+  /** The vendor was not asked. */
+  readonly skipped?: boolean
   /** Undefined: there was no answer. */
-  readonly status?: number
+  readonly status?: number | undefined
   /** Undefined: the vendor serves the call. */
-  readonly fault?: FaultName
+  readonly fault?: Fault
+  /** Of a time-out: what had been allowed. */
+  readonly deadlineMs?: number | undefined
+  /** Why there is no other attempt; undefined: another may follow. */
+  readonly stop?: Stop
+  /** What the vendor said, without our secrets; and what the operator must mend. */
+  readonly said?: string | undefined
+  readonly mend?: string | undefined
 }
 
 const ATTEMPTS_MAX = 3
@@ -54,6 +75,7 @@ const ERROR_BODY_BYTES_MAX = 262_144
 interface Verdict extends Refusal {
   /** Another vendor, or another try, may well succeed. */
   readonly curable: boolean
+  readonly said: string | undefined
 }
 
 export async function attempt(
@@ -63,6 +85,7 @@ export async function attempt(
   deps: AttemptDeps,
 ): Promise<Attempted> {
   const { vendors, world } = deps
+  const { trail } = open
   let last: Fault | undefined
   let attempts = 0
   // A single route gets a second try of its own; otherwise each candidate one.
@@ -71,21 +94,26 @@ export async function attempt(
   for (let turn = 0; turn < tries; turn++) {
     const candidate = candidates[isAlone ? 0 : turn]
     if (!candidate) break
-    const { vendorName: name, vendor, target } = candidate
+    const { vendorName: name, number: route, vendor, target } = candidate
     if (!vendors.available(name, open.account)) {
-      last ??= brokenFault(name)
+      const fault = brokenFault(name)
+      last ??= fault
+      trail.tried({ vendor: name, route, ...instant(world), skipped: true, fault })
       continue
     }
     if (attempts > 0 && isAlone) await sleep(world, RETRY_SAME_MS)
     const entered = enter(candidate, open, vendors)
+    const askedMs = entered instanceof Promise ? world.elapsedMs() : undefined
     const leave = entered instanceof Promise ? await entered : entered
     if (leave instanceof Fault) {
       // Too many wait for this one; the next may have room.
       last = leave
+      trail.tried({ vendor: name, route, ...instant(world), skipped: true, fault: leave })
       continue
     }
     attempts += 1
     const startMs = world.elapsedMs()
+    const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const caller = vendor.onAbort === 'drain' ? followCaller(open.signal) : undefined
     try {
       const opening = ask.open(target, open)
@@ -98,33 +126,86 @@ export async function attempt(
         const endMs = world.elapsedMs()
         const firstByteMs = endMs - startMs
         vendors.answered(name, open.account, { status, latencyMs: firstByteMs })
-        open.tried?.({ vendor: name, startMs, endMs, status })
-        return { candidate, exchange, reply, attempts, firstByteMs, leave }
+        if (trail.all || turn > 0) trail.tried({ vendor: name, route, startMs, endMs, queuedMs, status })
+        return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave }
       }
       const verdict = await judge(reply, exchange, { ask, target })
-      const endMs = world.elapsedMs()
-      vendors.answered(name, open.account, { status, latencyMs: endMs - startMs, refusal: verdict })
-      open.tried?.({ vendor: name, startMs, endMs, status, fault: verdict.fault.kind })
-      logRefusal(verdict, candidate, { ...about(open, name, attempts), status }, deps.log)
+      refusedBy(candidate, { open, startMs, queuedMs, attempts, status }, verdict, deps)
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
     } catch (error) {
       if (error === last) throw error
       leave()
-      if (open.signal.aborted || !(error instanceof Fault) || error.blame !== 'upstream') {
-        vendors.undecided(name, open.account)
-        throw error
-      }
-      last = error
-      vendors.failed(name, open.account, error.kind)
-      open.tried?.({ vendor: name, startMs, endMs: world.elapsedMs(), fault: error.kind })
-      logFailure(error, about(open, name, attempts), deps.log)
-      // Whoever was too slow once has used up the caller's patience.
-      if (error.kind === 'upstream_timeout' && error.details.internal?.phase !== 'connect') throw error
+      last = failedAt(candidate, { open, startMs, queuedMs, attempts }, error, deps)
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
+}
+
+interface Facts {
+  readonly open: AttemptOptions
+  readonly startMs: number
+  readonly queuedMs: number | undefined
+  readonly attempts: number
+  readonly status?: number
+}
+
+/** The vendor answered, and not with a success. */
+function refusedBy(
+  candidate: Candidate,
+  { open, startMs, queuedMs, attempts, status = 0 }: Facts,
+  verdict: Verdict,
+  { vendors, world, log }: AttemptDeps,
+): void {
+  const { vendorName: vendor, number: route } = candidate
+  const { fault, said, ours: mend, curable } = verdict
+  const endMs = world.elapsedMs()
+  vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal: verdict })
+  const stop = curable ? {} : { stop: 'refused' as const }
+  open.trail.tried({ vendor, route, startMs, endMs, queuedMs, status, fault, said, mend, ...stop })
+  logRefusal(verdict, candidate, { ...about(open, vendor, attempts), status }, log)
+}
+
+/** There was no answer. Throws what ends the call; answers what another attempt may cure. */
+function failedAt(
+  { vendorName: vendor, number: route, vendor: { timeouts } }: Candidate,
+  { open, startMs, queuedMs, attempts }: Facts,
+  error: unknown,
+  { vendors, world, log }: AttemptDeps,
+): Fault {
+  const fault = asFault(error)
+  const tried = { vendor, route, startMs, endMs: world.elapsedMs(), queuedMs, fault }
+  if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
+    vendors.undecided(vendor, open.account)
+    open.trail.tried({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
+    throw error
+  }
+  vendors.failed(vendor, open.account, fault.kind)
+  // Whoever was too slow once has used up the caller's patience.
+  const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
+  open.trail.tried({ ...tried, deadlineMs: deadlineOf(fault, timeouts), ...(slow ? { stop: 'slow' } : {}) })
+  logFailure(fault, about(open, vendor, attempts), log)
+  if (slow) throw fault
+  return fault
+}
+
+function instant(world: World) {
+  const nowMs = world.elapsedMs()
+  return { startMs: nowMs, endMs: nowMs }
+}
+
+const DEADLINES: Readonly<Record<string, keyof Deadlines>> = {
+  connect: 'connectMs',
+  'first-byte': 'firstByteMs',
+  idle: 'idleMs',
+  total: 'totalMs',
+}
+
+/** The deadline that a time-out is about. */
+export function deadlineOf({ kind, details }: Fault, deadlines: Deadlines): number | undefined {
+  const name = kind === 'upstream_timeout' ? DEADLINES[String(details.internal?.phase)] : undefined
+  return name && deadlines[name]
 }
 
 function about({ requestId }: AttemptOptions, vendor: string, attempt: number): object {
@@ -184,5 +265,5 @@ async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing)
     wait === undefined ? {} : { retryAfterSeconds: wait },
   )
   const fault = asFault(tell(verdict.fault, hearing))
-  return { ...verdict, fault, curable: fault.blame === 'upstream' }
+  return { ...verdict, fault, curable: fault.blame === 'upstream', said: vendorWords(verdict.fault, hearing) }
 }

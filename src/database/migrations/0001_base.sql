@@ -103,6 +103,8 @@ create table usage (
   route smallint not null default 0,
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
+  -- How a call went that failed or needed more than one attempt: `Story` in ledger/views.ts. Null for all others, which have nothing to explain.
+  story jsonb,
   at timestamptz not null default now(),
   primary key (account_id, id)
 ) partition by range (id);

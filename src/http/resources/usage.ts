@@ -9,7 +9,15 @@ import { type Page, type Paging, page } from '../../kernel/view.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readOverview } from '../../ledger/overview.ts'
 import type { Statements } from '../../ledger/statement.ts'
-import { ledgerView, movement, outcome, overview, usageDetail, usageView } from '../../ledger/views.ts'
+import {
+  ledgerView,
+  movement,
+  outcome,
+  overview,
+  type UsageDetail,
+  usageDetail,
+  usageView,
+} from '../../ledger/views.ts'
 import { id, paging, range, test, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -48,6 +56,13 @@ type Test = z.output<typeof test>
 const chosen = (account: string, query: { readonly test?: Test }) =>
   query.test === 'true' ? testAccountOf(account) : account
 
+/** Who the vendors are, and what they say about their own accounts, is the operator's. */
+function withoutVendors(detail: UsageDetail): UsageDetail {
+  if (detail.story === null) return detail
+  const attempts = detail.story.attempts.map(({ vendor: _, said: __, mend: ___, ...attempt }) => attempt)
+  return { ...detail, story: { ...detail.story, attempts } }
+}
+
 /** The statements take moments by these names. */
 const filterOf = <T extends { from?: number | undefined; to?: number | undefined; test?: Test }>(
   account: string,
@@ -80,7 +95,10 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
     resource('GET /usage/{requestId}', 'member', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,
       answer: usageDetail,
-      run: async ({ params }) => (await usageOf(params.requestId)).detail,
+      run: async ({ params, actor }) => {
+        const { detail } = await usageOf(params.requestId)
+        return actor.operator ? detail : withoutVendors(detail)
+      },
     }),
     resource('GET /accounts/{id}/ledger', 'member', {
       query: ledgerQuery,

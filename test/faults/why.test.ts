@@ -1,0 +1,144 @@
+// Why a call failed or took another way: what its page says of every attempt, and that a plain success says nothing.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
+import type { Page } from '../../src/kernel/view.ts'
+import type { Story, UsageDetail, UsageView } from '../../src/ledger/views.ts'
+import { OPERATOR_TOKEN, type TestGateway } from '../gateway.ts'
+import {
+  CHAT_PATH,
+  type ChatVendor,
+  chatBody,
+  chunk,
+  STREAM_HEADERS,
+  startFaultGateway,
+  startVendor,
+  usage,
+  wholeAnswer,
+} from './chat-vendor.ts'
+import { post, until } from './raw-client.ts'
+
+const SECRET = 'sk-canary-first-0001'
+let first: ChatVendor
+let second: ChatVendor
+let g: TestGateway
+before(async () => {
+  first = await startVendor()
+  second = await startVendor()
+  const timeouts = { connectMs: 5_000, firstByteMs: 300, idleMs: 5_000, totalMs: 20_000 }
+  g = await startFaultGateway({
+    vendors: {
+      first: { baseUrl: first.url, credential: 'FIRST_KEY', timeouts },
+      second: { baseUrl: second.url },
+    },
+    env: { FIRST_KEY: SECRET },
+  })
+})
+after(async () => {
+  await g.close()
+  await first.close()
+  await second.close()
+})
+beforeEach(() => {
+  second.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('from the second', usage(10, 20)))
+})
+afterEach(() => g.settled())
+
+async function detailOf(requestId: string | null): Promise<UsageDetail> {
+  const answer = await g.call(`/admin/v1/usage/${requestId}`, OPERATOR_TOKEN)
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  return JSON.parse(text).data
+}
+
+/** A call from the first byte to the row that tells of it. */
+async function told(body = chatBody('hello')): Promise<{ status: number; text: string; detail: UsageDetail }> {
+  const { key } = await g.account()
+  const reply = await g.call(CHAT_PATH, key, body)
+  const text = await reply.text()
+  await g.settled()
+  return { status: reply.status, text, detail: await detailOf(reply.headers.get('x-request-id')) }
+}
+
+const inShort = ({ attempts }: Story) =>
+  attempts.map((one) => [one.vendor, one.route, one.status, one.fault, one.phase, one.cause, one.retried, one.stopped])
+
+test('a plain success has no story, and says which route answered and when its first byte came', async () => {
+  first.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('hello', usage(1, 1)))
+  const { detail } = await told()
+  assert.deepEqual([detail.story, detail.fault, detail.route], [null, null, 1])
+  assert.ok(detail.firstByteMs !== null && detail.firstByteMs >= 1)
+})
+
+test('a call that took another way tells of the attempt before, in the vendor’s words without our key', async () => {
+  first.answer = ({ response }) =>
+    response.writeHead(529).end(`{"error":{"type":"overloaded_error","message":"too busy for ${SECRET}"}}`)
+  const { status, detail } = await told()
+  assert.equal(status, 200)
+  const { story } = detail
+  assert.ok(story)
+  assert.deepEqual(inShort(story), [
+    ['first', 1, 529, 'upstream_unavailable', null, null, true, null],
+    ['second', 2, 200, null, null, null, false, null],
+  ])
+  assert.equal(story.fault, null)
+  assert.equal(story.attempts[0]?.said, 'overloaded_error: too busy for [key]')
+  assert.ok(story.heldMs !== null && story.attempts[1]!.startMs >= story.attempts[0]!.startMs)
+})
+
+test('a failure tells of each attempt, its cause and deadline, and what the caller was told', async () => {
+  first.answer = ({ response }) => response.socket?.resetAndDestroy()
+  second.answer = ({ response }) => response.writeHead(500).end()
+  const reset = await told()
+  assert.equal(reset.status, 502)
+  assert.deepEqual(inShort(reset.detail.story!), [
+    ['first', 1, null, 'upstream_failed', 'first-byte', 'ECONNRESET', true, null],
+    ['second', 2, 500, 'upstream_failed', null, null, false, 'exhausted'],
+  ])
+  const { fault } = reset.detail.story!
+  assert.deepEqual([fault?.name, fault?.code, fault?.blame], ['upstream_failed', 50000, 'upstream'])
+  assert.ok(reset.text.includes(fault!.message))
+  assert.deepEqual([reset.detail.route, reset.detail.firstByteMs, reset.detail.fault], [null, null, 'upstream_failed'])
+
+  first.answer = () => {}
+  const slow = await told()
+  assert.equal(slow.status, 504)
+  const [attempt] = slow.detail.story!.attempts
+  assert.deepEqual([attempt?.phase, attempt?.deadlineMs, attempt?.stopped], ['first-byte', 300, 'slow'])
+
+  first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"temperature is too high"}}')
+  const refused = await told()
+  assert.deepEqual(inShort(refused.detail.story!), [
+    ['first', 1, 400, 'upstream_invalid', null, null, false, 'refused'],
+  ])
+  assert.match(refused.detail.story!.fault!.message, /temperature is too high/)
+})
+
+test('an answer that breaks off is one attempt that failed, with the status that it had', async () => {
+  first.answer = ({ response }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    response.write(chunk('once '), () => response.socket?.resetAndDestroy())
+  }
+  const { detail } = await told(chatBody('hello', { stream: true }))
+  assert.deepEqual(inShort(detail.story!), [['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'broke']])
+})
+
+test('a caller who leaves before the first byte leaves behind for whom it waited', async () => {
+  let asked = 0
+  first.answer = () => {
+    asked += 1
+  }
+  const { id, key } = await g.account()
+  const call = post(g.url, { key, body: chatBody('hello') })
+  await until(() => asked === 1)
+  call.leave()
+  await until(() => g.gateway.monitor.running === 0)
+  await g.settled()
+  const listed = await g.call(`/admin/v1/accounts/${id}/usage`, OPERATOR_TOKEN)
+  const { data } = (await listed.json()) as { data: Page<UsageView> }
+  const row = data.items[0]!
+  assert.deepEqual([row.status, row.fault, row.firstByteMs, row.route], [499, null, null, null])
+  const { story } = await detailOf(row.id)
+  assert.deepEqual([story?.fault, story?.attempts[0]?.stopped], [null, 'left'])
+})
