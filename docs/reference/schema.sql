@@ -211,9 +211,9 @@ create table limited (
   held bigint not null default 0,
   open_calls integer not null default 0,
   second bigint not null default 0,
-  requests bigint[] not null default array_fill((0)::bigint, ARRAY[64]),
+  requests bigint[] not null default '{}'::bigint[],
   requests_used bigint not null default 0,
-  tokens bigint[] not null default array_fill((0)::bigint, ARRAY[64]),
+  tokens bigint[] not null default '{}'::bigint[],
   tokens_used bigint not null default 0,
   day date not null default ((now() AT TIME ZONE 'UTC'::text))::date,
   day_spent bigint not null default 0,
@@ -319,7 +319,6 @@ create table usage (
   route smallint not null default 0,
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
-  story jsonb,
   at timestamp with time zone not null default now(),
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
@@ -473,8 +472,8 @@ begin
     group by x.account_id, x.scope
   ), limits as (
     update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls
-    -- A share that is not divided yet has counted none of it.
-    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}'
+    -- A share that is not divided yet has counted none of it, nor has a scope that limits only the minute.
+    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}' and (l.account_id = '' or limited_is_money(l.limits))
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held) select account_id, id, 'expired', 0, amount from dead
   ), used as (
@@ -493,7 +492,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -547,8 +546,9 @@ declare
   places int[];
   c_account text[];
   c_scope text[];
-  -- A share that is not divided yet counts what is spent, and nothing else: see share.sql.
+  -- Whether it counts what is spent, and what is held: a share that is not divided yet does not (share.sql), nor does one that limits only the minute.
   -- What test accounts spend is no money, and counts for none of the system's.
+  c_spends boolean[];
   c_holds boolean[];
   c_room bigint[];
   c_calls_left bigint[];
@@ -562,6 +562,12 @@ declare
   d_requests_ahead bigint[];
   d_tokens bigint[];
   d_tokens_ahead bigint[];
+  -- Seconds of the minute that counted something else.
+  corrected int := 0;
+  k_place int[];
+  k_second bigint[];
+  k_requests bigint[];
+  k_tokens bigint[];
   hold_amount bigint[];
   hold_job boolean[];
   hold_tokens bigint[];
@@ -613,7 +619,7 @@ begin
         order by l.scope for update;
     end if;
     for r in
-      select x.place, x.what, (limited_now(l, now_second, (now() at time zone 'UTC')::date)).* from (
+      select x.place, x.what, m.* from (
         select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
         union all
         select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
@@ -622,6 +628,7 @@ begin
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
       ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
+      cross join lateral limited_now(l, now_second, (now() at time zone 'UTC')::date) m
       order by l.account_id, l.scope for update of l
     loop
       n := coalesce(cardinality(c_scope), 0) + 1;
@@ -629,16 +636,20 @@ begin
       if r.account_id = '' then
         shares_ready[r.place] := r.limits <> '{}';
       end if;
-      c_account[n] := r.account_id; c_scope[n] := r.scope; c_holds[n] := r.account_id <> '' or r.limits <> '{}';
+      c_account[n] := r.account_id; c_scope[n] := r.scope; c_spends[n] := r.account_id = '' or limited_is_money(r.limits);
+      c_holds[n] := c_spends[n] and r.limits <> '{}';
       c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
         (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
       c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
       c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
       c_requests_left[n] := c_requests_max[n] - r.requests_used;
       c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
-      d_held[n] := 0; d_spent[n] := 0; d_open[n] := 0; d_requests[n] := 0; d_requests_ahead[n] := 0; d_tokens[n] := 0; d_tokens_ahead[n] := 0;
     end loop;
     are_limited := c_scope is not null;
+    if are_limited then
+      d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
+      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_requests_ahead := d_held; d_tokens := d_held; d_tokens_ahead := d_held;
+    end if;
   end if;
 
   if leases is not null then
@@ -733,15 +744,21 @@ begin
       if are_limited then
         foreach n in array array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
           continue when n is null;
-          d_spent[n] := d_spent[n] + paid;
-          continue when not c_holds[n];
-          d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
-          if had_hold then
-            d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+          if c_spends[n] then
+            d_spent[n] := d_spent[n] + paid;
+          end if;
+          if c_holds[n] then
+            d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
+            if had_hold then
+              d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+            end if;
           end if;
           if c_tokens_left[n] is not null then
             -- The minute counted the worst case; from here on it counts what was used.
-            perform limited_correct(c_account[n], c_scope[n], coalesce(hold_second[i], s_second[i]), s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]), now_second);
+            amount := s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]);
+            if amount <> 0 then
+              corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := coalesce(hold_second[i], s_second[i]); k_requests[corrected] := 0; k_tokens[corrected] := amount;
+            end if;
           end if;
         end loop;
       end if;
@@ -755,8 +772,8 @@ begin
       insert into transfer (account_id, id, kind, amount, loss, held)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
     ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb) from done
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
@@ -865,10 +882,16 @@ begin
         if are_limited then
           foreach n in array places loop
             continue when n is null;
-            d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
-            d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
-            d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
-            d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
+            if c_holds[n] then
+              d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
+              d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
+            end if;
+            if c_requests_max[n] is not null then
+              d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
+            end if;
+            if c_tokens_left[n] is not null then
+              d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
+            end if;
           end loop;
         end if;
       else
@@ -914,9 +937,12 @@ begin
       lease_account[at] := a; lease_key[at] := l_key[i];
       freed := case when l_close[i] then coalesce(lease_amount[at], 0) else least(l_give[i], coalesce(lease_amount[at], 0)) end;
       room := 0;
-      if l_back is not null then
+      if l_back_second[i] is not null then
         foreach n in array places loop
-          perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
+          continue when n is null;
+          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := l_back_second[i];
+          k_requests[corrected] := case when c_requests_max[n] is null then 0 else -l_back_requests[i] end;
+          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else -l_back_tokens[i] end;
         end loop;
       end if;
       if not l_close[i] and l_add[i] > 0 and a <> all(frozen) then
@@ -942,8 +968,10 @@ begin
       lease_amount[at] := coalesce(lease_amount[at], 0) + room - freed;
       new_amount[i] := room;
       foreach n in array places loop
-        continue when n is null or not c_holds[n];
-        d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        continue when n is null;
+        if c_holds[n] then
+          d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        end if;
         if c_requests_max[n] is not null then
           d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
           after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
@@ -966,7 +994,8 @@ begin
     where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead);
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead,
+      k_place, k_second, k_requests, k_tokens);
   end if;
   update account o set posted = x.posted, held = x.held
   from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
@@ -993,32 +1022,56 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_correct(account text, scope_name text, at_second bigint, by_tokens bigint, now_second bigint, by_requests bigint DEFAULT 0)
- RETURNS void
+CREATE OR REPLACE FUNCTION public.limited_counted(l limited, now_second bigint, today date, requests bigint, requests_ahead bigint, tokens bigint, tokens_ahead bigint, at_second bigint[], by_requests bigint[], by_tokens bigint[])
+ RETURNS limited
  LANGUAGE plpgsql
+ IMMUTABLE
 AS $function$
 declare
-  b int := (at_second % 64)::int + 1;
+  is_current boolean := now_second - l.second < 60 and l.second - now_second < 60;
+  b int := (now_second % 64)::int + 1;
 begin
-  if now_second - at_second < 60 and (by_tokens <> 0 or by_requests <> 0) then
-    update limited l set tokens[b] = l.tokens[b] + by_tokens, tokens_used = l.tokens_used + by_tokens,
-      requests[b] = l.requests[b] + by_requests, requests_used = l.requests_used + by_requests
-    where l.account_id = account and l.scope = scope_name and now_second - l.second < 60 and l.second - now_second < 60;
+  l := limited_now(l, now_second, today);
+  if requests + requests_ahead <> 0 then
+    if l.requests = '{}' then
+      l.requests := array_fill(0::bigint, array[64]);
+    end if;
+    l.requests[b] := l.requests[b] + limited_counted.requests;
+    l.requests_used := l.requests_used + limited_counted.requests + requests_ahead;
+    if requests_ahead <> 0 then
+      l.requests[b % 64 + 1] := l.requests[b % 64 + 1] + requests_ahead;
+    end if;
   end if;
+  if tokens + tokens_ahead <> 0 then
+    if l.tokens = '{}' then
+      l.tokens := array_fill(0::bigint, array[64]);
+    end if;
+    l.tokens[b] := l.tokens[b] + limited_counted.tokens;
+    l.tokens_used := l.tokens_used + limited_counted.tokens + tokens_ahead;
+    if tokens_ahead <> 0 then
+      l.tokens[b % 64 + 1] := l.tokens[b % 64 + 1] + tokens_ahead;
+    end if;
+  end if;
+  if at_second is not null and is_current then
+    for k in 1 .. cardinality(at_second) loop
+      continue when now_second - at_second[k] >= 60;
+      b := (at_second[k] % 64)::int + 1;
+      if by_requests[k] <> 0 and l.requests <> '{}' then
+        l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+      end if;
+      if by_tokens[k] <> 0 and l.tokens <> '{}' then
+        l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+      end if;
+    end loop;
+  end if;
+  return l;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_give_back(account text, scope_name text, back jsonb, place integer, now_second bigint)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-declare
-  r record;
-begin
-  select * into r from jsonb_to_recordset(back) as x(i int, requests bigint, tokens bigint, second bigint) where x.i = place;
-  if found then
-    perform limited_correct(account, scope_name, r.second, -r.tokens, now_second, -r.requests);
-  end if;
-end $function$;
+CREATE OR REPLACE FUNCTION public.limited_is_money(limits jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select limits - '{requestsPerMinute,tokensPerMinute}'::text[] <> '{}' $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_now(l limited, now_second bigint, today date)
  RETURNS limited
@@ -1031,10 +1084,10 @@ begin
   if now_second - l.second > 61 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
+      l.requests := '{}'; l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
+      l.tokens := '{}'; l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
@@ -1059,32 +1112,25 @@ begin
   return l;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[])
+CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
-declare
-  l limited;
-  now_bucket int := (now_second % 64)::int + 1;
-  next_bucket int := ((now_second + 1) % 64)::int + 1;
 begin
-  for i in 1 .. cardinality(scopes) loop
-    continue when held[i] = 0 and spent[i] = 0 and opened[i] = 0 and requests[i] = 0 and requests_ahead[i] = 0 and tokens_ahead[i] = 0;
-    select * into l from limited o where o.account_id = accounts[i] and o.scope = scopes[i];
-    l := limited_now(l, now_second, (now() at time zone 'UTC')::date);
-    if requests[i] + requests_ahead[i] + tokens[i] + tokens_ahead[i] <> 0 then
-      l.requests[now_bucket] := l.requests[now_bucket] + requests[i];
-      l.requests[next_bucket] := l.requests[next_bucket] + requests_ahead[i];
-      l.requests_used := l.requests_used + requests[i] + requests_ahead[i];
-      l.tokens[now_bucket] := l.tokens[now_bucket] + tokens[i];
-      l.tokens[next_bucket] := l.tokens[next_bucket] + tokens_ahead[i];
-      l.tokens_used := l.tokens_used + tokens[i] + tokens_ahead[i];
-    end if;
-    update limited o set held = l.held + limited_put.held[i], open_calls = l.open_calls + opened[i], second = l.second,
-      requests = l.requests, requests_used = l.requests_used, tokens = l.tokens, tokens_used = l.tokens_used,
-      day = l.day, day_spent = l.day_spent + spent[i], month = l.month, month_spent = l.month_spent + spent[i], total_spent = l.total_spent + spent[i]
-    where o.account_id = accounts[i] and o.scope = scopes[i];
-  end loop;
+  update limited o set held = n.held + x.held, open_calls = n.open_calls + x.opened, second = n.second,
+    requests = n.requests, requests_used = n.requests_used, tokens = n.tokens, tokens_used = n.tokens_used,
+    day = n.day, day_spent = n.day_spent + x.spent, month = n.month, month_spent = n.month_spent + x.spent, total_spent = n.total_spent + x.spent
+  from unnest(accounts, scopes, limited_put.held, spent, opened, limited_put.requests, requests_ahead, limited_put.tokens, tokens_ahead)
+      with ordinality as x(account_id, scope, held, spent, opened, requests, requests_ahead, tokens, tokens_ahead, place)
+    join limited l on l.account_id = x.account_id and l.scope = x.scope
+    left join (
+      select c.place, array_agg(c.second) as seconds, array_agg(c.requests) as requests, array_agg(c.tokens) as tokens
+      from unnest(k_place, k_second, k_requests, k_tokens) as c(place, second, requests, tokens) group by c.place
+    ) k on k.place = x.place
+    cross join lateral limited_counted(l, now_second, (now() at time zone 'UTC')::date,
+      x.requests, x.requests_ahead, x.tokens, x.tokens_ahead, k.seconds, k.requests, k.tokens) n
+  where o.account_id = x.account_id and o.scope = x.scope
+    and (x.held <> 0 or x.spent <> 0 or x.opened <> 0 or x.requests <> 0 or x.requests_ahead <> 0 or x.tokens <> 0 or x.tokens_ahead <> 0 or k.place is not null);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)
@@ -1156,7 +1202,7 @@ begin
       whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
       whole.total_spent := whole.total_spent + l.total_spent;
       for b in 1 .. 64 loop
-        whole.requests[b] := whole.requests[b] + l.requests[b]; whole.tokens[b] := whole.tokens[b] + l.tokens[b];
+        whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
       end loop;
       whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
       delete from limited where account_id = '' and scope = l.scope;
@@ -1219,7 +1265,7 @@ declare
   gone bigint := 0;
 begin
   for age in reverse 59 .. 0 loop
-    gone := gone + buckets[((now_second - age) % 64)::int + 1];
+    gone := gone + coalesce(buckets[((now_second - age) % 64)::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;

@@ -76,7 +76,9 @@ const PLAIN: Words = {
   others: {
     plans: 'force_generic_plan',
     'where limits': '',
-    'limits now': "(limited_now(l, now_second, (now() at time zone 'UTC')::date))",
+    'limits now': 'm.*',
+    // Not in the list of columns, where it would be called for each of them.
+    'brought up': "\n      cross join lateral limited_now(l, now_second, (now() at time zone 'UTC')::date) m",
     'where own limits': '',
     'bring up': '',
     each: '',
@@ -95,7 +97,8 @@ const DISTRIBUTED: Words = {
   others: {
     plans: 'force_custom_plan',
     'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
-    'limits now': 'l',
+    'limits now': 'l.*',
+    'brought up': '',
     'where own limits': 'where l.account_id = whose ',
     'bring up':
       "      current := limited_now(jsonb_populate_record(null::limited, to_jsonb(r)), now_second, (now() at time zone 'UTC')::date);\n      select r.place, r.what, current.* into r;\n",

@@ -1,5 +1,5 @@
 // The parameters of the ledger's statement: a column for each, made from the operations of a flush.
-import type { Op, Resolution } from './operation.ts'
+import type { LeaseChange, Op, Resolution } from './operation.ts'
 
 export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
 export type Column<K extends Op['kind']> = (all: ReadonlyArray<OpOf<K>>, places: Places) => string | boolean | null
@@ -127,6 +127,13 @@ export const RESERVATION: Record<string, Column<'reserve'>> = {
   },
 }
 
+const ofBacks =
+  (read: (back: NonNullable<LeaseChange['back']>) => number): Column<'lease'> =>
+  (all) =>
+    all.some((one) => one.value.back)
+      ? plain(all.map(({ value }) => (value.back ? read(value.back) : 'NULL')))
+      : null
+
 export const LEASE: Record<string, Column<'lease'>> = {
   l_lease: (all, places) => plain(all.map((one) => places.lease(one.value.id))),
   l_account: (all, places) => plain(all.map((one) => places.account(one.value.account))),
@@ -138,10 +145,9 @@ export const LEASE: Record<string, Column<'lease'>> = {
   l_requests: (all) => plain(all.map((one) => one.value.requests)),
   l_tokens: (all) => plain(all.map((one) => one.value.tokens)),
   l_close: (all) => plain(all.map((one) => one.value.close)),
-  l_back(all) {
-    const back = all.flatMap(({ value }, at) => (value.back ? [{ i: at + 1, ...value.back }] : []))
-    return back.length === 0 ? null : JSON.stringify(back)
-  },
+  l_back_requests: ofBacks((back) => back.requests),
+  l_back_tokens: ofBacks((back) => back.tokens),
+  l_back_second: ofBacks((back) => back.second),
 }
 
 /** As an array in the database's own words: ids, numbers and booleans need no quotes. */

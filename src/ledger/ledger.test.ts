@@ -4,6 +4,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { keepLimits, type Limits } from './limits.ts'
 import type { Reservation, Resolution } from './operation.ts'
 
 let database: Database
@@ -155,13 +156,8 @@ test('fifty settlements of each of 200 holds at once have 200 effects', async ()
 
 test('limits are exact: requests and tokens per minute, concurrency, spend', async () => {
   const acc = await account(1_000_000n)
-  const limit = (limits: object) =>
-    database.query(
-      {
-        text: `insert into limited (account_id, scope, limits) values ($1, 'account', $2) on conflict (account_id, scope) do update set limits = excluded.limits`,
-      },
-      [acc, JSON.stringify(limits)],
-    )
+  const limit = (limits: Limits) =>
+    database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, limits))
   await limit({ concurrency: 3 })
   const at = (name: string) => `${acc}-${name}`
   const first = await Promise.all(['a', 'b', 'c', 'd'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
@@ -171,7 +167,8 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
   )
   await ledger.resolve(resolution(at('a'), acc, 'settled', 10n))
   assert.equal((await ledger.reserve(reservation(at('e'), acc, 10n))).outcome, 'held')
-  await limit({ requestsPerMinute: 6 })
+  // What nothing limited was not counted.
+  await limit({ requestsPerMinute: 2 })
   const more = await Promise.all(['f', 'g', 'h'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
   assert.deepEqual(
     more.map((r) => r.outcome),
@@ -184,8 +181,12 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
   // 10 are spent and 50 are held.
   assert.equal((await ledger.reserve(reservation(at('i'), acc, 20n))).outcome, 'limited')
   assert.equal((await ledger.reserve(reservation(at('j'), acc, 10n))).outcome, 'held')
-  await limit({ tokensPerMinute: 70 })
-  assert.equal((await ledger.reserve(reservation(at('k'), acc, 1n))).outcome, 'limited')
+  await limit({ tokensPerMinute: 15 })
+  assert.equal((await ledger.reserve(reservation(at('k'), acc, 1n))).outcome, 'held')
+  assert.equal((await ledger.reserve(reservation(at('l'), acc, 1n))).outcome, 'limited')
+  // The worst case was counted; what was used is less.
+  await ledger.resolve({ ...resolution(at('k'), acc, 'settled', 1n), inputTokens: 2, outputTokens: 3 })
+  assert.equal((await ledger.reserve(reservation(at('m'), acc, 1n))).outcome, 'held')
 })
 
 test('whoever cannot pay is told so, whatever the limits say', async () => {

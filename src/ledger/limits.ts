@@ -77,6 +77,10 @@ const SPENT = `select coalesce(sum(charged), 0) as total,
     coalesce(sum(charged) filter (where hour >= date_trunc('month', now(), 'UTC')), 0) as month,
     coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
   from usage_hour`
+// A scope that limited only the minute has counted none of these.
+const COUNTED_ANEW = ['held', 'open_calls', 'day', 'day_spent', 'month', 'month_spent', 'total_spent']
+  .map((name) => `${name} = case when limited_is_money(limited.limits) then limited.${name} else excluded.${name} end`)
+  .join(', ')
 const KEEP = statement(
   'limits_keep',
   `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))
@@ -88,7 +92,7 @@ const KEEP = statement(
    )
    insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent)
    select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total from spent, open
-   on conflict (account_id, scope) do update set limits = excluded.limits`,
+   on conflict (account_id, scope) do update set limits = excluded.limits, ${COUNTED_ANEW}`,
 )
 // What was spent is summed up for a row that is new, and before anything is locked that a call needs.
 const KEEP_SYSTEM = statement(

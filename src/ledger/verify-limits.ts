@@ -19,6 +19,8 @@ interface LimitedRow {
 interface ScopeRow extends LimitedRow {
   /** Null for a scope that is neither the account nor one of its keys. */
   readonly is_set: boolean | null
+  /** False for one that limits only the minute: it counts nothing else. */
+  readonly is_money: boolean
   readonly due_held: bigint
   readonly due_calls: number
   /** By this scope alone, and with the keys that it replaced. */
@@ -53,7 +55,7 @@ const SCOPES = statement(
        or exists (select 1 from earlier e where e.scope = l.scope and e.id = u.key_id))
      where l.account_id = $1 group by 1, 2
    )
-   select l.scope, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
+   select l.scope, limited_is_money(l.limits) as is_money, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
      case when l.scope = 'account' then (select a.limits = l.limits from account a where a.id = $1)
        else (select k.limits = l.limits from api_key k where k.account_id = $1 and k.id = l.scope) end as is_set,
      coalesce((select sum(o.held) from open o where l.scope in ('account', o.key_id)), 0)::bigint as due_held,
@@ -92,8 +94,9 @@ export async function checkLimits(tx: Queryable, account: string, settled: bigin
 function* checkScope(name: string, row: ScopeRow, trimmed: bigint): Generator<string> {
   if (row.is_set === null) yield `The limits of ${name} are those of a key that the account does not have.`
   else if (!row.is_set) yield `The limits of ${name} that are counted are not those that were set.`
-  yield* checkHeld(name, row)
   yield* checkWindows(name, row)
+  if (!row.is_money) return
+  yield* checkHeld(name, row)
   const spends = [
     ['of the day', row.day_spent, row.day_own, row.day_all],
     ['of the month', row.month_spent, row.month_own, row.month_all],

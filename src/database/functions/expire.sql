@@ -36,8 +36,8 @@ begin
     group by x.account_id, x.scope
   ), limits as (
     update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls
-    -- A share that is not divided yet has counted none of it.
-    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}'
+    -- A share that is not divided yet has counted none of it, nor has a scope that limits only the minute.
+    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}' and (l.account_id = '' or limited_is_money(l.limits))
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held) select account_id, id, 'expired', 0, amount from dead
   ), used as (

@@ -16,8 +16,8 @@
 -- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
 -- at once: the row, its hold and the answer to its idempotency key are made together.
 -- l_give, l_add: what a lease gives back and what it would like to have more; l_least: the least that is worth having. l_requests,
--- l_tokens: how much of the minute's limits it would like for the next second, where there are such limits; l_back: null, or
--- {i, requests, tokens, second} of what it had before and did not use. l_close: all goes back.
+-- l_tokens: how much of the minute's limits it would like for the next second, where there are such limits; l_back_: what it had
+-- before and did not use, for the second to which that was counted; null where there is none. l_close: all goes back.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
 -- posted, held and what its hold was; of the reservations what became of each, amount, posted and held; of the leases what
 -- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves, and the second to which these were counted. `details`, by place, says which limit
@@ -43,7 +43,8 @@ create function ledger_flush(
   r_floor bigint[] default null, r_product text[] default null, r_version int[] default null, r_tokens bigint[] default null,
   r_last boolean[] default null, r_idem text[] default null, r_hash text[] default null, r_job jsonb default null,
   l_lease int[] default null, l_account int[] default null, l_key int[] default null, l_new boolean[] default null, l_give bigint[] default null, l_add bigint[] default null,
-  l_least bigint[] default null, l_requests bigint[] default null, l_tokens bigint[] default null, l_close boolean[] default null, l_back jsonb default null
+  l_least bigint[] default null, l_requests bigint[] default null, l_tokens bigint[] default null, l_close boolean[] default null,
+  l_back_requests bigint[] default null, l_back_tokens bigint[] default null, l_back_second bigint[] default null
 ) returns table (resolved text, reserved text, leased text, details jsonb)
 language plpgsql
 -- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
@@ -100,8 +101,9 @@ declare
   places int[];
   c_account text[];
   c_scope text[];
-  -- A share that is not divided yet counts what is spent, and nothing else: see share.sql.
+  -- Whether it counts what is spent, and what is held: a share that is not divided yet does not (share.sql), nor does one that limits only the minute.
   -- What test accounts spend is no money, and counts for none of the system's.
+  c_spends boolean[];
   c_holds boolean[];
   c_room bigint[];
   c_calls_left bigint[];
@@ -115,6 +117,12 @@ declare
   d_requests_ahead bigint[];
   d_tokens bigint[];
   d_tokens_ahead bigint[];
+  -- Seconds of the minute that counted something else.
+  corrected int := 0;
+  k_place int[];
+  k_second bigint[];
+  k_requests bigint[];
+  k_tokens bigint[];
   hold_amount bigint[];
   hold_job boolean[];
   hold_tokens bigint[];
@@ -166,7 +174,7 @@ begin
         order by l.scope for update;
     end if;
 {{each}}    for r in
-      select x.place, x.what, {{limits now}}.* from (
+      select x.place, x.what, {{limits now}} from (
         select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
         union all
         select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
@@ -174,7 +182,7 @@ begin
         select '', 'system@' || process, 1, 'own' where is_shared
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
-      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope{{brought up}}
       {{where own limits}}order by l.account_id, l.scope for update of l
     loop
 {{bring up}}      n := coalesce(cardinality(c_scope), 0) + 1;
@@ -182,16 +190,20 @@ begin
       if r.account_id = '' then
         shares_ready[r.place] := r.limits <> '{}';
       end if;
-      c_account[n] := r.account_id; c_scope[n] := r.scope; c_holds[n] := r.account_id <> '' or r.limits <> '{}';
+      c_account[n] := r.account_id; c_scope[n] := r.scope; c_spends[n] := r.account_id = '' or limited_is_money(r.limits);
+      c_holds[n] := c_spends[n] and r.limits <> '{}';
       c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
         (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
       c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
       c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
       c_requests_left[n] := c_requests_max[n] - r.requests_used;
       c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
-      d_held[n] := 0; d_spent[n] := 0; d_open[n] := 0; d_requests[n] := 0; d_requests_ahead[n] := 0; d_tokens[n] := 0; d_tokens_ahead[n] := 0;
     end loop;
 {{end each}}    are_limited := c_scope is not null;
+    if are_limited then
+      d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
+      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_requests_ahead := d_held; d_tokens := d_held; d_tokens_ahead := d_held;
+    end if;
   end if;
 
   if leases is not null then
@@ -286,15 +298,21 @@ begin
       if are_limited then
         foreach n in array array[case when {{test accounts[a]}} then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
           continue when n is null;
-          d_spent[n] := d_spent[n] + paid;
-          continue when not c_holds[n];
-          d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
-          if had_hold then
-            d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+          if c_spends[n] then
+            d_spent[n] := d_spent[n] + paid;
+          end if;
+          if c_holds[n] then
+            d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
+            if had_hold then
+              d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
+            end if;
           end if;
           if c_tokens_left[n] is not null then
             -- The minute counted the worst case; from here on it counts what was used.
-            perform limited_correct(c_account[n], c_scope[n], coalesce(hold_second[i], s_second[i]), s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]), now_second);
+            amount := s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]);
+            if amount <> 0 then
+              corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := coalesce(hold_second[i], s_second[i]); k_requests[corrected] := 0; k_tokens[corrected] := amount;
+            end if;
           end if;
         end loop;
       end if;
@@ -418,10 +436,16 @@ begin
         if are_limited then
           foreach n in array places loop
             continue when n is null;
-            d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
-            d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
-            d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
-            d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
+            if c_holds[n] then
+              d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
+              d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
+            end if;
+            if c_requests_max[n] is not null then
+              d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
+            end if;
+            if c_tokens_left[n] is not null then
+              d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
+            end if;
           end loop;
         end if;
       else
@@ -467,9 +491,12 @@ begin
       lease_account[at] := a; lease_key[at] := l_key[i];
       freed := case when l_close[i] then coalesce(lease_amount[at], 0) else least(l_give[i], coalesce(lease_amount[at], 0)) end;
       room := 0;
-      if l_back is not null then
+      if l_back_second[i] is not null then
         foreach n in array places loop
-          perform limited_give_back(c_account[n], c_scope[n], l_back, i, now_second);
+          continue when n is null;
+          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := l_back_second[i];
+          k_requests[corrected] := case when c_requests_max[n] is null then 0 else -l_back_requests[i] end;
+          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else -l_back_tokens[i] end;
         end loop;
       end if;
       if not l_close[i] and l_add[i] > 0 and a <> all(frozen) then
@@ -495,8 +522,10 @@ begin
       lease_amount[at] := coalesce(lease_amount[at], 0) + room - freed;
       new_amount[i] := room;
       foreach n in array places loop
-        continue when n is null or not c_holds[n];
-        d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        continue when n is null;
+        if c_holds[n] then
+          d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
+        end if;
         if c_requests_max[n] is not null then
           d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
           after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
@@ -519,7 +548,8 @@ begin
     where e.account_id = any(accounts){{one e.account_id}} and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead);
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead,
+      k_place, k_second, k_requests, k_tokens);
   end if;
   update account o set posted = x.posted, held = x.held
   from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)

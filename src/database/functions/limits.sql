@@ -1,7 +1,11 @@
 -- The windows and budgets of limits: what a scope counts, and what it answers to one more call.
 --
 -- The sliding minute has 64 buckets of a second, by the second modulo 64: the last 60 seconds, and the next, to which the
--- requests are counted that a process was given ahead. `second` says up to when a row is current, `..._used` what its minute sums to.
+-- requests are counted that a process was given ahead; none until something is counted. `second` says up to when a row is current, `..._used` what its minute sums to.
+
+-- Whether a scope limits more than the minute. One that does not counts neither what is held nor what was spent: it is not read with every settlement.
+create or replace function limited_is_money(limits jsonb) returns boolean
+language sql immutable as $$ select limits - '{requestsPerMinute,tokensPerMinute}'::text[] <> '{}' $$;
 
 -- Brings a scope's state up to the present: what has left the minute is no longer counted, a new day or month starts at zero.
 create or replace function limited_now(l limited, now_second bigint, today date) returns limited
@@ -12,10 +16,10 @@ begin
   if now_second - l.second > 61 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
+      l.requests := '{}'; l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
+      l.tokens := '{}'; l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
@@ -40,57 +44,49 @@ begin
   return l;
 end $$;
 
--- What a flush counted, written to each of its scopes at once.
-create or replace function limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened int[],
-  requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[]) returns void
-language plpgsql as $$
+-- The same, and what a flush counted: of requests and tokens now and, given to a process ahead, for the next second; and by how much the
+-- minute counted too few or too many in seconds that it still has.
+create or replace function limited_counted(l limited, now_second bigint, today date, requests bigint, requests_ahead bigint, tokens bigint, tokens_ahead bigint,
+  at_second bigint[], by_requests bigint[], by_tokens bigint[]) returns limited
+language plpgsql immutable as $$
 declare
-  l limited;
-  now_bucket int := (now_second % 64)::int + 1;
-  next_bucket int := ((now_second + 1) % 64)::int + 1;
+  is_current boolean := now_second - l.second < 60 and l.second - now_second < 60;
+  b int := (now_second % 64)::int + 1;
 begin
-  for i in 1 .. cardinality(scopes) loop
-    continue when held[i] = 0 and spent[i] = 0 and opened[i] = 0 and requests[i] = 0 and requests_ahead[i] = 0 and tokens_ahead[i] = 0;
-    select * into l from limited o where o.account_id = accounts[i] and o.scope = scopes[i];
-    l := limited_now(l, now_second, (now() at time zone 'UTC')::date);
-    if requests[i] + requests_ahead[i] + tokens[i] + tokens_ahead[i] <> 0 then
-      l.requests[now_bucket] := l.requests[now_bucket] + requests[i];
-      l.requests[next_bucket] := l.requests[next_bucket] + requests_ahead[i];
-      l.requests_used := l.requests_used + requests[i] + requests_ahead[i];
-      l.tokens[now_bucket] := l.tokens[now_bucket] + tokens[i];
-      l.tokens[next_bucket] := l.tokens[next_bucket] + tokens_ahead[i];
-      l.tokens_used := l.tokens_used + tokens[i] + tokens_ahead[i];
+  l := limited_now(l, now_second, today);
+  if requests + requests_ahead <> 0 then
+    if l.requests = '{}' then
+      l.requests := array_fill(0::bigint, array[64]);
     end if;
-    update limited o set held = l.held + limited_put.held[i], open_calls = l.open_calls + opened[i], second = l.second,
-      requests = l.requests, requests_used = l.requests_used, tokens = l.tokens, tokens_used = l.tokens_used,
-      day = l.day, day_spent = l.day_spent + spent[i], month = l.month, month_spent = l.month_spent + spent[i], total_spent = l.total_spent + spent[i]
-    where o.account_id = accounts[i] and o.scope = scopes[i];
-  end loop;
-end $$;
-
--- The minute counted something else for a second that it still has.
-create or replace function limited_correct(account text, scope_name text, at_second bigint, by_tokens bigint, now_second bigint, by_requests bigint default 0) returns void
-language plpgsql as $$
-declare
-  b int := (at_second % 64)::int + 1;
-begin
-  if now_second - at_second < 60 and (by_tokens <> 0 or by_requests <> 0) then
-    update limited l set tokens[b] = l.tokens[b] + by_tokens, tokens_used = l.tokens_used + by_tokens,
-      requests[b] = l.requests[b] + by_requests, requests_used = l.requests_used + by_requests
-    where l.account_id = account and l.scope = scope_name and now_second - l.second < 60 and l.second - now_second < 60;
+    l.requests[b] := l.requests[b] + limited_counted.requests;
+    l.requests_used := l.requests_used + limited_counted.requests + requests_ahead;
+    if requests_ahead <> 0 then
+      l.requests[b % 64 + 1] := l.requests[b % 64 + 1] + requests_ahead;
+    end if;
   end if;
-end $$;
-
--- What a lease was given of a minute and did not use.
-create or replace function limited_give_back(account text, scope_name text, back jsonb, place int, now_second bigint) returns void
-language plpgsql as $$
-declare
-  r record;
-begin
-  select * into r from jsonb_to_recordset(back) as x(i int, requests bigint, tokens bigint, second bigint) where x.i = place;
-  if found then
-    perform limited_correct(account, scope_name, r.second, -r.tokens, now_second, -r.requests);
+  if tokens + tokens_ahead <> 0 then
+    if l.tokens = '{}' then
+      l.tokens := array_fill(0::bigint, array[64]);
+    end if;
+    l.tokens[b] := l.tokens[b] + limited_counted.tokens;
+    l.tokens_used := l.tokens_used + limited_counted.tokens + tokens_ahead;
+    if tokens_ahead <> 0 then
+      l.tokens[b % 64 + 1] := l.tokens[b % 64 + 1] + tokens_ahead;
+    end if;
   end if;
+  if at_second is not null and is_current then
+    for k in 1 .. cardinality(at_second) loop
+      continue when now_second - at_second[k] >= 60;
+      b := (at_second[k] % 64)::int + 1;
+      if by_requests[k] <> 0 and l.requests <> '{}' then
+        l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+      end if;
+      if by_tokens[k] <> 0 and l.tokens <> '{}' then
+        l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+      end if;
+    end loop;
+  end if;
+  return l;
 end $$;
 
 -- Seconds until at least `excess` of the window has passed out of it.
@@ -100,7 +96,7 @@ declare
   gone bigint := 0;
 begin
   for age in reverse 59 .. 0 loop
-    gone := gone + buckets[((now_second - age) % 64)::int + 1];
+    gone := gone + coalesce(buckets[((now_second - age) % 64)::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;
