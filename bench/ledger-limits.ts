@@ -16,27 +16,31 @@ import { paidCall } from './ledger.ts'
 const CALLERS = 64
 const MUCH = 1_000_000_000
 const LIMITS = ['none', 'system spendPerDay', 'requestsPerMinute of each account'] as const
+/** Each process goes through the accounts in an order of its own, as callers do who know nothing of each other. */
+const STRIDES = [7, 11, 13, 17]
 const idsOf = (accounts: number) => Array.from({ length: accounts }, (_, i) => `acc_${accounts}_${i}`)
 
 interface Orders {
   readonly connection: EmbeddedConnection
-  readonly name: string
+  readonly place: number
   readonly accounts: number
   readonly seconds: number
 }
 
 /** One of the processes: says how many calls were paid. */
-async function child({ connection, name, accounts, seconds }: Orders): Promise<void> {
+async function child({ connection, place, accounts, seconds }: Orders): Promise<void> {
   const database = openDatabase({ connection: { ...connection } })
-  const ledger = createLedger({ database, world, processId: name })
+  const ledger = createLedger({ database, world, processId: `bench-${place}` })
   await ledger.sweep()
   const ids = idsOf(accounts)
+  const stride = STRIDES[place] ?? 1
   process.send?.('ready')
   await new Promise((resolve) => process.once('message', resolve))
   const endMs = world.elapsedMs() + seconds * 1000
   let done = 0
   const caller = async (n: number) => {
-    for (let i = n; world.elapsedMs() < endMs; i += CALLERS, done++) await paidCall(ledger, ids[i % ids.length] ?? '')
+    for (let i = n; world.elapsedMs() < endMs; i += CALLERS, done++)
+      await paidCall(ledger, ids[(i * stride) % ids.length] ?? '')
   }
   await Promise.all(Array.from({ length: CALLERS }, (_, n) => caller(n)))
   process.send?.(done)
@@ -45,12 +49,20 @@ async function child({ connection, name, accounts, seconds }: Orders): Promise<v
   process.disconnect?.()
 }
 
-async function callsPerSecond(processes: number, orders: Omit<Orders, 'name'>): Promise<number> {
+async function callsPerSecond(processes: number, orders: Omit<Orders, 'place'>): Promise<number> {
   const children = Array.from({ length: processes }, (_, i) =>
-    fork(import.meta.filename, ['child', JSON.stringify({ ...orders, name: `bench-${i}` })]),
+    fork(import.meta.filename, ['child', JSON.stringify({ ...orders, place: i })]),
   )
   const heard = () =>
-    Promise.all(children.map((one) => new Promise<unknown>((resolve) => one.once('message', resolve))))
+    Promise.all(
+      children.map(
+        (one) =>
+          new Promise<unknown>((resolve, reject) => {
+            one.once('message', resolve)
+            one.once('exit', () => reject(new Error('One of the processes has ended before its time.')))
+          }),
+      ),
+    )
   const ended = Promise.all(children.map((one) => new Promise((resolve) => one.once('exit', resolve))))
   await heard()
   const answers = heard()

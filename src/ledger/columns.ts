@@ -130,9 +130,7 @@ export const RESERVATION: Record<string, Column<'reserve'>> = {
 const ofBacks =
   (read: (back: NonNullable<LeaseChange['back']>) => number): Column<'lease'> =>
   (all) =>
-    all.some((one) => one.value.back)
-      ? plain(all.map(({ value }) => (value.back ? read(value.back) : 'NULL')))
-      : null
+    all.some((one) => one.value.back) ? plain(all.map(({ value }) => (value.back ? read(value.back) : 'NULL'))) : null
 
 export const LEASE: Record<string, Column<'lease'>> = {
   l_lease: (all, places) => plain(all.map((one) => places.lease(one.value.id))),

@@ -51,7 +51,11 @@ before(async () => {
     pepper: Buffer.alloc(32),
   })
   ids.key = (
-    await keys.create(ids.account, { name: 'k', limits: { requestsPerMinute: 1000, tokensPerMinute: 10 ** 6, spendPerMonth: '80000000' } }, BY)
+    await keys.create(
+      ids.account,
+      { name: 'k', limits: { requestsPerMinute: 1000, tokensPerMinute: 10 ** 6, spendPerMonth: '80000000' } },
+      BY,
+    )
   ).id
   await useEverything()
 })
