@@ -168,7 +168,8 @@ export class Books {
       const should = [sumOf([...own, ...leases.filter(within)]), own.length, sumOf(spent.filter(within))]
       // Whatever limits only the minute counts nothing else.
       const isMoney = Object.keys(limits).some((name) => !name.endsWith('PerMinute'))
-      if (isMoney && String(is) !== String(should)) wrong.push(`${scope} counts ${is} and has ${should} (held, open, spent)`)
+      if (isMoney && String(is) !== String(should))
+        wrong.push(`${scope} counts ${is} and has ${should} (held, open, spent)`)
       wrong.push(...this.#minute(scope, limits, within, actual))
     }
     return [...wrong, ...this.#shares({ scopes, holds, leases, spent })]
