@@ -35,6 +35,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/statement', page(() => import('./pages/statement.tsx'), 'StatementPage')],
   ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],
   ['/calls/:request', page(() => import('./pages/call.tsx'), 'AnyCallPage')],
+  ['/try/:tab', page(async () => ({ TryPage }), 'TryPage')],
   ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
 ]
 
@@ -145,6 +146,25 @@ function Home() {
     <Page title="Welcome">
       <Empty icon="members" title="You are not a member of any account">
         <p>Ask the owner of an account for an invitation link.</p>
+      </Empty>
+    </Page>
+  )
+}
+
+/** Where the documentation leads: the same example in the playground of the account that was open last. */
+function TryPage({ tab }: Params) {
+  const { accounts } = useSession()
+  const { query } = useLocation()
+  const account = lastAccount() ?? accounts[0]?.id
+  const target = account && `/a/${encodeURIComponent(account)}/playground/${tab}?${query}`
+  useEffect(() => {
+    if (target) navigate(target, { replace: true })
+  }, [target])
+  if (target) return null
+  return (
+    <Page title="Playground">
+      <Empty icon="play" title="Choose an account first">
+        <p>The playground runs on an account’s credits.</p>
       </Empty>
     </Page>
   )

@@ -19,7 +19,7 @@ const ERRORS = [
 
 export function analyticsReference(specs: readonly DataEndpointSpec[]): string {
   return page(
-    'Site analytics',
+    'Fields of site analytics',
     [
       `${specs.length} GET endpoints with statistics of websites and search keywords. A successful answer is the native JSON of the data source, byte for byte: there is no common schema, and a listed field may be absent. Errors use the native envelope.`,
       'Query names are case-sensitive. Unknown and repeated names, CR, LF, NUL, malformed percent-encoding and invalid values are refused. Text is trimmed and takes 1 to 2048 UTF-8 bytes; domains are taken exactly as written.',
@@ -31,7 +31,7 @@ export function analyticsReference(specs: readonly DataEndpointSpec[]): string {
 
 export function socialReference(specs: readonly DataEndpointSpec[]): string {
   return page(
-    'Social data',
+    'Fields of social data',
     [
       'Profiles and timelines in a v2-style `data` / `includes` / `meta` structure. Success has no envelope, errors have the native one; the request id of a success is in the header `x-request-id`.',
       'Lists are comma-separated. `max_results` may be smaller than the source allows: `meta.next_token` then continues after the last tweet you got, so that none is skipped or repeated. Send it back as `pagination_token` with the other parameters unchanged.',

@@ -1,6 +1,8 @@
 // The HTML of the documentation's pages. Everything that comes from a document is escaped on its way in.
 import { marked } from 'marked'
-import type { JsonSchema } from '../catalog/endpoint.ts'
+import { isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { answerOf, curlOf, exampleOf, type Operation, resolved } from './docs-example.ts'
 
 export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
@@ -12,9 +14,11 @@ interface PageOptions {
   readonly menu: ReadonlyArray<{ href?: string; title: string }>
   readonly here: string
   readonly body: string
+  /** What was searched for, to go on from. */
+  readonly query?: string
 }
 
-export function page({ title, menu, here, body }: PageOptions): string {
+export function page({ title, menu, here, body, query = '' }: PageOptions): string {
   const links = menu.map(({ href, title: text }) =>
     href === undefined
       ? `<li class="group">${escapeHtml(text)}</li>`
@@ -28,10 +32,11 @@ export function page({ title, menu, here, body }: PageOptions): string {
 <title>${escapeHtml(title)} · Tollgate</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/style.css">
+<script type="module" src="/docs/client.js"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header><a class="brand" href="/docs">Tollgate</a><a href="/console">Console</a></header>
+<header><a class="brand" href="/docs">Tollgate</a><form action="/docs/search" role="search"><input type="search" name="q" aria-label="Search the documentation" placeholder="Search" maxlength="100" value="${escapeHtml(query)}"></form><a href="/console">Console</a></header>
 <div class="columns">
 <nav aria-label="Documentation"><ul>${links.join('')}</ul></nav>
 <main id="content">${body}</main>
@@ -40,28 +45,24 @@ export function page({ title, menu, here, body }: PageOptions): string {
 </html>`
 }
 
-interface Operation {
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly description: string
-  readonly operationId: string
-  readonly parameters: ReadonlyArray<{
-    name: string
-    in: string
-    required: boolean
-    description?: string
-    schema: JsonSchema
-    example?: unknown
-  }>
-  readonly requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
-  readonly responses: Readonly<Record<string, { description: string }>>
+/** Stands for the address under which the page is read; it is put in when the page is sent. */
+export const ORIGIN = 'http://127.0.0.1:8080'
+
+interface Listed {
+  readonly path: string
+  readonly method: string
+  readonly operation: Operation
+}
+
+export function operationsOf(document: JsonSchema): Listed[] {
+  const paths = document.paths as Record<string, Record<string, Operation>>
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
 }
 
 export function referenceBody(document: JsonSchema): string {
-  const paths = document.paths as Record<string, Record<string, Operation>>
-  const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
-  )
+  const all = operationsOf(document)
   const sections = (document.tags as Array<{ name: string }>).map(({ name }) => {
     const operations = all.filter(({ operation }) => operation.tags.includes(name))
     return `<section><h2 id="${slug(name)}">${escapeHtml(name)}</h2>${operations.map((one) => operationHtml(one, document)).join('')}</section>`
@@ -69,19 +70,35 @@ export function referenceBody(document: JsonSchema): string {
   return `<h1>API reference</h1><p>Send <code>Authorization: Bearer &lt;key&gt;</code> with every request. Every answer has an <code>x-request-id</code>.</p>${sections.join('')}`
 }
 
-/** What a reference leads to. */
-function resolved(schema: JsonSchema, document: JsonSchema): JsonSchema {
-  const name = /^#\/components\/schemas\/(\w+)$/.exec(String(schema.$ref ?? ''))?.[1]
-  const { schemas } = document.components as { schemas: Record<string, JsonSchema> }
-  return (name === undefined ? undefined : schemas[name]) ?? schema
+/** The tab of the playground that serves an operation, with the example filled in. */
+function playgroundOf({ path, method }: Listed, document: JsonSchema): string | undefined {
+  const spec = ENDPOINTS.find((one) => one.path === path && one.method === method)
+  if (!spec?.sells) return undefined
+  if (isDataEndpoint(spec)) {
+    const query = new URLSearchParams({ endpoint: spec.id })
+    for (const [name, field] of Object.entries(spec.params)) if (field.required) query.append(name, field.example ?? '')
+    return `${spec.id.startsWith('social') ? 'social' : 'analytics'}?${query}`
+  }
+  const tab = { text: 'chat', embedding: 'embedding', image: 'image', video: 'video', data: undefined }[spec.sells]
+  const example = spec.body ? exampleOf(spec.body, document) : undefined
+  if (!tab || typeof example !== 'object' || example === null) return undefined
+  const query = new URLSearchParams()
+  const given = (name: string) => (name in example ? Reflect.get(example, name) : undefined)
+  const [model, prompt, input] = ['model', 'prompt', 'input'].map(given)
+  if (typeof model === 'string') query.set('model', model)
+  if (typeof prompt === 'string') query.set('prompt', prompt)
+  if (tab === 'embedding' && input !== undefined) query.set('text', [input].flat().join('\n'))
+  if (tab === 'chat') query.set('message', 'Say hello in three languages.')
+  return `${tab}?${query}`
 }
 
-function operationHtml(
-  { path, method, operation }: { path: string; method: string; operation: Operation },
-  document: JsonSchema,
-): string {
+function operationHtml(listed: Listed, document: JsonSchema): string {
+  const { path, method, operation } = listed
   const { parameters, requestBody, responses } = operation
   const body = requestBody?.content['application/json'].schema
+  const answer = answerOf(operation, document)
+  const tryIt = playgroundOf(listed, document)
+  const request = curlOf({ path, method, origin: ORIGIN, operation }, document)
   return `<details class="operation" id="${operation.operationId}"><summary><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code> <span class="title">${escapeHtml(operation.summary)}</span></summary>
 <div class="inside">${inline(operation.description)}
 ${
@@ -98,6 +115,9 @@ ${
     : ''
 }
 ${body ? `<h4>Body</h4>${schemaTable(resolved(body, document))}` : ''}
+<h4>Example</h4><pre tabindex="0"><code>${escapeHtml(request)}</code></pre>
+${answer === undefined ? '' : `<p>Its answer has this shape:</p><pre tabindex="0"><code>${escapeHtml(answer)}</code></pre>`}
+${tryIt === undefined ? '' : `<p><a class="try" href="/console/try/${escapeHtml(tryIt)}">Try it in the playground</a></p>`}
 <h4>Answers</h4>${table(
     ['Status', 'Meaning'],
     Object.entries(responses).map(([status, { description }]) => [status, inline(description)]),

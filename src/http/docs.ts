@@ -1,29 +1,32 @@
 // The documentation that the gateway serves: guides written in docs/guides, the API reference drawn from the OpenAPI
-// document. Pages are made on the server and need no script, so they work everywhere and offline.
+// document. Pages are made on the server and are complete without a script, so they work everywhere and offline.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { marked } from 'marked'
 import { Fault } from '../kernel/fault.ts'
-import { escapeHtml, page, referenceBody } from './docs-page.ts'
+import { ORIGIN, operationsOf, page, referenceBody } from './docs-page.ts'
+import { type Section, searchBody, sectionsOf, slugOf } from './docs-search.ts'
 import { openapiDocument } from './openapi.ts'
+import { rawQuery } from './server.ts'
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs')
 const GUIDES = join(DOCS, 'guides')
 const REFERENCE = join(DOCS, 'reference')
 
 const CSP =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 interface Guide {
   readonly name: string
   readonly title: string
   readonly html: () => string
+  readonly sections: () => Section[]
 }
 
 /** Made when somebody first asks for it: all pages together would hold up the start, and most are never read. */
-function once(make: () => string): () => string {
-  let made: string | undefined
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
   return () => {
     made ??= make()
     return made
@@ -38,10 +41,13 @@ function readGuides(folder: string): Guide[] {
     .map((file) => {
       const text = readFileSync(join(folder, file), 'utf8')
       const title = /^# (.+)$/m.exec(text)?.[1] ?? file
+      const name = file.replace(/^\d+-/, '').replace(/\.md$/, '')
+      const html = () => withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder))
       return {
-        name: file.replace(/^\d+-/, '').replace(/\.md$/, ''),
+        name,
         title,
-        html: once(() => scrollable(withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder)))),
+        html: once(() => anchored(scrollable(html()))),
+        sections: once(() => sectionsOf(text, title, `/docs/${basename(folder)}/${name}`)),
       }
     })
 }
@@ -64,21 +70,78 @@ function scrollable(html: string): string {
     .replaceAll('<pre>', '<pre tabindex="0">')
 }
 
+/** Headings can be linked to, by the same words as in a repository. */
+function anchored(html: string): string {
+  return html.replaceAll(/<h([234])>(.*?)<\/h\1>/g, (heading, level: string, inside: string) =>
+    html.includes(`id="${slugOf(inside)}"`) ? heading : `<h${level} id="${slugOf(inside)}">${inside}</h${level}>`,
+  )
+}
+
+/** The rest is for whoever writes programs. */
+const FOR_OPERATORS: ReadonlySet<string> = new Set([
+  'accounts-keys-people',
+  'backup-and-upgrade',
+  'cells',
+  'citus',
+  'high-availability',
+  'operating',
+  'production',
+  'scaling',
+])
+
+/** `endpoints` lists what the page of all operations shows in full. */
+const menuOf = (guides: readonly Guide[], reference: readonly Guide[]) => {
+  const links = (list: readonly Guide[], at: string) =>
+    list.map(({ name, title }) => ({ href: `/docs/${at}/${name}`, title }))
+  return [
+    { href: '/docs', title: 'Start' },
+    { title: 'Guides' },
+    ...links(
+      guides.filter(({ name }) => !FOR_OPERATORS.has(name)),
+      'guides',
+    ),
+    { title: 'For operators' },
+    ...links(
+      guides.filter(({ name }) => FOR_OPERATORS.has(name)),
+      'guides',
+    ),
+    { title: 'Reference' },
+    { href: '/docs/api', title: 'Every operation' },
+    ...links(
+      reference.filter(({ name }) => name !== 'endpoints'),
+      'reference',
+    ),
+  ]
+}
+
+/** Names and addresses only: nothing of a header that is not an address gets into a page. */
+const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
+
+function originOf(request: FastifyRequest, configured: string): string {
+  if (/^https?:/.test(configured)) return new URL(configured).origin
+  const { host } = request.headers
+  return host !== undefined && HOST.test(host) ? `${request.protocol}://${host}` : ORIGIN
+}
+
+const START = `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p>
+<ul class="index">
+<li><a href="/docs/guides/quick-start">Quick start</a>: from nothing to the first answer, in a minute.</li>
+<li><a href="/docs/guides/sdks">SDKs</a>: the ones that you know, with another address.</li>
+<li><a href="/docs/guides/agents">Agents</a>: coding agents on these models, and tools for them.</li>
+<li><a href="/docs/api">Every operation</a>: parameters, examples, answers, and a way into the playground.</li>
+<li><a href="/docs/reference/errors">Error codes</a>: what each means and what to do.</li>
+<li><a href="/docs/guides/operating">Operating</a>: running it for others.</li>
+</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`
+
 export function mountDocs(app: FastifyInstance, options: Parameters<typeof openapiDocument>[0]): void {
   const json = once(() => JSON.stringify(openapiDocument(options)))
   const guides = readGuides(GUIDES)
   const reference = readGuides(REFERENCE)
-  const menu = [
-    { href: '/docs', title: 'Start' },
-    { title: 'Guides' },
-    ...guides.map(({ name, title }) => ({ href: `/docs/guides/${name}`, title })),
-    { title: 'Reference' },
-    { href: '/docs/api', title: 'Every operation' },
-    ...reference.map(({ name, title }) => ({ href: `/docs/reference/${name}`, title })),
-  ]
+  const menu = menuOf(guides, reference)
   const style = readFileSync(join(import.meta.dirname, 'docs.css'))
+  const client = readFileSync(join(import.meta.dirname, 'docs-client.js'))
 
-  const send = (reply: FastifyReply, html: string) =>
+  const send = (request: FastifyRequest, reply: FastifyReply, html: string) =>
     reply
       .headers({
         'content-security-policy': CSP,
@@ -87,12 +150,12 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof opena
         'cache-control': 'public, max-age=300',
       })
       .type('text/html; charset=utf-8')
-      .send(html)
+      .send(html.replaceAll(ORIGIN, originOf(request, options.serverUrl)))
   const show = (list: readonly Guide[], at: string) => {
     app.get(`${at}/:name`, (request, reply) => {
       const found = list.find(({ name }) => name === (request.params as { name: string }).name)
       if (!found) throw new Fault('not_found')
-      return send(reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html() }))
+      return send(request, reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html() }))
     })
   }
 
@@ -102,23 +165,31 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof opena
   app.get('/docs/style.css', (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=300').send(style),
   )
-  const lines = menu.slice(1).map(({ href, title }) =>
-    // A heading ends the list before it and begins the next; the first has none before it.
-    href === undefined
-      ? `</ul><h2>${escapeHtml(title)}</h2><ul class="index">`
-      : `<li><a href="${href}">${escapeHtml(title)}</a></li>`,
+  app.get('/docs/client.js', (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').header('cache-control', 'public, max-age=300').send(client),
   )
-  const start = page({
-    title: 'Documentation',
-    menu,
-    here: '/docs',
-    body: `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p>${lines.join('').slice('</ul>'.length)}</ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`,
-  })
-  app.get('/docs', (_request, reply) => send(reply, start))
+  const start = page({ title: 'Documentation', menu, here: '/docs', body: START })
+  app.get('/docs', (request, reply) => send(request, reply, start))
   const api = once(() =>
     page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(openapiDocument(options)) }),
   )
-  app.get('/docs/api', (_request, reply) => send(reply, api()))
+  app.get('/docs/api', (request, reply) => send(request, reply, api()))
+  const sections = once(() => [
+    ...operationsOf(openapiDocument(options)).map(({ path, method, operation }) => ({
+      href: `/docs/api#${operation.operationId}`,
+      title: `${method} ${path}: ${operation.summary}`,
+      text: operation.description,
+    })),
+    ...[...guides, ...reference].flatMap((guide) => guide.sections()),
+  ])
+  app.get('/docs/search', (request, reply) => {
+    const query = new URLSearchParams(rawQuery(request)).get('q') ?? ''
+    return send(
+      request,
+      reply,
+      page({ title: 'Search', menu, here: '/docs/search', body: searchBody(sections(), query), query }),
+    )
+  })
   show(guides, '/docs/guides')
   show(reference, '/docs/reference')
 }

@@ -96,7 +96,7 @@ export function errorsPage(): string {
       ]),
   )
   return page(
-    'Errors',
+    'Error codes',
     'Compare the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer carries the request id in the headers `x-request-id` and `request-id`; with it an operator finds the call in log, trace, usage and ledger.',
     'A call that ends in one of these errors is not charged, unless the provider had already reported usage: see the guide on billing.',
     table(['Code', 'Status', 'Fault', 'Cause lies with', 'Text'], overview),

@@ -33,7 +33,15 @@ export function ModelsPage({ account }: { account: string }) {
   const types = ['all', ...new Set<string>(all.map((offer) => offer.type))]
   const type = types.find((one) => one === query.get('type')) ?? 'all'
   return (
-    <Page title="Models" lead="Everything that this gateway offers right now, with current prices in credits.">
+    <Page
+      title="Models"
+      lead={
+        <>
+          Everything that this gateway offers right now, with current prices in credits.{' '}
+          <a href="/docs/guides/billing#models-and-their-families">What the family names stand for</a>
+        </>
+      }
+    >
       <div className="row-spread">
         <SearchField label="Search models" text={text} onText={setText} />
         <Segments
