@@ -180,10 +180,15 @@ export const api = {
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
-  changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing }) =>
+  changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing; routes?: wire.CatalogRoute[] }) =>
     patch<unknown>(`/models/${encode(uid)}`, input),
 
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
+  presets: (signal?: AbortSignal) => get<wire.Page<wire.Preset>>('/presets', undefined, signal),
+  testConnection: (place: wire.ConnectPlace & { model?: string }) => post<wire.VendorTest>('/connect/test', place),
+  checkConnection: (input: wire.ConnectInput) =>
+    call<wire.ConnectCheck>('POST', '/connect', { body: input, query: { dryRun: 1 } }),
+  connectVendor: (input: wire.ConnectInput) => post<wire.Applied>('/connect', input),
   testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
   storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
   removeCredential: (name: string) => remove<unknown>(`/vendors/${encode(name)}/credential`),

@@ -46,6 +46,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/catalogue', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/catalogue/:tab', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],
+  ['/operator/vendors/new', page(() => import('./pages/operator/connect.tsx'), 'ConnectPage')],
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/ledger', page(() => import('./pages/operator/ledger.tsx'), 'LedgerPage')],
   ['/operator/audit', page(() => import('./pages/operator/audit.tsx'), 'AuditPage')],

@@ -1,6 +1,6 @@
 // Prices in words. What a call would cost is asked of the gateway: see playground/cost.tsx.
 import { formatCredits, parseCredits } from './credits.ts'
-import type { PriceTier, PriceUnit, Pricing } from './wire.ts'
+import type { ModelType, PriceTier, PriceUnit, Pricing } from './wire.ts'
 
 export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: string }> = {
   input: { one: 'input token', many: 'input tokens', price: 'Input, per million tokens' },
@@ -56,4 +56,28 @@ export function describeTier(tier: PriceTier): string {
   const parts = Object.entries(tier.when ?? {}).map(([name, value]) => `${name} ${value}`)
   if (tier.upTo !== undefined) parts.push(`up to ${tier.upTo.toLocaleString('en')} input tokens`)
   return parts.length ? parts.join(', ') : 'everything else'
+}
+
+/** What an ordinary call uses, for comparing price and cost. */
+const TYPICAL: Partial<Record<PriceUnit, bigint>> = {
+  input: 1000n,
+  output: 300n,
+  image: 1n,
+  second: 5n,
+  call: 1n,
+  row: 10n,
+}
+const MILLION = 1_000_000n
+
+/** Of a typical call, by the tier that holds for most. */
+export function typicalAmount(type: ModelType, pricing: Pricing): bigint {
+  const size = TYPICAL.input ?? 0n
+  const tier =
+    pricing.tiers.find((one) => !one.when && (one.upTo === undefined || one.upTo >= size)) ?? pricing.tiers.at(-1)
+  const tokens = type === 'text' || type === 'embedding'
+  return PRICE_UNITS.reduce((sum, unit) => {
+    const rate = tier?.[unit] === undefined ? 0n : (parseCredits(tier[unit]) ?? 0n)
+    const used = (TYPICAL[unit] ?? 0n) * rate
+    return sum + (tokens || unit === 'input' || unit === 'output' ? used / MILLION : used)
+  }, 0n)
 }

@@ -2,6 +2,7 @@
 // credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import type { KindName as ModelType } from '../../src/catalog/kind.ts'
 import type { PublicCatalog } from '../../src/http/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { LimitsInput } from '../../src/ledger/views.ts'
@@ -12,7 +13,9 @@ export type { KindName as ModelType } from '../../src/catalog/kind.ts'
 export type {
   Applied,
   CheckView as CatalogCheck,
+  ConnectCheckView as ConnectCheck,
   CurrentView as Catalog,
+  PresetView as Preset,
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit-view.ts'
@@ -54,7 +57,24 @@ export type { VendorTest } from '../../src/routing/views.ts'
 export type KeyInput = Pick<KeyView, 'name'> &
   Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput; test?: boolean }
 
+/** What is known of a vendor before it is in the catalogue. */
+export interface ConnectPlace {
+  preset?: string
+  vendor?: string
+  baseUrl?: string
+  blanks?: Record<string, string>
+  formats?: string[]
+  credential?: { name?: string; value?: string }
+}
+
+export interface ConnectInput extends ConnectPlace {
+  models?: { model: string; uid?: string; type?: ModelType; cost?: Pricing; pricing?: Pricing }[]
+  markup?: string
+  note?: string
+}
+
 export type JobStatus = JobView['status']
+export type CatalogRoute = CatalogInput['models'][string]['routes'][number]
 export type CatalogModel = CatalogInput['models'][string]
 export type Pricing = CatalogModel['pricing']
 export type PriceTier = Pricing['tiers'][number]

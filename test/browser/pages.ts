@@ -202,11 +202,16 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-versions', path: '/operator/catalogue/versions' },
     {
+      name: 'operator-connect',
+      path: '/operator/vendors/new',
+      act: (page) => page.getByLabel('Base address').waitFor(),
+    },
+    {
       name: 'operator-vendors',
       path: '/operator/vendors',
       async act(page) {
         await press(page, /^Test$/)
-        await page.getByText('Reachable').waitFor()
+        await page.getByText('It works.').waitFor()
       },
     },
     { name: 'operator-live', path: '/operator/live' },

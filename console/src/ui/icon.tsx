@@ -25,6 +25,7 @@ const PATHS = {
   right: 'M9 5l7 7-7 7',
   left: 'M15 5l-7 7 7 7',
   down: 'M5 9l7 7 7-7',
+  up: 'M5 15l7-7 7 7',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.500l5 5L20 7',

@@ -45,8 +45,15 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
     }),
     resource('PATCH /models/{uid}', 'operator', {
       body: z
-        .strictObject({ enabled: z.boolean().optional(), pricing: z.record(z.string(), z.unknown()).optional() })
-        .refine((body) => body.enabled !== undefined || body.pricing !== undefined, 'give "enabled" or "pricing"'),
+        .strictObject({
+          enabled: z.boolean().optional(),
+          pricing: z.record(z.string(), z.unknown()).optional(),
+          routes: z.array(z.record(z.string(), z.unknown())).max(100).optional(),
+        })
+        .refine(
+          (body) => Object.values(body).some((value) => value !== undefined),
+          'give "enabled", "pricing" or "routes"',
+        ),
       answer: appliedView.extend({ uid: z.string() }),
       run: async ({ params: { uid }, body, by }) => ({
         uid,

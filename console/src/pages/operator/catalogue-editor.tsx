@@ -4,16 +4,14 @@ import { useDraft } from '../../draft.ts'
 import { plural } from '../../format.ts'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { FormDialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Fault } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Catalog, CatalogCheck } from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
-import { diffLines, hunksOf } from './diff.ts'
 import { JsonArea, type JsonAreaHandle } from './json-area.tsx'
+import { Review } from './review.tsx'
 
 export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
   const original = JSON.stringify(catalog.document, null, 2)
@@ -133,63 +131,5 @@ function Problems({ problems, onShow }: { problems: readonly string[]; onShow: (
         </ul>
       </div>
     </div>
-  )
-}
-
-function Review({
-  before,
-  after,
-  changes,
-  apply,
-  onClose,
-}: {
-  before: string
-  after: string
-  changes: readonly string[]
-  apply: (note: string) => Promise<void>
-  onClose: () => void
-}) {
-  const [note, setNote] = useState('')
-  const hunks = hunksOf(diffLines(before.split('\n'), after.split('\n')))
-  return (
-    <FormDialog
-      title="What will change"
-      wide
-      action="Apply"
-      cancel="Back to editing"
-      run={() => apply(note.trim())}
-      onClose={onClose}
-    >
-      {changes.length ? (
-        <ul className="change-list">
-          {changes.map((change) => (
-            <li key={change}>{change}</li>
-          ))}
-        </ul>
-      ) : null}
-      <div className="diff" tabIndex={0} role="region" aria-label="Changed lines">
-        {hunks.map((hunk) => (
-          <div key={hunk.line} className="diff-hunk">
-            <p className="diff-at">line {hunk.line}</p>
-            {hunk.lines.map((line, index) => (
-              <pre key={index} className={`diff-${line.kind}`}>
-                <span aria-hidden="true">{line.kind === 'new' ? '+' : line.kind === 'gone' ? '−' : ' '}</span>
-                {line.kind === 'same' ? null : (
-                  <span className="sr-only">{line.kind === 'new' ? 'added ' : 'removed '}</span>
-                )}
-                {line.text}
-              </pre>
-            ))}
-          </div>
-        ))}
-      </div>
-      <TextField
-        label="Note"
-        value={note}
-        onText={setNote}
-        maxLength={200}
-        placeholder="Why, for whoever looks later"
-      />
-    </FormDialog>
   )
 }

@@ -12,6 +12,7 @@ import { Named, Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
 import { Price } from '../models.tsx'
+import { RoutesForm } from './routes-form.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
 interface Row {
@@ -37,6 +38,7 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim().toLowerCase())
   const [editing, setEditing] = useState<Row>()
+  const [routing, setRouting] = useState<Row>()
   const [busy, setBusy] = useState<string>()
   const rows = rowsOf(catalog.document).filter(({ uid, model }) =>
     `${uid} ${model.name}`.toLowerCase().includes(sought),
@@ -87,15 +89,27 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
               {
                 head: 'Actions',
                 cell: (row) => (
-                  <Button small icon="edit" onClick={() => setEditing(row)}>
-                    Price
-                  </Button>
+                  <span className="row">
+                    <Button small icon="edit" onClick={() => setEditing(row)}>
+                      Price
+                    </Button>
+                    <Button small icon="vendors" onClick={() => setRouting(row)}>
+                      Routes
+                    </Button>
+                  </span>
                 ),
               },
             ]}
           />
         )}
       </Card>
+      {routing ? (
+        <RoutesForm
+          {...routing}
+          vendors={Object.keys(catalog.document.vendors)}
+          onClose={() => setRouting(undefined)}
+        />
+      ) : null}
       {editing ? <PriceForm row={editing} onClose={() => setEditing(undefined)} /> : null}
     </>
   )
@@ -128,7 +142,7 @@ function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
       run={run}
       onClose={onClose}
     >
-      <Note>In credits. Calls in flight keep the old price. Tiers and routes are edited in the JSON document.</Note>
+      <Note>In credits. Calls in flight keep the old price. Tiers are edited in the JSON document.</Note>
       {tiers.map((tier, index) => (
         <fieldset key={describeTier(tier)} className="stack">
           {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}

@@ -3,7 +3,7 @@ import { api } from '../../api.ts'
 import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, LinkButton } from '../../ui/button.tsx'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Menu, type MenuItem } from '../../ui/menu.tsx'
@@ -11,6 +11,7 @@ import { Ago, Badge, Card, Facts, Page, type Tone } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorTest } from '../../wire.ts'
+import { TestReport } from './test-report.tsx'
 
 export function VendorsPage() {
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
@@ -18,6 +19,11 @@ export function VendorsPage() {
     <Page
       title="Vendors"
       lead="Where calls are sent. A circuit breaker opens when a vendor has failed several times in a row; calls then take another route for a while."
+      actions={
+        <LinkButton look="primary" icon="plus" to="/operator/vendors/new">
+          Add vendor
+        </LinkButton>
+      }
     >
       <Loaded query={vendors} skeleton={<Skeleton lines={3} tall />}>
         {({ items }) =>
@@ -96,14 +102,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
           <span className="muted">Last error:</span> {vendor.lastError}
         </p>
       ) : null}
-      <div role="status">
-        {test ? (
-          <p className={`verdict tone-${test.ok ? 'good' : 'bad'}`}>
-            {test.ok ? 'Reachable' : 'Not working'}
-            {test.status ? `, HTTP ${test.status}` : ''}, {formatMs(test.latencyMs)}. {test.message}
-          </p>
-        ) : null}
-      </div>
+      <div role="status">{test ? <TestReport test={test} /> : null}</div>
       {error ? <Fault error={error} /> : null}
       {asking === 'store' ? <StoreCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
       {asking === 'remove' ? <RemoveCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}

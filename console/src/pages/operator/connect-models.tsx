@@ -1,0 +1,223 @@
+import { useDeferredValue, useState } from 'react'
+import { parseCredits } from '../../credits.ts'
+import { Checkbox, SearchField, SelectField, TextField } from '../../ui/field.tsx'
+import { Card, Note } from '../../ui/page.tsx'
+import { Table } from '../../ui/table.tsx'
+import type { ConnectInput, ModelType, Preset, Pricing } from '../../wire.ts'
+import { Price } from '../models.tsx'
+
+/** One of the vendor's models, and how it would be offered. */
+export interface Offer {
+  model: string
+  uid: string
+  type: ModelType
+  chosen: boolean
+  /** The list price, where one was noted. */
+  list: Pricing | null
+  known: boolean
+  /** By the million tokens, in credits. */
+  costInput: string
+  costOutput: string
+  priceInput: string
+  priceOutput: string
+}
+
+const TYPES: readonly ModelType[] = ['text', 'embedding', 'image']
+const SHOWN_MAX = 50
+
+/** Those that the preset knows, and what the vendor lists besides. */
+export function offersOf(preset: Preset | undefined, listed: readonly string[]): Offer[] {
+  const blank = { costInput: '', costOutput: '', priceInput: '', priceOutput: '' }
+  const known = (preset?.models ?? []).map(({ model, uid, type, cost }) => ({
+    ...{ model, uid, type, chosen: cost !== null, list: cost, known: true, ...blank },
+  }))
+  const names = new Set(known.map(({ model }) => model))
+  const others = listed
+    .filter((model) => !names.has(model))
+    .map((model) => ({
+      model,
+      uid: uidOf(model),
+      type: 'text' as const,
+      chosen: false,
+      list: null,
+      known: false,
+      ...blank,
+    }))
+  return [...known, ...others]
+}
+
+const uidOf = (model: string) =>
+  model
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._/-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+
+export function choiceOf(offers: readonly Offer[]): Pick<ConnectInput, 'models'> {
+  const chosen = offers.filter((offer) => offer.chosen)
+  return {
+    models: chosen.map(({ model, uid, type, known, costInput, costOutput, priceInput, priceOutput }) => {
+      const cost = pricingOf(costInput, costOutput)
+      const pricing = pricingOf(priceInput, priceOutput)
+      return { model, uid, ...(known ? {} : { type }), ...(cost ? { cost } : {}), ...(pricing ? { pricing } : {}) }
+    }),
+  }
+}
+
+function pricingOf(input: string, output: string): Pricing | undefined {
+  if (!input.trim() && !output.trim()) return undefined
+  return { unit: 'credits', tiers: [{ ...(input.trim() ? { input } : {}), ...(output.trim() ? { output } : {}) }] }
+}
+
+interface Props {
+  offers: readonly Offer[]
+  onOffers: (next: readonly Offer[]) => void
+  markup: string
+  onMarkup: (text: string) => void
+  preset: Preset | undefined
+}
+
+export function ConnectModels({ offers, onOffers, markup, onMarkup, preset }: Props) {
+  const [text, setText] = useState('')
+  const sought = useDeferredValue(text.trim().toLowerCase())
+  const found = offers.filter(({ model, uid }) => `${model} ${uid}`.toLowerCase().includes(sought))
+  const change = (model: string, next: Partial<Offer>) =>
+    onOffers(offers.map((offer) => (offer.model === model ? { ...offer, ...next } : offer)))
+  return (
+    <Card title="Models to offer" lead="In credits by the million tokens. Price = cost × markup, unless you set one.">
+      {preset?.takesOver ? <Note>It takes over every route of the vendor {preset.takesOver}.</Note> : null}
+      <div className="grid-2">
+        <TextField
+          label="Markup"
+          inputMode="decimal"
+          value={markup}
+          placeholder="1.2"
+          fault={faultOf(markup)}
+          hint={
+            preset?.prices
+              ? `List prices noted on ${preset.prices.noted}, from ${preset.prices.from}.`
+              : 'No list price noted.'
+          }
+          onText={onMarkup}
+        />
+        {offers.length > 10 ? <SearchField label="Search models" text={text} onText={setText} /> : null}
+      </div>
+      <Table
+        label="Models to offer"
+        rows={found.slice(0, SHOWN_MAX)}
+        rowKey={({ model }) => model}
+        columns={[
+          {
+            head: 'Model',
+            main: true,
+            cell: (row) => (
+              <Checkbox label={row.model} checked={row.chosen} onCheck={(chosen) => change(row.model, { chosen })} />
+            ),
+          },
+          { head: 'Offered as', cell: (row) => <UidField row={row} onChange={(next) => change(row.model, next)} /> },
+          { head: 'Cost', cell: (row) => <CostFields row={row} onChange={(next) => change(row.model, next)} /> },
+          { head: 'Price', cell: (row) => <PriceFields row={row} onChange={(next) => change(row.model, next)} /> },
+        ]}
+      />
+      {found.length > SHOWN_MAX ? (
+        <p className="muted small">{found.length - SHOWN_MAX} more: search for them.</p>
+      ) : null}
+    </Card>
+  )
+}
+
+interface RowProps {
+  row: Offer
+  onChange: (next: Partial<Offer>) => void
+}
+
+function UidField({ row, onChange }: RowProps) {
+  if (!row.chosen) return <code>{row.uid}</code>
+  return (
+    <>
+      <TextField quiet label={`Id of ${row.model}`} mono value={row.uid} onText={(uid) => onChange({ uid })} />
+      {row.known ? null : (
+        <SelectField
+          quiet
+          label={`Kind of ${row.model}`}
+          value={row.type}
+          options={TYPES}
+          // It is one of the options.
+          onText={(type) => onChange({ type: type as ModelType })}
+        />
+      )}
+    </>
+  )
+}
+
+function CostFields({ row, onChange }: RowProps) {
+  if (row.list) return <Price pricing={row.list} />
+  if (!row.chosen) return <span className="muted small">No list price noted</span>
+  return (
+    <>
+      <Rate
+        label={`Cost of input, ${row.model}`}
+        placeholder="input"
+        text={row.costInput}
+        onText={(costInput) => onChange({ costInput })}
+      />
+      {row.type === 'text' ? (
+        <Rate
+          label={`Cost of output, ${row.model}`}
+          placeholder="output"
+          text={row.costOutput}
+          onText={(costOutput) => onChange({ costOutput })}
+        />
+      ) : null}
+    </>
+  )
+}
+
+function PriceFields({ row, onChange }: RowProps) {
+  if (!row.chosen) return null
+  return (
+    <>
+      <Rate
+        label={`Price of input, ${row.model}`}
+        placeholder="by markup"
+        text={row.priceInput}
+        onText={(priceInput) => onChange({ priceInput })}
+      />
+      {row.type === 'text' ? (
+        <Rate
+          label={`Price of output, ${row.model}`}
+          placeholder="by markup"
+          text={row.priceOutput}
+          onText={(priceOutput) => onChange({ priceOutput })}
+        />
+      ) : null}
+    </>
+  )
+}
+
+function Rate({
+  label,
+  placeholder,
+  text,
+  onText,
+}: {
+  label: string
+  placeholder: string
+  text: string
+  onText: (text: string) => void
+}) {
+  return (
+    <TextField
+      quiet
+      label={label}
+      inputMode="decimal"
+      placeholder={placeholder}
+      value={text}
+      fault={faultOf(text)}
+      onText={onText}
+    />
+  )
+}
+
+function faultOf(text: string): string | undefined {
+  return text.trim() && (parseCredits(text.trim()) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
+}

@@ -1,0 +1,262 @@
+// A vendor from nothing to the first call: who it is, its credential, a real test, which models, what changes, done.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { useQuery } from '../../query.ts'
+import { lastAccount } from '../../session.tsx'
+import { useAction } from '../../ui/action.ts'
+import { Button, LinkButton } from '../../ui/button.tsx'
+import { Segments, SelectField, TextField } from '../../ui/field.tsx'
+import { Card, Note, Page } from '../../ui/page.tsx'
+import { Fault, Loaded } from '../../ui/state.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorTest } from '../../wire.ts'
+import { catalogChanged } from './catalogue-models.tsx'
+import { ConnectModels, choiceOf, type Offer, offersOf } from './connect-models.tsx'
+import { Review } from './review.tsx'
+import { TestReport } from './test-report.tsx'
+
+const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
+
+export function ConnectPage() {
+  const presets = useQuery('presets', api.presets)
+  return (
+    <Page
+      title="Add vendor"
+      lead="Choose who it is, give its key, see it work, and choose which of its models to offer. Nothing changes before you apply it."
+      back={{ to: '/operator/vendors', label: 'Vendors' }}
+    >
+      <Loaded query={presets}>{({ items }) => <Connect presets={items} />}</Loaded>
+    </Page>
+  )
+}
+
+type Way = 'stored' | 'env' | 'none'
+
+interface Place {
+  preset: string
+  vendor: string
+  baseUrl: string
+  blanks: Record<string, string>
+  format: string
+  way: Way
+  variable: string
+  /** Only as long as the page is open. */
+  key: string
+}
+
+const EMPTY: Place = {
+  ...{ preset: '', vendor: '', baseUrl: '', blanks: {}, format: FORMATS[0], way: 'stored', variable: '', key: '' },
+}
+
+function Connect({ presets }: { presets: readonly Preset[] }) {
+  const [place, setPlace] = useState<Place>(EMPTY)
+  const [test, setTest] = useState<VendorTest>()
+  const [offers, setOffers] = useState<readonly Offer[]>([])
+  const [markup, setMarkup] = useState('')
+  const [check, setCheck] = useState<ConnectCheck>()
+  const [before, setBefore] = useState('')
+  const [done, setDone] = useState<readonly string[]>()
+  const preset = presets.find(({ name }) => name === place.preset)
+  const body = bodyOf(place, preset)
+
+  const change = (next: Partial<Place>) => {
+    setPlace((old) => ({ ...old, ...next }))
+    setTest(undefined)
+  }
+  const testing = useAction(async () => {
+    setTest(undefined)
+    const result = await api.testConnection(body)
+    setTest(result)
+    setOffers(offersOf(preset, result.models))
+  })
+  const input = (): ConnectInput => ({
+    ...body,
+    ...choiceOf(offers),
+    ...(markup.trim() ? { markup: markup.trim() } : {}),
+  })
+  const preview = useAction(async () => {
+    const [current, result] = await Promise.all([api.catalog(), api.checkConnection(input())])
+    setBefore(JSON.stringify(current.document, null, 2))
+    setCheck(result)
+  })
+  if (done) return <Connected uids={done} />
+  return (
+    <>
+      <WhoCard place={place} presets={presets} preset={preset} onChange={change} />
+      <Card
+        title="Test"
+        lead="Lists its models and makes the smallest real call. The vendor takes what one token costs."
+        actions={
+          <Button look={test?.ok ? 'plain' : 'primary'} icon="live" busy={testing.busy} onClick={() => testing.go()}>
+            Test the vendor
+          </Button>
+        }
+      >
+        <div role="status">{test ? <TestReport test={test} onAddress={(baseUrl) => change({ baseUrl })} /> : null}</div>
+        {testing.error ? <Fault error={testing.error} /> : null}
+      </Card>
+      {test && (offers.length > 0 || preset?.takesOver) ? (
+        <ConnectModels offers={offers} onOffers={setOffers} markup={markup} onMarkup={setMarkup} preset={preset} />
+      ) : null}
+      {check && check.problems.length > 0 ? <Note tone="warn">{check.problems.join(' ')}</Note> : null}
+      {preview.error ? <Fault error={preview.error} /> : null}
+      <div className="row">
+        <Button look="primary" disabled={!test} busy={preview.busy} onClick={() => preview.go()}>
+          Preview the change
+        </Button>
+        {test && !test.ok ? <span className="muted small">The test failed; calls would fail as well.</span> : null}
+      </div>
+      {check && check.problems.length === 0 ? (
+        <Review
+          before={before}
+          after={JSON.stringify(check.document, null, 2)}
+          changes={check.changes}
+          notes={check.notes}
+          apply={async (note) => {
+            const { version } = await api.connectVendor({ ...input(), note })
+            toast(`Version ${version} is current now.`)
+            catalogChanged()
+            setPlace(EMPTY)
+            setDone(offers.filter(({ chosen }) => chosen).map(({ uid }) => uid))
+          }}
+          onClose={() => setCheck(undefined)}
+        />
+      ) : null}
+    </>
+  )
+}
+
+/** As the server takes it. */
+function bodyOf(
+  { preset, vendor, baseUrl, blanks, format, way, variable, key }: Place,
+  known: Preset | undefined,
+): ConnectPlace {
+  const named = variable.trim() ? { name: variable.trim() } : {}
+  return {
+    ...(preset ? { preset } : { formats: [format] }),
+    ...(vendor.trim() ? { vendor: vendor.trim() } : {}),
+    ...(baseUrl.trim() ? { baseUrl: baseUrl.trim() } : {}),
+    ...(known && known.blanks.length > 0 && !baseUrl.trim() ? { blanks } : {}),
+    credential:
+      way === 'none' ? {} : way === 'env' ? named : { ...named, ...(key.trim() ? { value: key.trim() } : {}) },
+  }
+}
+
+interface WhoProps {
+  place: Place
+  presets: readonly Preset[]
+  preset: Preset | undefined
+  onChange: (next: Partial<Place>) => void
+}
+
+function WhoCard({ place, presets, preset, onChange }: WhoProps) {
+  return (
+    <Card title="Vendor" lead={preset?.about ?? undefined}>
+      <div className="grid-2">
+        <SelectField
+          label="Vendor"
+          value={place.preset}
+          options={[['', 'Another one'], ...presets.map(({ name, title }) => [name, title] as const)]}
+          onText={(name) => {
+            const chosen = presets.find((one) => one.name === name)
+            onChange({ ...EMPTY, preset: name, way: chosen && chosen.credential === null ? 'none' : 'stored' })
+          }}
+        />
+        <TextField
+          label="Name in the catalogue"
+          value={place.vendor}
+          placeholder={preset?.name ?? 'my-vendor'}
+          onText={(vendor) => onChange({ vendor })}
+        />
+        {preset?.blanks.map(({ name, about }) => (
+          <TextField
+            key={name}
+            label={name.charAt(0).toUpperCase() + name.slice(1)}
+            hint={about}
+            value={place.blanks[name] ?? ''}
+            onText={(text) => onChange({ blanks: { ...place.blanks, [name]: text } })}
+          />
+        ))}
+        {preset?.baseUrl === '{address}' ? null : (
+          <TextField
+            label="Base address"
+            mono
+            value={place.baseUrl}
+            placeholder={preset?.baseUrl ?? 'https://api.vendor.example/v1'}
+            onText={(baseUrl) => onChange({ baseUrl })}
+          />
+        )}
+        {preset ? null : (
+          <SelectField
+            label="Speaks"
+            value={place.format}
+            options={FORMATS}
+            onText={(format) => onChange({ format })}
+          />
+        )}
+      </div>
+      <CredentialFields place={place} preset={preset} onChange={onChange} />
+    </Card>
+  )
+}
+
+const WAYS = [
+  { value: 'stored', label: 'Paste the key' },
+  { value: 'env', label: 'Environment variable' },
+  { value: 'none', label: 'No key' },
+] as const
+
+function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>) {
+  const name = preset?.credential ?? 'MY_VENDOR_API_KEY'
+  return (
+    <div className="stack">
+      <Segments label="Credential" value={place.way} options={WAYS} onPick={(way) => onChange({ way })} />
+      <div className="grid-2">
+        {place.way === 'stored' ? (
+          <TextField
+            label="Key"
+            type="password"
+            autoComplete="off"
+            value={place.key}
+            hint="Stored encrypted, never shown again. Where the gateway’s environment has a variable of the credential’s name, that one wins."
+            onText={(key) => onChange({ key })}
+          />
+        ) : null}
+        {place.way === 'none' ? null : (
+          <TextField
+            label="Name of the credential"
+            mono
+            value={place.variable}
+            placeholder={name}
+            hint={
+              place.way === 'env'
+                ? 'A variable of the gateway’s environment. It wins over a stored credential of the same name.'
+                : undefined
+            }
+            onText={(variable) => onChange({ variable })}
+          />
+        )}
+      </div>
+    </div>
+  )
+}
+
+function Connected({ uids }: { uids: readonly string[] }) {
+  const account = lastAccount()
+  return (
+    <Card title="It is connected" lead={uids.length > 0 ? `Offered now: ${uids.join(', ')}.` : undefined}>
+      <div className="row">
+        {account && uids[0] ? (
+          <LinkButton
+            look="primary"
+            icon="play"
+            to={`/a/${encodeURIComponent(account)}/playground/chat?model=${encodeURIComponent(uids[0])}`}
+          >
+            Try {uids[0]}
+          </LinkButton>
+        ) : null}
+        <LinkButton to="/operator/vendors">All vendors</LinkButton>
+      </div>
+    </Card>
+  )
+}

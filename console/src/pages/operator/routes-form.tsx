@@ -1,0 +1,190 @@
+// The routes of one model as a form: who serves it, in which order, at which share and cost.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { formatCredits } from '../../credits.ts'
+import { formatPercent } from '../../format.ts'
+import { typicalAmount } from '../../pricing.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { SelectField, Switch, TextField } from '../../ui/field.tsx'
+import { Note } from '../../ui/page.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { CatalogModel, CatalogRoute, Pricing } from '../../wire.ts'
+import { catalogChanged } from './catalogue-models.tsx'
+
+interface Props {
+  uid: string
+  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'routes'>
+  vendors: readonly string[]
+  onClose: () => void
+}
+
+const TEXT = ['openai-chat', 'openai-responses', 'anthropic-messages']
+
+export function RoutesForm({ uid, model, vendors, onClose }: Props) {
+  const [routes, setRoutes] = useState<readonly CatalogRoute[]>(model.routes)
+  const [dragged, setDragged] = useState<number>()
+  const change = (at: number, next: Partial<CatalogRoute>) =>
+    setRoutes((old) => old.map((route, index) => (index === at ? { ...route, ...next } : route)))
+  const move = (from: number, to: number) => {
+    const moved = routes[from]
+    if (!moved || from === to || to < 0 || to >= routes.length) return
+    const rest = routes.filter((_, index) => index !== from)
+    // Whoever moves a route wants an order, and no sharing.
+    setRoutes([...rest.slice(0, to), moved, ...rest.slice(to)].map((route, order) => ({ ...route, order })))
+  }
+  const add = () =>
+    setRoutes((old) => [
+      ...old,
+      { ...(old.at(-1) ?? { vendor: vendors[0] ?? '', protocol: 'openai-chat' }), order: old.length },
+    ])
+  return (
+    <FormDialog
+      title={`Routes of ${model.name}`}
+      wide
+      action="Save the routes"
+      disabled={routes.length === 0}
+      run={async () => {
+        await api.changeModel(uid, { routes: routes.map(tidy) })
+        toast(`The routes of ${model.name} hold from now on.`)
+        catalogChanged()
+      }}
+      onClose={onClose}
+    >
+      <Note>
+        Lower orders are tried first; equal orders share the calls by weight: weights 99 and 1 send 1 % to the second.
+        Drag a route, or use its arrows, to give every route an order of its own.
+      </Note>
+      <ol className="route-list">
+        {routes.map((route, at) => (
+          <li
+            // Routes have no names of their own, and may be equal.
+            key={at}
+            draggable
+            className={dragged === at ? 'route-row route-dragged' : 'route-row'}
+            onDragStart={() => setDragged(at)}
+            onDragOver={(event) => event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault()
+              if (dragged !== undefined) move(dragged, at)
+              setDragged(undefined)
+            }}
+            onDragEnd={() => setDragged(undefined)}
+          >
+            <RouteFields
+              {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
+              onChange={(next) => change(at, next)}
+            />
+            <div className="row">
+              <IconButton
+                icon="up"
+                label={`Move route ${at + 1} up`}
+                disabled={at === 0}
+                onClick={() => move(at, at - 1)}
+              />
+              <IconButton
+                icon="down"
+                label={`Move route ${at + 1} down`}
+                disabled={at === routes.length - 1}
+                onClick={() => move(at, at + 1)}
+              />
+              <Switch
+                label={`Use route ${at + 1}`}
+                on={route.enabled !== false}
+                onSwitch={(enabled) => change(at, { enabled })}
+              />
+              <IconButton
+                icon="trash"
+                label={`Remove route ${at + 1}`}
+                disabled={routes.length === 1}
+                onClick={() => setRoutes((old) => old.filter((_, index) => index !== at))}
+              />
+            </div>
+          </li>
+        ))}
+      </ol>
+      <Button small icon="plus" onClick={add}>
+        Add a route
+      </Button>
+    </FormDialog>
+  )
+}
+
+/** Text models take any text format; the others the one that they have. */
+function formatsOf({ type }: Props['model'], { protocol }: CatalogRoute): readonly string[] {
+  return type === 'text' ? [...new Set([...TEXT, protocol])] : [protocol]
+}
+
+/** What stands at its default is left out of the document. */
+function tidy({ enabled, serves, ...route }: CatalogRoute): CatalogRoute {
+  return { ...route, ...(enabled === false ? { enabled } : {}), ...(serves?.length ? { serves } : {}) }
+}
+
+interface RouteProps {
+  route: CatalogRoute
+  at: number
+  vendors: readonly string[]
+  formats: readonly string[]
+  pricing: Pricing
+  type: CatalogModel['type']
+  onChange: (next: Partial<CatalogRoute>) => void
+}
+
+function RouteFields({ route, at, vendors, formats, pricing, type, onChange }: RouteProps) {
+  const number = (text: string) => Math.max(0, Number.parseInt(text, 10) || 0)
+  return (
+    <div className="route-fields">
+      <SelectField label="Vendor" value={route.vendor} options={vendors} onText={(vendor) => onChange({ vendor })} />
+      <SelectField
+        label="Format"
+        value={route.protocol}
+        options={formats}
+        // One of the options.
+        onText={(protocol) => onChange({ protocol: protocol as CatalogRoute['protocol'] })}
+      />
+      <TextField
+        label="Its name there"
+        mono
+        value={route.model ?? ''}
+        placeholder="the same"
+        onText={(model) => onChange({ model: model.trim() || undefined })}
+      />
+      <TextField
+        label="Order"
+        type="number"
+        min={0}
+        value={route.order ?? 0}
+        onText={(text) => onChange({ order: number(text) })}
+      />
+      <TextField
+        label="Weight"
+        type="number"
+        min={1}
+        max={1000}
+        value={route.weight ?? 1}
+        onText={(text) => onChange({ weight: Math.min(1000, Math.max(1, number(text))) })}
+      />
+      <TextField
+        label="Serves only"
+        value={(route.serves ?? []).join(', ')}
+        placeholder="everything"
+        onText={(text) =>
+          onChange({
+            serves: text
+              .split(',')
+              .map((word) => word.trim())
+              .filter(Boolean),
+          })
+        }
+      />
+      <p className="small muted">{marginInWords(type, pricing, route.cost, at)}</p>
+    </div>
+  )
+}
+
+function marginInWords(type: CatalogModel['type'], pricing: Pricing, cost: Pricing | undefined, at: number): string {
+  if (!cost) return `Route ${at + 1}: its cost is not known.`
+  const [price, paid] = [typicalAmount(type, pricing), typicalAmount(type, cost)]
+  const share = price === 0n ? 0 : Number(((price - paid) * 10_000n) / price) / 10_000
+  return `A typical call costs ${formatCredits(paid)} and brings ${formatCredits(price)}: margin ${formatPercent(share)}.`
+}

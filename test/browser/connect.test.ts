@@ -1,0 +1,102 @@
+// A vendor that the gateway has never seen, connected and used by somebody with a mouse: few clicks, one paste, no JSON.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
+import { realWorld } from '../../src/kernel/world.ts'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const CLICKS_MAX = 12
+
+let home: TestConsole
+let operator: Visitor
+let stranger: Sandbox
+let account = ''
+
+before(async () => {
+  ;[home, stranger] = await Promise.all([startConsole(), startSandbox({ world: realWorld, speed: 1000 })])
+  account = (await home.account()).id
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+  await operator.go(`/a/${account}`)
+})
+
+after(async () => {
+  await home?.close()
+  await stranger?.close()
+})
+
+test('a vendor never seen is tested, offered and chatted with, in at most 12 clicks and one paste', async () => {
+  const { page } = operator
+  let clicks = 0
+  const click = async (role: 'link' | 'button' | 'checkbox', name: string | RegExp) => {
+    clicks += 1
+    await page.getByRole(role, { name }).locator('visible=true').first().click()
+  }
+  await click('link', 'Vendors')
+  await click('link', 'Add vendor')
+  await page.getByLabel('Name in the catalogue').fill('newcomer')
+  await page.getByLabel('Base address').fill(`${stranger.url}/nothing-here`)
+  await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef') // the one paste
+  await click('button', 'Test the vendor')
+  // The address was wrong, the right one is suggested, and is a click away.
+  await page.getByText('There is nothing at this address (404)').first().waitFor()
+  await click('button', /^Use http/)
+  await click('button', 'Test the vendor')
+  await page.getByText(/It works\. plain-1 answers/).waitFor()
+  await click('checkbox', 'plain-1')
+  await page.getByLabel('Cost of input, plain-1', { exact: true }).fill('100')
+  await page.getByLabel('Cost of output, plain-1', { exact: true }).fill('400')
+  await page.getByLabel('Markup').fill('1.5')
+  assert.deepEqual(await home.violations(page), [])
+  await click('button', 'Preview the change')
+  await page.getByRole('dialog').getByText('models.plain-1: none →').waitFor()
+  await page.getByRole('dialog').getByText('NEWCOMER_API_KEY is stored encrypted.').waitFor()
+  await click('button', 'Apply')
+  await click('link', 'Try plain-1')
+  await page.getByLabel('Message', { exact: true }).fill('Hello')
+  await click('button', 'Send')
+  await page.getByText(/simulates plain-1/).waitFor()
+  assert.ok(clicks <= CLICKS_MAX, `${clicks} clicks`)
+
+  const { models, vendors } = home.gateway.catalog.current.input
+  assert.equal(vendors.newcomer?.baseUrl.startsWith(stranger.url), true)
+  assert.deepEqual(models['plain-1']?.pricing.tiers, [{ input: '150', output: '600' }])
+  assert.ok(stranger.seen.requests >= 3, 'the stranger was asked')
+  assert.ok(!(await page.content()).includes('sk-pasted'), 'the key is gone from the page')
+})
+
+test('routes are put in another order by keyboard and by drag, one is switched off, and the margin is said', async () => {
+  const { page } = operator
+  await operator.go('/operator/catalogue')
+  await page.getByLabel('Search models').fill('alpha-5.4')
+  await page.getByRole('button', { name: 'Routes' }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Route 1: its cost is not known.').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await dialog.getByRole('button', { name: 'Move route 2 up' }).press('Enter')
+  await dialog.getByLabel('Its name there').first().fill('gpt-5.4-mini')
+  await dialog.getByRole('switch', { name: 'Use route 2' }).click()
+  await dialog.getByRole('button', { name: 'Save the routes' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']?.routes ?? []
+  assert.deepEqual(
+    saved().map(({ protocol, order, model, enabled }) => [protocol, order, model, enabled ?? true]),
+    [
+      ['openai-responses', 0, 'gpt-5.4-mini', true],
+      ['openai-chat', 1, undefined, false],
+    ],
+  )
+  await page.getByRole('button', { name: 'Routes' }).first().click()
+  const rows = dialog.locator('.route-row')
+  await rows.nth(1).dragTo(rows.nth(0), { sourcePosition: { x: 4, y: 4 }, targetPosition: { x: 4, y: 4 } })
+  await dialog.getByRole('button', { name: 'Save the routes' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.deepEqual(
+    saved().map(({ protocol }) => protocol),
+    ['openai-chat', 'openai-responses'],
+  )
+  await page.getByLabel('Search models').fill('plain-1')
+  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await dialog.getByText('A typical call costs 0.22 and brings 0.33: margin 33 %.').waitFor()
+  assert.deepEqual(home.mishaps, [])
+})
