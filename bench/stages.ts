@@ -106,7 +106,13 @@ function setUp(upstreamPort: number) {
   const none = async () => 0
   const metrics = createMetrics({
     ...{ vendors: () => [], running: () => 0, ledgerPending: () => 0, databaseWaiting: () => 0, loopLagMs: () => 0 },
-    ...{ shed: () => 0, openStreams: () => 0, holds: none, queue: async () => ({ active: 0, created: 0, failed: 0 }) },
+    ...{
+      shed: () => 0,
+      refusalsDropped: () => 0,
+      openStreams: () => 0,
+      holds: none,
+      queue: async () => ({ active: 0, created: 0, failed: 0 }),
+    },
     verified: async () => ({ running: null, last: null, nextAt: null }),
   })
   const row = {
@@ -136,6 +142,7 @@ function setUp(upstreamPort: number) {
     routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
     monitor: createMonitor({ world, log, meters: metrics }),
     jobs: { open: () => Promise.reject(new Error('no jobs')) },
+    refusals: { note() {} },
   }
   const keys = createApiKeys({
     ...{ database, world, pepper: PEPPER },
@@ -210,6 +217,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
     read: deps,
     budget,
     strictErrors: false,
+    refused() {},
     log,
   })
   const driven = async (port: number) => {
@@ -237,7 +245,16 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
     },
     async 'whole call, from socket to socket'() {
       const app = createServer({ world, log, strictErrors: false })
-      mountApi(app, { keys, paid, free: {} as never, strictErrors: false, log, world, admit: () => undefined })
+      mountApi(app, {
+        keys,
+        paid,
+        free: {} as never,
+        strictErrors: false,
+        log,
+        world,
+        admit: () => undefined,
+        refused() {},
+      })
       await app.listen({ port: 0, host: '127.0.0.1' })
       const whole = await driven((app.server.address() as { port: number }).port)
       await app.close()

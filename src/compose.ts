@@ -6,14 +6,11 @@ import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { openCredentials } from './admission/credentials.ts'
-import { forgetOldAnswers } from './admission/idempotency.ts'
-import { forgetKeptAnswers } from './admission/kept-answers.ts'
 import { createKeys } from './admission/keys.ts'
 import { openDiskStore } from './assets/disk.ts'
 import { createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
 import { createAssetSigner } from './assets/signed-url.ts'
-import type { AssetStore } from './assets/store.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
@@ -30,7 +27,7 @@ import { mountFetch } from './http/fetch-route.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
-import { createAdmission, mountApi } from './http/routes.ts'
+import { createAdmission, createRefused, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
@@ -40,10 +37,10 @@ import { webhookSecret } from './jobs/webhook.ts'
 import { DAY_MS } from './kernel/calendar.ts'
 import type { Log } from './kernel/log.ts'
 import { createSecrets, type Secrets } from './kernel/secret.ts'
-import { every } from './kernel/timers.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { createRefusals } from './ledger/refusals.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
 import { createVerifier } from './ledger/verify-runs.ts'
@@ -56,6 +53,7 @@ import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
+import { startUpkeep } from './process/upkeep.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
@@ -79,16 +77,9 @@ export interface GatewayOptions {
   readonly jobs?: Partial<JobTiming>
 }
 
-const SWEEP_EVERY_MS = 5_000
-const TRACE_EVERY_MS = 2_000
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
-const TIDY_EVERY_MS = 60_000
-/** How often it is looked whether the night's verification is due. */
-const VERIFY_EVERY_MS = 300_000
-const ASSETS_EVERY_MS = 600_000
 const BODIES_WAITING_MAX = 200
-const MAINTAIN_EVERY_MS = 3_600_000
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
@@ -103,7 +94,7 @@ export async function createGateway(options: GatewayOptions) {
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier } = load
+  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals } = load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...{ database, changes, catalog, world, audit, accounts }, pepper: secrets.key('api-key') })
   await ledger.sweep()
@@ -120,7 +111,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
   })
   const path: PathDeps = {
-    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs },
+    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
     cache: createDataCache(world),
   }
   const read: ReadDeps = {
@@ -131,10 +122,11 @@ export async function createGateway(options: GatewayOptions) {
       keep: assets.keep,
     }),
   }
-  const doors = { keys: apiKeys, admit: createAdmission({ budget, overload }), strictErrors, log, world }
+  const admit = createAdmission({ budget, overload })
+  const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
     ...doors,
-    paid: paidHandler({ catalog, path, read, budget, strictErrors, log }),
+    paid: paidHandler({ ...doors, catalog, path, read, budget }),
     free: {
       ...accountHandlers({ catalog, database, read, budget }),
       ...jobHandlers({ world, engine: jobs, strictErrors, log }),
@@ -147,8 +139,7 @@ export async function createGateway(options: GatewayOptions) {
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
-    statements: createStatements(database),
-    verifier,
+    ...{ statements: createStatements(database), verifier },
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
@@ -162,9 +153,9 @@ export async function createGateway(options: GatewayOptions) {
     },
   })
 
-  const timers = startTimers(options, { ...store, ...load, files, office })
+  const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors },
+    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors, refusals },
     ...{ storeVersion, migrations },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -181,6 +172,7 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
+      await refusals.flush().catch(() => undefined)
       await apiKeys.flushLastUsed().catch(() => undefined)
       await tracer?.flush()
       await upstream.close()
@@ -225,6 +217,7 @@ function createLoad(
     databaseWaiting: () => database.waiting(),
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,
+    refusalsDropped: () => refusals.dropped,
     openStreams: () => watch.open,
     queue,
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
@@ -234,6 +227,7 @@ function createLoad(
     ...{ database, audit, world, log, usageMonths: config.TOLLGATE_USAGE_MONTHS },
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
+  const refusals = createRefusals({ database, world, log })
   const upstream = createUpstream({ world })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
@@ -252,7 +246,7 @@ function createLoad(
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
-  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier }
+  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals }
 }
 
 function openServer(
@@ -316,35 +310,4 @@ function createGuard({ config, world }: GatewayOptions): GuardedFetch {
       posts: createMinuteBudget(world, config.TOLLGATE_WEBHOOKS_PER_MINUTE),
     },
   })
-}
-
-type Maintained = Awaited<ReturnType<typeof openStore>> &
-  Pick<ReturnType<typeof createLoad>, 'ledger' | 'tracer' | 'verifier'> & {
-    readonly files: AssetStore
-    readonly office: ReturnType<typeof openBackOffice>
-  }
-
-/** What runs beside the calls, until each is stopped. */
-function startTimers({ config, world, log }: GatewayOptions, parts: Maintained): Array<() => void> {
-  const { database, audit, apiKeys, ledger, tracer, files, office, verifier } = parts
-  // Somebody who could write to the database may have changed what was done in whose name.
-  void audit.verify().then(
-    ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
-    (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
-  )
-
-  const answers = () => [forgetOldAnswers(database), forgetKeptAnswers(database)]
-  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), office.people.tidy()])
-  const maintain = async () => {
-    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
-    if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
-  }
-  return [
-    ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
-    every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
-    every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
-    every(world, MAINTAIN_EVERY_MS, maintain, log),
-    every(world, TIDY_EVERY_MS, tidy, log),
-    every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
-  ]
 }

@@ -212,6 +212,13 @@ const schema = z
       .min(1_000_000)
       .default(1_500_000_000)
       .describe('Most bytes of large bodies that one process works on at once; more are refused with 503.'),
+    TOLLGATE_REFUSAL_DAYS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(90)
+      .default(7)
+      .describe('How many days refused calls stay in the usage list.'),
     TOLLGATE_USAGE_MONTHS: z.coerce
       .number()
       .int()

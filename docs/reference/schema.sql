@@ -268,6 +268,21 @@ create table process (
   constraint process_pkey PRIMARY KEY (id)
 );
 
+create table refusal (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  endpoint text not null,
+  status integer not null,
+  fault text not null,
+  message text not null,
+  count integer not null,
+  at timestamp with time zone not null default now(),
+  constraint refusal_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX refusal_age ON public.refusal USING btree (id);
+
 create table session (
   id text collate "C" not null,
   digest bytea not null,

@@ -200,12 +200,14 @@ export function createApiKeys(options: {
   }
 
   function admit(entry: Known | undefined, from: { readonly ip: string }): Principal {
-    if (!entry || world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown')
-    const { addresses, keyId } = entry.principal
+    if (!entry) throw new Fault('key_unknown')
+    const whose = entry.principal
+    if (world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown', { whose })
+    const { addresses, keyId } = whose
     if (addresses) {
       const ip = plainAddress(from.ip)
       if (!addresses.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'))
-        throw new Fault('access_denied', { message: 'This key may not be used from your address.' })
+        throw new Fault('access_denied', { message: 'This key may not be used from your address.', whose })
     }
     used.add(keyId)
     return entry.principal

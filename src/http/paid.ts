@@ -14,7 +14,7 @@ import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protoco
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import type { Caller } from './caller.ts'
-import { onPath, type Paid, type Visit } from './routes.ts'
+import { onPath, type Paid, type RoutesOptions, type Visit } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
 interface PaidDeps {
@@ -23,6 +23,7 @@ interface PaidDeps {
   readonly read: ReadDeps
   readonly budget: ByteBudget
   readonly strictErrors: boolean
+  readonly refused: RoutesOptions['refused']
   readonly log: Log
 }
 

@@ -6,16 +6,17 @@ import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault } from '../kernel/fault.ts'
+import { asFault, type Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
+import type { Refusals } from '../ledger/refusals.ts'
 import { GONE } from '../pipeline/call.ts'
 import type { Overload } from '../pipeline/overload.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { Caller, CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
-import { bodyBytes, holdBack, logFault } from './server.ts'
+import { bodyBytes, holdBack, logFault, type RefusedVisit } from './server.ts'
 import { createShortcut } from './shortcut.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
@@ -38,6 +39,25 @@ export interface RoutesOptions {
   readonly world: World
   /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
   readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
+  /** Hears of what is refused at the door. */
+  readonly refused: Refused
+}
+
+type Refused = (fault: Fault, visit: RefusedVisit) => void
+
+/** Notes what is refused to a key that is known at a paid endpoint, unless the path has. */
+export function createRefused(refusals: Refusals): Refused {
+  return (fault, { id: requestId, principal, routeOptions }) => {
+    const endpoint = routeOptions.config?.endpoint
+    const whose = principal ?? fault.details.whose
+    if (endpoint === undefined || !whose || refusals.isNoted(fault)) return
+    refusals.note(fault, { requestId, account: whose.accountId, key: whose.keyId, product: '', endpoint })
+  }
+}
+
+/** The part of a route's settings by which a refusal is known to be of a paid endpoint. */
+export function paidConfig({ sells, id: endpoint }: EndpointSpec): { endpoint?: string } {
+  return sells === undefined ? {} : { endpoint }
 }
 
 /** A call is let in while there is room for it; what a large body takes is counted until its answer has ended. */
@@ -68,7 +88,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
     const unparsed = spec.largeBody === true
     for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
       const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
-      const config = { surface: spec.surface, alias: index > 0 }
+      const config = { surface: spec.surface, alias: index > 0, ...paidConfig(spec) }
       methods.set(url, (methods.get(url) ?? new Set<string>()).add(spec.method))
       app.route({
         method: spec.method,
@@ -102,6 +122,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
   }
   for (const [url, used] of methods) mountOptions(app, url, used)
   app.shortcut = createShortcut(options)
+  app.refused = options.refused
 }
 
 function handlerOf(spec: EndpointSpec, { free, paid }: RoutesOptions): Handle {
@@ -146,6 +167,7 @@ export function authenticate(request: FastifyRequest, keys: ApiKeys): Principal 
 
 interface PathOptions {
   readonly strictErrors: boolean
+  readonly refused?: Refused
   readonly log: Log
 }
 
@@ -182,4 +204,5 @@ export function refuse(visit: Visit, out: Caller, error: unknown, options: PathO
   const { surface = 'native', alias = false } = visit.routeOptions.config
   const sdk = !options.strictErrors && (alias || hasSdkMark(visit.headers))
   out.send(fault.status, faultHeaders(fault), faultBody(fault, surface, { requestId: visit.id, sdk }))
+  options.refused?.(fault, visit)
 }

@@ -2,7 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, {
+  type FastifyContextConfig,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
@@ -18,6 +23,8 @@ declare module 'fastify' {
     hurry(response: ServerResponse): void
     /** A way past the framework, for requests that need nothing of it; it answers whether it took one. */
     shortcut: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
+    /** Hears of what is refused. */
+    refused: ((fault: Fault, visit: RefusedVisit) => void) | undefined
   }
   interface FastifyRequest {
     principal: Principal | null
@@ -26,7 +33,13 @@ declare module 'fastify' {
     surface?: Surface
     /** Reached by a path that only SDKs use. */
     alias?: boolean
+    /** Of a paid endpoint. */
+    endpoint?: string
   }
+}
+
+export type RefusedVisit = Pick<FastifyRequest, 'id' | 'principal'> & {
+  readonly routeOptions: { readonly config?: FastifyContextConfig }
 }
 
 interface ServerOptions {
@@ -115,6 +128,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
       .code(fault.status)
       .headers(headers)
       .send(faultBody(fault, surface, { requestId: request.id, sdk }))
+    app.refused?.(fault, request)
   }
 
   /** What of a body has not come by then, from somebody whom nobody knows, is not waited for. */
@@ -132,6 +146,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
 
   app.decorate('hurry', hurry)
   app.decorate('shortcut', undefined)
+  app.decorate('refused', undefined)
   app.decorateRequest('principal', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))

@@ -9,7 +9,7 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import { newId } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import { Caller } from './caller.ts'
-import { type RoutesOptions, refuse, type Visit } from './routes.ts'
+import { paidConfig, type RoutesOptions, refuse, type Visit } from './routes.ts'
 
 interface Way {
   readonly spec: PaidSpec
@@ -51,7 +51,7 @@ function listWays(): ReadonlyMap<string, Way> {
     const { sells, method, largeBody, surface, path, aliases } = spec
     if (sells === undefined || method !== 'POST' || largeBody || path.includes('{')) continue
     for (const [index, one] of [path, ...aliases].entries())
-      ways.set(one, { spec: { ...spec, sells }, config: { surface, alias: index > 0 } })
+      ways.set(one, { spec: { ...spec, sells }, config: { surface, alias: index > 0, ...paidConfig(spec) } })
   }
   return ways
 }

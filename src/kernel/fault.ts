@@ -87,6 +87,10 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS
 
+export function isFaultName(name: unknown): name is FaultName {
+  return typeof name === 'string' && Object.hasOwn(FAULTS, name)
+}
+
 export interface FaultDetails {
   /** Public text that replaces the table's: only for what is safe and useful to the caller, such as the field's name. */
   message?: string
@@ -100,6 +104,8 @@ export interface FaultDetails {
   retryAfterSeconds?: number
   /** Extra response headers, such as the limit that was reached. */
   headers?: Record<string, string>
+  /** Whose key it was that may not be used. */
+  whose?: { readonly keyId: string; readonly accountId: string }
   /** What only the log may see. */
   internal?: Record<string, unknown>
   cause?: unknown

@@ -1,6 +1,7 @@
 // The read side of the money: accounts, what they used, what moved, and how a charge came about.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { FAULTS, isFaultName } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime } from '../kernel/world.ts'
@@ -25,6 +26,8 @@ export interface UsageFilter extends Paging {
   readonly product?: string | undefined
   readonly key?: string | undefined
   readonly outcome?: string | undefined
+  /** The name of a fault. */
+  readonly fault?: string | undefined
 }
 
 export interface LedgerFilter extends Paging {
@@ -60,8 +63,16 @@ export function createStatements(database: Queryable): Statements {
       return pageOf(rows, limit, accountView)
     },
     async usage(filter) {
-      const { account, product, key, outcome, limit } = filter
-      const values = [account, ...range(filter), product ?? null, key ?? null, outcome ?? null, limit + 1]
+      const { account, product, key, outcome, fault, limit } = filter
+      const values = [
+        account,
+        ...range(filter),
+        product ?? null,
+        key ?? null,
+        outcome ?? null,
+        limit + 1,
+        fault ?? null,
+      ]
       return pageOf(await database.query<UsageRow>(USAGE, values as string[]), limit, toView)
     },
     async usageOf(requestId) {
@@ -134,6 +145,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   keyName: 'k.name',
   job: 'j.id',
   fault: `u.story -> 'fault' ->> 'name'`,
+  message: `u.story -> 'fault' ->> 'message'`,
+  calls: '1',
   // A zero says that there was none.
   route: 'nullif(u.route, 0)',
   firstByteMs: 'nullif(u.first_byte_ms, 0)',
@@ -141,6 +154,29 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 const USAGE_COLUMNS = Object.keys(usageView.shape)
   .filter((field) => field !== 'id' && field !== 'units')
   .map((field) => [field, ELSEWHERE[field] ?? `u.${toColumn(field)}`] as const)
+
+/** What a refusal has for each field; its columns have the names of usage where it has them. */
+const OF_REFUSAL: Readonly<Record<string, string>> = {
+  at: 'u.at',
+  product: 'u.product',
+  endpoint: 'u.endpoint',
+  keyId: 'u.key_id',
+  keyName: 'k.name',
+  outcome: `'refused'`,
+  status: 'u.status',
+  charged: '0::bigint',
+  held: '0::bigint',
+  loss: '0::bigint',
+  estimated: 'false',
+  stream: 'false',
+  durationMs: '0',
+  firstByteMs: 'null::int',
+  route: 'null::smallint',
+  job: 'null::text',
+  fault: 'u.fault',
+  message: 'u.message',
+  calls: 'u.count',
+} satisfies Record<UsageField, string>
 
 function toColumn(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -150,7 +186,7 @@ type UsageRow = Readonly<Record<UsageField, unknown>> & {
   readonly id: string
   readonly account_id: string
   readonly lines: readonly ChargeLine[]
-  readonly catalog_version: number
+  readonly catalog_version: number | null
   readonly story: Story | null
 }
 
@@ -167,6 +203,14 @@ function shown(value: unknown): unknown {
   return typeof value === 'bigint' ? formatCredits(value) : value
 }
 
+/** A refusal has a fault, and nothing else to tell. */
+function storyOfRefusal({ outcome, fault: name, status, message }: UsageRow): Story | null {
+  if (outcome !== 'refused' || !isFaultName(name)) return null
+  const { code, blame } = FAULTS[name]
+  const fault = { name, code, status: Number(status), blame, message: String(message) }
+  return { heldMs: null, attempts: [], fault }
+}
+
 function usageDetail(row: UsageRow): UsageDetail {
   const lines = row.lines.map(([unit, quantity, ratePerMillion]) => {
     const rate = BigInt(ratePerMillion)
@@ -179,7 +223,7 @@ function usageDetail(row: UsageRow): UsageDetail {
       amount: formatExact(BigInt(quantity) * rate),
     }
   })
-  return { ...toView(row), lines, catalogVersion: row.catalog_version, story: row.story }
+  return { ...toView(row), lines, catalogVersion: row.catalog_version, story: row.story ?? storyOfRefusal(row) }
 }
 
 /** A line before the rounding: whole millionths of a micro-credit. */
@@ -235,14 +279,24 @@ const ACCOUNTS = statement(
 const SELECTED = USAGE_COLUMNS.map(([name, column]) => `${column} as "${name}"`)
 const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, u.story, ${SELECTED.join(', ')}
    from usage u left join api_key k on k.id = u.key_id left join job j on j.account_id = u.account_id and j.hold_id = u.id`
+const SELECT_REFUSALS = `select u.id, u.account_id, '[]'::jsonb as lines, null::int as catalog_version, null::jsonb as story, ${USAGE_COLUMNS.map(
+  ([name]) => `${OF_REFUSAL[name]} as "${name}"`,
+).join(', ')}
+   from refusal u left join api_key k on k.id = u.key_id`
+const CHOSEN = `u.account_id = $1 and u.id < $2 and u.id >= $3 and ($4::text is null or u.product = $4)
+     and ($5::text is null or u.key_id = $5) and ($8::text is null or {fault} = $8)`
+// Both by their ids, which are times; a page is made of as many rows of each as it has.
 const USAGE = statement(
   'statement_usage',
-  `${SELECT_USAGE}
-   where u.account_id = $1 and u.id < $2 and u.id >= $3 and ($4::text is null or u.product = $4)
-     and ($5::text is null or u.key_id = $5) and ($6::text is null or u.outcome = $6)
-   order by u.id desc limit $7`,
+  `(${SELECT_USAGE} where ${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '')} and ($6::text is null or u.outcome = $6) order by u.id desc limit $7)
+   union all
+   (${SELECT_REFUSALS} where ${CHOSEN.replace('{fault}', 'u.fault')} and coalesce($6::text, 'refused') = 'refused' order by u.id desc limit $7)
+   order by id desc limit $7`,
 )
-const USAGE_ONE = statement('statement_usage_one', `${SELECT_USAGE} where u.id = $1`)
+const USAGE_ONE = statement(
+  'statement_usage_one',
+  `(${SELECT_USAGE} where u.id = $1) union all (${SELECT_REFUSALS} where u.id = $1) limit 1`,
+)
 // The balance after the newest row of the page is today's, less everything that moved since.
 const LEDGER = statement(
   'statement_ledger',

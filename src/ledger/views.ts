@@ -111,17 +111,21 @@ const story = z.object({
 })
 export type Story = z.infer<typeof story>
 
-export const outcome = z.enum(['settled', 'released', 'expired'])
+const outcome = z.enum(['settled', 'released', 'expired'])
+
+/** What a row of usage can be: a resolved call, or calls that were refused before anything was held. */
+export const usageOutcome = z.enum([...outcome.options, 'refused'])
 
 /** Its fields are the columns of the CSV file too, in this order. */
 export const usageView = z.object({
   id: z.string(),
   at: time,
+  /** Empty: refused before it was known. */
   product: z.string(),
   endpoint: z.string(),
   keyId: z.string(),
   keyName: z.string().nullable(),
-  outcome,
+  outcome: usageOutcome,
   status: count,
   charged: credits,
   held: credits,
@@ -135,14 +139,18 @@ export const usageView = z.object({
   /** Null: no vendor answered. */
   route: count.nullable(),
   job: z.string().nullable(),
-  /** The name of the fault by which it failed. */
+  /** The name of the fault by which it failed or was refused, and what its caller was told. */
   fault: z.string().nullable(),
+  message: z.string().nullable(),
+  /** How many calls it stands for: of many refusals in a minute, some are only counted. */
+  calls: count,
 })
 export type UsageView = z.infer<typeof usageView>
 
 export const usageDetail = usageView.extend({
   lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: count, amount: credits })),
-  catalogVersion: count,
+  /** Null: it was refused before a price was looked at. */
+  catalogVersion: count.nullable(),
   story: story.nullable(),
 })
 export type UsageDetail = z.infer<typeof usageDetail>

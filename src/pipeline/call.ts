@@ -6,6 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Refusals } from '../ledger/refusals.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import type { Attempted } from '../routing/attempt.ts'
 import type { RouteSources } from '../routing/route.ts'
@@ -28,6 +29,7 @@ export interface PathDeps {
   readonly watch: StreamWatch
   readonly cache: DataCache
   readonly jobs: Pick<JobEngine, 'open'>
+  readonly refusals: Pick<Refusals, 'note'>
 }
 
 /** A validated call of a known caller, before any money is touched. */

@@ -19,6 +19,7 @@ interface MetricSources {
   readonly databaseWaiting: () => number
   readonly loopLagMs: () => number
   readonly shed: () => number
+  readonly refusalsDropped: () => number
   readonly openStreams: () => number
   readonly queue: () => Promise<{ active: number; created: number; failed: number }>
   readonly holds: () => Promise<number>
@@ -168,15 +169,19 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
     () => sources.loopLagMs() / 1000,
     'max',
   )
-  new Counter({
-    name: 'tollgate_shed_total',
-    help: 'Calls refused because of overload.',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(sources.shed())
-    },
-  })
+  const counter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  counter('tollgate_shed_total', 'Calls refused because of overload.', sources.shed)
+  const dropped = 'Refusals that are not in the usage list, because the database was away or too many came at once.'
+  counter('tollgate_refusals_dropped_total', dropped, sources.refusalsDropped)
   new Gauge({
     ...PROCESSES,
     registers,

@@ -5,6 +5,7 @@ import { replay } from '../admission/idempotency.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { Reservation } from '../ledger/operation.ts'
+import type { RefusedCall } from '../ledger/refusals.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
 import { type Candidate, routeAsk } from '../routing/route.ts'
@@ -22,7 +23,9 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   try {
     seen.end(await run(arrived, seen, deps))
   } catch (error) {
-    seen.end({ ...endingOf(error), outcome: seen.held ? 'failed' : 'refused', charged: 0n })
+    const ending = endingOf(error)
+    if (ending.fault) deps.refusals.note(ending.fault, seen.held ? undefined : refusedCall(arrived))
+    seen.end({ ...ending, outcome: seen.held ? 'failed' : 'refused', charged: 0n })
     throw error
   }
 }
@@ -148,6 +151,10 @@ type JobCall = Arrived & { readonly ask: JobAsk }
 
 function isJob(arrived: Arrived): arrived is JobCall {
   return 'order' in arrived.ask
+}
+
+function refusedCall({ requestId, principal, ask, endpoint }: Arrived): RefusedCall {
+  return { requestId, account: principal.accountId, key: principal.keyId, product: ask.product, endpoint }
 }
 
 /** Without a fault: the caller has left. */

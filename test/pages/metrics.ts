@@ -19,6 +19,7 @@ export async function listMetrics(): Promise<MetricFact[]> {
     databaseWaiting: zero,
     loopLagMs: zero,
     shed: zero,
+    refusalsDropped: zero,
     openStreams: zero,
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     holds: async () => 0,

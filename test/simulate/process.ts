@@ -87,6 +87,7 @@ export class Process implements Mortal {
       watch: createStreamWatch(world),
       cache: createDataCache(world),
       jobs: { open: (...about) => this.engine.open(...about) },
+      refusals: { note() {} },
     }
     this.#beat()
     void this.#startEngine(around).then((engine) => {

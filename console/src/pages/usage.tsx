@@ -25,7 +25,7 @@ export function UsagePage({ account }: { account: string }) {
 }
 
 const ALL = ['', 'All'] as const
-const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired' }
+const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired', refused: 'Refused' }
 const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'test'] as const
 
 export function UsagePanel({ account }: { account: string }) {

@@ -110,6 +110,23 @@ create table usage (
 ) partition by range (id);
 create table usage_rest partition of usage default;
 
+-- Calls that were refused before they held anything. Kept for days, a bounded number for each key: ledger/refusals.ts.
+create table refusal (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  endpoint text not null,
+  status integer not null,
+  fault text not null,
+  message text not null,
+  -- How many calls it stands for.
+  count integer not null,
+  at timestamptz not null default now(),
+  primary key (account_id, id)
+);
+create index refusal_age on refusal (id);
+
 create table usage_hour (
   account_id text collate "C" not null,
   hour timestamptz not null,

@@ -12,10 +12,10 @@ import type { Statements } from '../../ledger/statement.ts'
 import {
   ledgerView,
   movement,
-  outcome,
   overview,
   type UsageDetail,
   usageDetail,
+  usageOutcome,
   usageView,
 } from '../../ledger/views.ts'
 import { id, paging, range, test, text } from '../fields.ts'
@@ -40,7 +40,8 @@ const usageQuery = z.strictObject({
   test,
   product: text(100).optional(),
   key: id.optional(),
-  outcome: outcome.optional(),
+  outcome: usageOutcome.optional(),
+  fault: text(40).optional(),
 })
 
 const ledgerQuery = z.strictObject({

@@ -1,0 +1,190 @@
+// Calls that were refused before they held anything, for the usage list of their account. Noting one costs its answer nothing: it is
+// counted in memory and written a second later, many at once. A key has so many rows a minute; what comes beyond them is counted
+// in one row for each kind of refusal. While the database is away a bounded number waits, and the rest is dropped and counted.
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import { DAY_MS } from '../kernel/calendar.ts'
+import type { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { withoutContent } from '../kernel/redact.ts'
+import { idAtTime, type World } from '../kernel/world.ts'
+import { plain, quoted } from './columns.ts'
+
+export interface RefusedCall {
+  /** `req_<id>`. */
+  readonly requestId: string
+  readonly account: string
+  readonly key: string
+  /** Empty where the request was refused before it was known. */
+  readonly product: string
+  readonly endpoint: string
+}
+
+export interface Refusals {
+  /** Each fault of a call once: the path knows the product, and the door hears of it again. Without the call: it has a usage row. */
+  note(fault: Fault, call: RefusedCall | undefined): void
+  isNoted(fault: Fault): boolean
+  /** Writes what waits. */
+  flush(): Promise<void>
+  /** Those older than this go. */
+  forget(days: number): Promise<number>
+  readonly dropped: number
+}
+
+interface Row extends RefusedCall {
+  readonly id: string
+  readonly fault: string
+  readonly status: number
+  readonly message: string
+  /** How many are not written yet. */
+  count: number
+}
+
+interface KeyMinute {
+  rows: number
+  /** What is counted only, by kind of refusal. */
+  readonly rest: Map<string, Row>
+}
+
+const STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 409, 413, 422, 429, 503])
+const MINUTE_MS = 60_000
+const ROWS_A_MINUTE = 100
+/** Kinds that are told apart beyond these rows; all others are counted to the first. */
+const KINDS_MAX = 10
+const KEYS_MAX = 10_000
+const WAITING_MAX = 5_000
+const ROWS_AT_ONCE = 500
+const FLUSH_AFTER_MS = 1_000
+const RETRY_AFTER_MS = 5_000
+const MESSAGE_CHARS_MAX = 300
+
+const PUT = statement(
+  'refusals_put',
+  `insert into refusal as r (account_id, id, key_id, product, endpoint, status, fault, message, count)
+   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::int[])
+   on conflict (account_id, id) do update set count = r.count + excluded.count, at = now()`,
+  SHORT_MS,
+)
+const FORGET = statement(
+  'refusals_forget',
+  `with gone as (delete from refusal where ctid = any(array(select ctid from refusal where id < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`,
+)
+
+export function createRefusals({ database, world, log }: { database: Database; world: World; log: Log }): Refusals {
+  const noted = new WeakSet<Fault>()
+  const keys = new Map<string, KeyMinute>()
+  let minute = 0
+  let waiting = new Map<string, Row>()
+  let dropped = 0
+  let scheduled = false
+  let flushing: Promise<void> | undefined
+
+  function schedule(afterMs: number): void {
+    if (scheduled) return
+    scheduled = true
+    world.after(afterMs, () => {
+      scheduled = false
+      flush().catch((error: unknown) => {
+        log.warn({ error, waiting: waiting.size }, 'refusals could not be written, and wait')
+        schedule(RETRY_AFTER_MS)
+      })
+    })
+  }
+
+  function wait(row: Row, count: number): void {
+    row.count += count
+    if (waiting.has(row.id)) return
+    if (waiting.size >= WAITING_MAX) {
+      dropped += row.count
+      row.count = 0
+    } else waiting.set(row.id, row)
+  }
+
+  async function write(): Promise<void> {
+    const rows = [...waiting.values()]
+    waiting = new Map()
+    for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+      const batch = rows.slice(at, at + ROWS_AT_ONCE).map((row) => ({ row, count: row.count }))
+      for (const { row } of batch) row.count = 0
+      try {
+        await database.query(PUT, valuesOf(batch))
+      } catch (error) {
+        for (const { row, count } of batch) wait(row, count)
+        for (const row of rows.slice(at + ROWS_AT_ONCE)) wait(row, 0)
+        throw error
+      }
+    }
+  }
+
+  function flush(): Promise<void> {
+    flushing ??= write().finally(() => {
+      flushing = undefined
+    })
+    return flushing
+  }
+
+  return {
+    note(fault, call) {
+      noted.add(fault)
+      if (!call || !STATUSES.has(fault.status)) return
+      const nowMinute = Math.floor(world.elapsedMs() / MINUTE_MS)
+      if (nowMinute !== minute) keys.clear()
+      minute = nowMinute
+      let own = keys.get(call.key)
+      if (!own) {
+        if (keys.size >= KEYS_MAX) {
+          dropped += 1
+          return
+        }
+        own = { rows: 0, rest: new Map() }
+        keys.set(call.key, own)
+      }
+      own.rows += 1
+      if (own.rows <= ROWS_A_MINUTE) wait(rowOf(fault, call), 1)
+      else wait(restOf(own.rest, fault, call), 1)
+      schedule(FLUSH_AFTER_MS)
+    },
+    isNoted: (fault) => noted.has(fault),
+    flush,
+    forget: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
+    get dropped() {
+      return dropped
+    },
+  }
+}
+
+function rowOf(fault: Fault, call: RefusedCall): Row {
+  return {
+    ...call,
+    id: call.requestId.slice('req_'.length),
+    fault: fault.kind,
+    status: fault.status,
+    message: withoutContent(fault.message, '').slice(0, MESSAGE_CHARS_MAX).toWellFormed(),
+    count: 0,
+  }
+}
+
+function restOf(rest: Map<string, Row>, fault: Fault, call: RefusedCall): Row {
+  const kind = `${fault.kind} ${call.product} ${call.endpoint}`
+  const known = rest.get(kind) ?? (rest.size >= KINDS_MAX ? rest.values().next().value : undefined)
+  if (known) return known
+  const row = rowOf(fault, call)
+  rest.set(kind, row)
+  return row
+}
+
+function valuesOf(batch: ReadonlyArray<{ row: Row; count: number }>): string[] {
+  const texts = (read: (row: Row) => string) => quoted(batch.map(({ row }) => read(row)))
+  return [
+    texts((row) => row.account),
+    texts((row) => row.id),
+    texts((row) => row.key),
+    texts((row) => row.product),
+    texts((row) => row.endpoint),
+    plain(batch.map(({ row }) => row.status)),
+    texts((row) => row.fault),
+    texts((row) => row.message),
+    plain(batch.map(({ count }) => count)),
+  ]
+}

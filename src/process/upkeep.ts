@@ -1,0 +1,65 @@
+// What runs beside the calls: saying that this process lives, tidying up, verifying.
+import type { ApiKeys } from '../admission/api-key.ts'
+import { forgetOldAnswers } from '../admission/idempotency.ts'
+import { forgetKeptAnswers } from '../admission/kept-answers.ts'
+import type { AssetStore } from '../assets/store.ts'
+import type { Config } from '../config.ts'
+import type { Audit } from '../database/audit.ts'
+import type { Database } from '../database/database.ts'
+import type { People } from '../identity/people.ts'
+import type { Log } from '../kernel/log.ts'
+import { every } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Refusals } from '../ledger/refusals.ts'
+import { maintainUsage } from '../ledger/retention.ts'
+import type { Verifier } from '../ledger/verify-runs.ts'
+import type { Tracer } from '../pipeline/trace.ts'
+
+interface Kept {
+  readonly database: Database
+  readonly audit: Audit
+  readonly apiKeys: ApiKeys
+  readonly ledger: Ledger
+  readonly tracer: Tracer | undefined
+  readonly verifier: Verifier
+  readonly refusals: Refusals
+  readonly files: AssetStore
+  readonly people: People
+}
+
+const SWEEP_EVERY_MS = 5_000
+const TRACE_EVERY_MS = 2_000
+const TIDY_EVERY_MS = 60_000
+/** How often it is looked whether the night's verification is due. */
+const VERIFY_EVERY_MS = 300_000
+const ASSETS_EVERY_MS = 600_000
+const MAINTAIN_EVERY_MS = 3_600_000
+
+/** Until each is stopped. */
+export function startUpkeep(
+  { config, world, log }: { config: Config; world: World; log: Log },
+  { database, audit, apiKeys, ledger, tracer, verifier, refusals, files, people }: Kept,
+): Array<() => void> {
+  // Somebody who could write to the database may have changed what was done in whose name.
+  void audit.verify().then(
+    ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
+    (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
+  )
+
+  const answers = () => [forgetOldAnswers(database), forgetKeptAnswers(database)]
+  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
+  const maintain = async () => {
+    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
+    await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)
+    if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
+  }
+  return [
+    ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
+    every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
+    every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
+    every(world, MAINTAIN_EVERY_MS, maintain, log),
+    every(world, TIDY_EVERY_MS, tidy, log),
+    every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
+  ]
+}

@@ -1,0 +1,137 @@
+// Calls that were refused: in the account's usage with their reason, at no charge, and bounded however many come.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from '../src/kernel/view.ts'
+import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const g = testGateway()
+const CHAT = '/v1/chat-completions'
+const good = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'hello' }] }
+
+async function ask<T>(path: string): Promise<T> {
+  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN)
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  return JSON.parse(text).data
+}
+
+/** The refusals of an account, when as many as these are written. */
+async function refusals(account: string, calls: number): Promise<UsageView[]> {
+  for (let tries = 0; ; tries++) {
+    const { items } = await ask<Page<UsageView>>(`/accounts/${account}/usage?outcome=refused&limit=200`)
+    const sum = items.reduce((all, one) => all + one.calls, 0)
+    if (sum >= calls) return items
+    if (tries === 400) throw new Error(`${sum} of ${calls} refusals were written`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+const read = async (reply: Promise<Response>) => {
+  const response = await reply
+  await response.text()
+  return response
+}
+
+test('a refused call is in the usage of its account with code, message, key and product, at no charge', async () => {
+  const { id, key, keyId } = await g.account({ credits: 0n })
+  const short = await read(g.call(CHAT, key, good))
+  assert.equal(short.status, 402)
+  const wrong = await read(g.call(CHAT, key, { ...good, messages: 'my secret question' }))
+  assert.equal(wrong.status, 400)
+  const unread = await read(g.call(CHAT, key, '{"model": '))
+  assert.equal(unread.status, 400)
+  const { key: bound } = await g.key(id, { models: ['beta-opus-5'] })
+  assert.equal((await read(g.call(CHAT, bound, good))).status, 403)
+  const { key: ended, keyId: endedId } = await g.key(id)
+  await g.gateway.database.query(
+    { text: `update api_key set revoked_at = now() - interval '1 minute' where id = $1` },
+    [endedId],
+  )
+  const gone = await read(g.call(CHAT, ended, good))
+  assert.equal(gone.status, 401)
+
+  const rows = await refusals(id, 5)
+  const told = rows.map(({ status, fault, product, endpoint, charged, calls }) => [
+    ...[status, fault, product, endpoint, charged, calls],
+  ])
+  assert.deepEqual(told.reverse(), [
+    [402, 'credits_short', 'alpha-5.4', 'chat', '0', 1],
+    [400, 'request_invalid', '', 'chat', '0', 1],
+    [400, 'request_invalid', '', 'chat', '0', 1],
+    [403, 'model_restricted', '', 'chat', '0', 1],
+    [401, 'key_unknown', '', 'chat', '0', 1],
+  ])
+  assert.equal(rows.at(-1)?.keyId, keyId)
+  assert.match(rows.at(-1)?.message ?? '', /^Insufficient credit/)
+  assert.ok(!JSON.stringify(rows).includes('secret question'))
+  const detail = await ask<UsageDetail>(`/usage/${short.headers.get('x-request-id')}`)
+  assert.deepEqual(
+    [detail.outcome, detail.story?.fault?.code, detail.story?.fault?.blame, detail.catalogVersion, detail.route],
+    ['refused', 40000, 'caller', null, null],
+  )
+  assert.deepEqual((await ask<Page<UsageView>>(`/accounts/${id}/usage?fault=credits_short`)).items.length, 1)
+  const overview = await ask<Overview>(`/accounts/${id}/overview`)
+  assert.deepEqual(overview.statuses, { ok: 0, failed: 0 }, 'money figures know nothing of it')
+  assert.equal((await ask<Page<UsageView>>(`/accounts/${id}/usage?outcome=settled`)).items.length, 0)
+  const csv = await g.call(`/admin/v1/accounts/${id}/usage`, OPERATOR_TOKEN, undefined, {
+    headers: { accept: 'text/csv' },
+  })
+  assert.match(await csv.text(), /,refused,402,0,0,0,.*credits_short,"Insufficient credit/)
+})
+
+test('strangers, free endpoints and calls that reached a vendor are no refusals', async () => {
+  const { id, key } = await g.account()
+  assert.equal((await read(g.call(CHAT, 'tg_live_nobody', good))).status, 401)
+  assert.equal((await read(g.call('/v1/jobs/none', key))).status, 404)
+  assert.equal(
+    (await read(g.call(CHAT, key, { ...good, messages: [{ role: 'user', content: '[[400]]' }] }))).status,
+    400,
+  )
+  assert.equal((await read(g.call(CHAT, key, { ...good, model: 'none' }))).status, 404)
+  const rows = await refusals(id, 1)
+  assert.deepEqual(
+    rows.map(({ fault }) => fault),
+    ['model_unknown'],
+  )
+})
+
+test('a flood of refusals from one key is counted in a bounded number of rows, and others are served', async () => {
+  const noisy = await g.account()
+  const quiet = await g.account()
+  const FLOOD = 1_500
+  let left = FLOOD
+  let flooding = true
+  const flood = Promise.all(
+    Array.from({ length: 32 }, async () => {
+      while (left-- > 0) assert.equal((await read(g.call(CHAT, noisy.key, { ...good, messages: [] }))).status, 400)
+    }),
+  ).finally(() => {
+    flooding = false
+  })
+  let served = 0
+  do {
+    assert.equal((await read(g.call(CHAT, quiet.key, good))).status, 200)
+    served += 1
+  } while (flooding)
+  await flood
+  assert.ok(served > 1)
+  const rows = await refusals(noisy.id, FLOOD)
+  assert.equal(
+    rows.reduce((sum, { calls }) => sum + calls, 0),
+    FLOOD,
+    'none is lost',
+  )
+  // A flood that goes on over the end of a minute has the rows of two.
+  assert.ok(rows.length >= 101 && rows.length <= 2 * 110, `${rows.length} rows`)
+  assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=refused`)).items.length, 0)
+})
+
+test('old refusals are forgotten', async () => {
+  const { id, key } = await g.account()
+  await read(g.call(CHAT, key, { ...good, messages: [] }))
+  await refusals(id, 1)
+  const { database, refusals: recorder } = g.gateway
+  await database.query({ text: `update refusal set id = '00' where account_id = $1` }, [id])
+  assert.equal(await recorder.forget(7), 1)
+})
