@@ -3,6 +3,8 @@ import { defineConfig } from 'vite'
 import { clientCall } from '../src/catalog/client-calls.ts'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
+import { FAULTS } from '../src/kernel/fault.ts'
+import { ADVICE } from '../src/kernel/fault-advice.ts'
 
 /** By the format of a text endpoint, or by the kind of product that the endpoint sells. */
 const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>
@@ -11,10 +13,13 @@ const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>
 
 const calls = ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)])
 
-/** What the examples in the console take from the table of endpoints. */
+const faults = Object.entries(FAULTS).map(([name, { text }]) => [name, { text, advice: Reflect.get(ADVICE, name) }])
+
+/** What the console takes from the tables of endpoints and faults. */
 export const FROM_TABLE = {
   ENDPOINT_PATHS: Object.fromEntries(paths),
   CLIENT_CALLS: Object.fromEntries(calls),
+  FAULT_WORDS: Object.fromEntries(faults),
 }
 
 export default defineConfig({

@@ -40,6 +40,7 @@ export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/
 export type { Page } from '../../src/kernel/view.ts'
 export type {
   AccountView as Account,
+  AttemptView as Attempt,
   LedgerView as LedgerRow,
   LimitName,
   LimitsInput,

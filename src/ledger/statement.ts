@@ -223,7 +223,8 @@ function usageDetail(row: UsageRow): UsageDetail {
       amount: formatExact(BigInt(quantity) * rate),
     }
   })
-  return { ...toView(row), lines, catalogVersion: row.catalog_version, story: row.story ?? storyOfRefusal(row) }
+  const story = row.story ?? storyOfRefusal(row)
+  return { ...toView(row), account: row.account_id, lines, catalogVersion: row.catalog_version, story }
 }
 
 /** A line before the rounding: whole millionths of a micro-credit. */

@@ -148,6 +148,7 @@ export const usageView = z.object({
 export type UsageView = z.infer<typeof usageView>
 
 export const usageDetail = usageView.extend({
+  account: z.string(),
   lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: count, amount: credits })),
   /** Null: it was refused before a price was looked at. */
   catalogVersion: count.nullable(),

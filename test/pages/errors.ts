@@ -1,6 +1,7 @@
-// The page of every error, from the table of faults. What to do is written here; the compiler asks for it.
+// The page of every error, from the table of faults and the advice for each.
 import { faultBody } from '../../src/http/envelope.ts'
 import { type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
+import { ADVICE } from '../../src/kernel/fault-advice.ts'
 import { code, page, table } from './markdown.ts'
 
 /** What each integer code means to the contract. */
@@ -17,41 +18,6 @@ const CODES: Record<number, string> = {
   50001: 'Service unavailable',
   50002: 'Gateway timeout',
   50003: 'Internal error',
-}
-
-const ADVICE: Record<FaultName, string> = {
-  request_invalid:
-    'Read the message: it names the field and what is allowed. Correct the request; a repetition fails again.',
-  request_too_large: 'Send less. The message names the limit where there is one to name.',
-  method_not_allowed: 'Use one of the methods in the `allow` header.',
-  schema_invalid:
-    'The provider understood the request and cannot carry it out. Read the message and change the fields that it names.',
-  key_missing:
-    'Send the header `Authorization: Bearer <key>`, or `x-api-key`. A proxy between you and the gateway may have removed it.',
-  key_unknown:
-    'Check for missing characters, for the right gateway address, and in the console whether the key was revoked or has expired.',
-  access_denied:
-    'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
-  model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
-  not_found: 'Check the path. Analytics and social paths are listed in the reference.',
-  model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
-  job_unknown:
-    'Use the digits of `data.jobId` as they were answered, as a string: they exceed what a JavaScript number holds.',
-  conflict:
-    'The same `Idempotency-Key` came with another body, or its first call is still running; or the job can no longer be cancelled. The message says which.',
-  credits_short:
-    'The message states what the call needs and what is available. Add credits, or ask for less: a smaller `max_tokens` makes a smaller hold.',
-  rate_limited:
-    'Wait for `retry-after` seconds. The header `x-tollgate-limit` names the limit. A spend limit is not cured by waiting a moment; `x-should-retry: false` says so.',
-  upstream_rate_limited: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
-  upstream_invalid:
-    'The provider refused the request, and the message is its own. Correct the request; a repetition fails again.',
-  upstream_failed: 'Try again after a moment. If it goes on, tell the operator the request id.',
-  upstream_garbled: 'Try again. If it goes on, tell the operator the request id.',
-  unavailable: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
-  upstream_unavailable: 'Wait for `retry-after` seconds and try again, or use another model.',
-  upstream_timeout: 'Try again, ask for less output, or use `stream: true`, so that the answer begins sooner.',
-  internal: 'Try again once. If it goes on, tell the operator the request id: the log has the reason.',
 }
 
 const BLAME: Record<Blame, string> = { caller: 'the request', upstream: 'the provider', us: 'the gateway' }

@@ -1,4 +1,4 @@
-import { api } from '../api.ts'
+import { ApiError, api } from '../api.ts'
 import { briefCredits, formatCredits, sumCredits } from '../credits.ts'
 import { formatMs, formatWhole } from '../format.ts'
 import { UNIT_NAMES } from '../pricing.ts'
@@ -6,15 +6,18 @@ import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { lastAccount, useSession } from '../session.tsx'
 import { CopyButton } from '../ui/code.tsx'
-import { Amount, Badge, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
-import { Loaded } from '../ui/state.tsx'
+import { Amount, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
+import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { UsageDetail } from '../wire.ts'
+import { Verdict, Waterfall } from './call-story.tsx'
 import { OutcomeBadge } from './usage.tsx'
 
 export function CallPage({ account, request }: { account: string; request: string }) {
-  const base = `/a/${encodeURIComponent(account)}`
   const call = useQuery(`usage-of/${request}`, (signal) => api.usageOf(request, signal))
+  // The account that the address names may be another one, or none.
+  const base = `/a/${encodeURIComponent(call.data?.account ?? account)}`
+  const unknown = call.error instanceof ApiError && call.error.status === 404
   return (
     <Page
       title={call.data?.product ?? 'Call'}
@@ -22,7 +25,14 @@ export function CallPage({ account, request }: { account: string; request: strin
       back={{ to: `${base}/usage`, label: 'Usage' }}
       actions={<CopyButton text={request} label="Copy request id" small={false} />}
     >
-      <Loaded query={call}>{(data) => <CallBody base={base} call={data} />}</Loaded>
+      {unknown ? (
+        <Empty icon="search" title="No call is recorded under this id">
+          <p>Requests to the console and calls that ended before they had a price leave no row in the usage.</p>
+          <p>An operator finds the id in the log.</p>
+        </Empty>
+      ) : (
+        <Loaded query={call}>{(data) => <CallBody base={base} call={data} />}</Loaded>
+      )}
     </Page>
   )
 }
@@ -34,18 +44,75 @@ export function AnyCallPage({ request }: { request: string }) {
 }
 
 function CallBody({ base, call }: { base: string; call: UsageDetail }) {
+  return (
+    <>
+      <Verdict call={call} />
+      <Asked base={base} call={call} />
+      <Waterfall call={call} />
+      <Money call={call} />
+    </>
+  )
+}
+
+function Asked({ base, call }: { base: string; call: UsageDetail }) {
+  const keyId = call.keyName === null ? undefined : call.keyId
+  return (
+    <Card title="What was asked">
+      <Facts
+        items={[
+          ['Time', <When key="t" at={call.at} />],
+          ['Outcome', <OutcomeBadge key="o" row={call} />],
+          ['HTTP status', call.status],
+          ['Endpoint', <code key="e">{call.endpoint || '–'}</code>],
+          [
+            'Model',
+            <Link key="m" to={`${base}/models/${encodeURIComponent(call.product)}`}>
+              {call.product}
+            </Link>,
+          ],
+          [
+            'Key',
+            keyId ? (
+              <Link key="k" to={`${base}/usage?key=${encodeURIComponent(keyId)}`}>
+                {call.keyName}
+              </Link>
+            ) : (
+              'console'
+            ),
+          ],
+          ['Answer', call.stream ? 'streamed' : 'whole'],
+          call.route === null ? false : ['Route', `number ${call.route} of the model`],
+          ['Price list', `version ${call.catalogVersion}`],
+          ...othersOf(call),
+          call.job
+            ? [
+                'Job',
+                <Link key="j" to={`${base}/jobs/${encodeURIComponent(call.job)}`}>
+                  {call.job}
+                </Link>,
+              ]
+            : false,
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Money({ call }: { call: UsageDetail }) {
   const loss = sumCredits([call.loss])
   return (
     <>
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
-        <Stat label="Hold" value={briefCredits(call.held)} note="the worst case" />
+        <Stat label="Hold" value={briefCredits(call.held)} note="the worst case, set aside before" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
-        <Stat
-          label="Time to first byte"
-          value={formatMs(call.firstByteMs)}
-          note={call.stream ? 'streamed' : 'not streamed'}
-        />
+        {call.firstByteMs === null ? null : (
+          <Stat
+            label="Time to first byte"
+            value={formatMs(call.firstByteMs)}
+            note={call.stream ? 'streamed' : 'not streamed'}
+          />
+        )}
       </Stats>
       <Charge call={call} />
       {call.estimated ? (
@@ -59,28 +126,6 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
           This call consumed {formatCredits(loss)} credits more than could be charged. The platform bears that part.
         </Note>
       ) : null}
-      <Card title="Details">
-        <Facts
-          items={[
-            ['Time', <When key="t" at={call.at} />],
-            ['Outcome', <OutcomeBadge key="o" row={call} />],
-            ['HTTP status', call.status],
-            ['Endpoint', call.endpoint || '–'],
-            ['Key', call.keyName ?? 'console'],
-            ['Route', call.route],
-            ['Price list', <Badge key="c">version {call.catalogVersion}</Badge>],
-            ...othersOf(call),
-            call.job
-              ? [
-                  'Job',
-                  <Link key="j" to={`${base}/jobs/${encodeURIComponent(call.job)}`}>
-                    {call.job}
-                  </Link>,
-                ]
-              : false,
-          ]}
-        />
-      </Card>
     </>
   )
 }
@@ -132,7 +177,20 @@ function Charge({ call }: { call: UsageDetail }) {
 /** What nobody has given a place of its own: a new field of the view is seen here without a change to the page. */
 function othersOf(call: UsageDetail): [string, string][] {
   const { id, at, product, endpoint, keyName, outcome, status, charged, held, loss, units, estimated, ...rest } = call
-  const { stream, durationMs, firstByteMs, route, job, lines, catalogVersion, ...others } = rest
+  const {
+    stream,
+    durationMs,
+    firstByteMs,
+    route,
+    job,
+    lines,
+    catalogVersion,
+    fault,
+    story,
+    keyId,
+    account,
+    ...others
+  } = rest
   return Object.entries(others).map(([name, value]) => [
     name
       .replace(/^./, (first) => first.toUpperCase())

@@ -11,6 +11,7 @@ import { TableCard } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
 import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
+import { faultTitle } from './fault-words.ts'
 import { keyLabels } from './key-label.ts'
 
 export function UsagePage({ account }: { account: string }) {
@@ -159,13 +160,13 @@ function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; cho
   )
 }
 
-export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated'> }) {
+export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated' | 'fault'> }) {
   const failed = row.status >= 400
   const tone = row.outcome === 'expired' ? 'warn' : failed ? 'bad' : row.outcome === 'settled' ? 'good' : 'calm'
   return (
     <Badge tone={tone}>
       {OUTCOMES[row.outcome]}
-      {failed ? ` · ${row.status}` : ''}
+      {row.fault ? ` · ${faultTitle(row.fault)}` : failed ? ` · ${row.status}` : ''}
       {row.estimated ? ' · estimated' : ''}
     </Badge>
   )

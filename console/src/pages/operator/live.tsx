@@ -1,20 +1,32 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { formatMs } from '../../format.ts'
+import { formatMs, plural } from '../../format.ts'
 import { useList } from '../../query.ts'
-import { Link } from '../../router.tsx'
+import { Link, setQuery, useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
 import { Amount, Badge, Clock, Page, ShortId, type Tone } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { LiveCall } from '../../wire.ts'
+import { faultPage, faultTitle } from '../fault-words.ts'
 
 const EVERY_MS = 2000
 
+/** As many as fit a screen or two; a list that grows under the finger cannot be read. */
+const SHOWN_MAX = 40
+
 export function LivePage() {
+  const { query } = useLocation()
   const [paused, setPaused] = useState(false)
+  const [all, setAll] = useState(false)
   const calls = useList('live', (_, signal) => api.liveCalls(signal), { everyMs: paused ? undefined : EVERY_MS })
   const running = calls.data?.filter((call) => call.running).length ?? 0
+  const show = query.get('show') ?? ''
+  const text = query.get('q') ?? ''
+  const matching = calls.data?.filter((call) => SHOWS[show]?.(call) !== false && mentions(call, text))
+  const data = all ? matching : matching?.slice(0, SHOWN_MAX)
+  const hidden = (matching?.length ?? 0) - (data?.length ?? 0)
   return (
     <Page
       title="Live requests"
@@ -29,45 +41,93 @@ export function LivePage() {
         </>
       }
     >
+      <div className="filters">
+        <SelectField label="Show" value={show} onText={(value) => setQuery({ show: value })} options={SHOW_NAMES} />
+        <TextField
+          label="Find"
+          value={text}
+          onText={(value) => setQuery({ q: value })}
+          placeholder="Model, account, key or reason"
+        />
+      </div>
       <TableCard
         label="Live requests"
-        list={calls}
+        list={{ ...calls, data }}
         rowKey={(call) => call.id}
         empty={
-          <Empty icon="live" title="No calls since the start">
+          <Empty icon="live" title={calls.data?.length ? 'No calls match' : 'No calls since the start'}>
             <p>Calls appear here as they arrive.</p>
           </Empty>
         }
-        columns={[
-          {
-            head: 'Call',
-            main: true,
-            cell: (call) => (
-              <>
-                <b>{call.product}</b>
-                <span className="cell-sub">
-                  <CallLink call={call} />
-                </span>
-              </>
-            ),
-          },
-          { head: 'Time', cell: (call) => <Clock at={call.at} />, tight: true },
-          {
-            head: 'Account',
-            cell: (call) => (
-              <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
-                <ShortId id={call.account} />
-              </Link>
-            ),
-          },
-          { head: 'State', cell: (call) => <LiveBadge call={call} />, tight: true },
-          { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
-          { head: 'Credits', right: true, cell: (call) => <Amount value={call.charged} /> },
-        ]}
+        columns={COLUMNS}
       />
+      {hidden > 0 ? (
+        <div className="more">
+          <Button onClick={() => setAll(true)}>Show {plural(hidden, 'older call')}</Button>
+        </div>
+      ) : null}
     </Page>
   )
 }
+
+const SHOWS: Record<string, (call: LiveCall) => boolean> = {
+  running: (call) => call.running,
+  failed: (call) => call.outcome === 'failed',
+  refused: (call) => call.outcome === 'refused',
+  charged: (call) => call.outcome === 'settled',
+}
+const SHOW_NAMES = [
+  ['', 'Everything'],
+  ['running', 'In flight'],
+  ['failed', 'Failed at a vendor'],
+  ['refused', 'Refused'],
+  ['charged', 'Charged'],
+] as const
+
+const mentions = (call: LiveCall, text: string) =>
+  [call.product, call.account, call.key, call.fault ?? '', call.id]
+    .join(' ')
+    .toLowerCase()
+    .includes(text.trim().toLowerCase())
+
+const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
+  {
+    head: 'Call',
+    main: true,
+    cell: (call) => (
+      <>
+        <b>{call.product}</b>
+        <span className="cell-sub">
+          <CallLink call={call} />
+        </span>
+      </>
+    ),
+  },
+  { head: 'Time', cell: (call) => <Clock at={call.at} />, tight: true },
+  {
+    head: 'Account and key',
+    cell: (call) => (
+      <>
+        <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
+          <ShortId id={call.account} />
+        </Link>
+        <span className="cell-sub">
+          <Link to={`/a/${encodeURIComponent(call.account)}/usage?key=${encodeURIComponent(call.key)}`}>
+            <ShortId id={call.key} />
+          </Link>
+        </span>
+      </>
+    ),
+  },
+  { head: 'State', cell: (call) => <LiveBadge call={call} />, tight: true },
+  {
+    head: 'Reason',
+    cell: (call) =>
+      call.fault ? <a href={faultPage(call.fault)}>{faultTitle(call.fault)}</a> : <span className="muted">–</span>,
+  },
+  { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
+  { head: 'Credits', right: true, cell: (call) => <Amount value={call.charged} /> },
+]
 
 function CallLink({ call }: { call: LiveCall }) {
   return (
@@ -85,7 +145,7 @@ function LiveBadge({ call }: { call: LiveCall }) {
       </Badge>
     )
   const status = call.status ?? 0
-  const tone: Tone = status >= 500 ? 'bad' : status >= 400 ? 'warn' : 'good'
+  const tone: Tone = call.outcome === 'failed' || status >= 500 ? 'bad' : status >= 400 ? 'warn' : 'good'
   return (
     <Badge tone={tone}>
       {call.status ?? '–'}

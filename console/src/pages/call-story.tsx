@@ -1,0 +1,174 @@
+// Why a call ended as it did: what went wrong in a sentence, what to do about it, and where its time went.
+import { formatMs } from '../format.ts'
+import { Link } from '../router.tsx'
+import { useIsOperator } from '../session.tsx'
+import { Card, Note } from '../ui/page.tsx'
+import type { Attempt, UsageDetail } from '../wire.ts'
+import { faultAdvice, faultPage, faultText, faultTitle } from './fault-words.ts'
+
+const BLAMES = {
+  caller: 'The cause lies with the request.',
+  upstream: 'The cause lies with the provider.',
+  us: 'The cause lies with this gateway.',
+}
+
+const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
+  refused: 'Another vendor would have refused the same request, so none was asked.',
+  exhausted: 'There was no other route to take.',
+  slow: 'There was no time left for another attempt.',
+  left: 'The caller had left.',
+  broke: 'The answer had already begun, so it could not be started again.',
+}
+
+/** The last attempt that failed, which decided the end. */
+const failedLast = (call: UsageDetail) => call.story?.attempts.findLast(({ fault }) => fault !== null)
+
+export function Verdict({ call }: { call: UsageDetail }) {
+  const operator = useIsOperator()
+  const fault = call.story?.fault
+  const name = fault?.name ?? call.fault
+  const attempt = failedLast(call)
+  if (!name) return call.status >= 400 || attempt ? <Survived call={call} /> : null
+  const advice = faultAdvice(name)
+  return (
+    <Card title="What went wrong">
+      <p className="verdict-line">{fault?.message ?? faultText(name) ?? faultTitle(name)}</p>
+      {attempt ? (
+        <p>
+          {describeAttempt(attempt)} {attempt.stopped ? STOPS[attempt.stopped] : ''}
+        </p>
+      ) : null}
+      <p className="muted">
+        {fault ? `${BLAMES[fault.blame]} ` : ''}
+        <a href={faultPage(name)}>
+          {faultTitle(name)}
+          {fault ? `, code ${fault.code}` : ''}
+        </a>
+      </p>
+      {advice ? (
+        <p>
+          <b>What to do:</b> {advice}
+        </p>
+      ) : null}
+      {operator && attempt ? <ForOperators attempt={attempt} /> : null}
+    </Card>
+  )
+}
+
+/** What vendors say about their own accounts is nobody else's business. */
+function ForOperators({ attempt }: { attempt: Attempt }) {
+  if (!attempt.said && !attempt.mend) return null
+  return (
+    <Note tone="warn">
+      {attempt.said ? <p>The vendor said: “{attempt.said}”</p> : null}
+      {attempt.mend ? (
+        <p>
+          To be mended by you: {attempt.mend}. <Link to="/operator/vendors">Vendors</Link>
+        </p>
+      ) : null}
+    </Note>
+  )
+}
+
+function Survived({ call }: { call: UsageDetail }) {
+  const failed = call.story?.attempts.filter(({ fault }) => fault !== null) ?? []
+  if (failed.length === 0) return null
+  return (
+    <Note>
+      It took more than one attempt: {failed.map(describeAttempt).join(' ')} The next one{' '}
+      {call.status < 400 ? 'answered' : 'ended it'}.
+    </Note>
+  )
+}
+
+function describeAttempt(attempt: Attempt): string {
+  const who = attempt.vendor ?? `The provider of route ${attempt.route}`
+  if (attempt.skipped) return `${who} was passed over${attempt.cause ? `: ${attempt.cause}` : ''}.`
+  if (attempt.deadlineMs !== undefined)
+    return `${who} had not answered after ${formatMs(attempt.deadlineMs)}${attempt.phase ? ` (${PHASES[attempt.phase] ?? attempt.phase})` : ''}.`
+  const cause = attempt.cause ? ` (${attempt.cause})` : ''
+  if (attempt.status !== null) return `${who} answered HTTP ${attempt.status}${cause} after ${formatMs(attempt.ms)}.`
+  if (attempt.phase === 'connect') return `${who} could not be reached${cause}.`
+  if (attempt.phase) return `${who} failed in ${PHASES[attempt.phase] ?? attempt.phase}${cause}.`
+  return attempt.fault ? `${who} failed${cause}: ${faultTitle(attempt.fault)}.` : `${who} answered.`
+}
+
+const PHASES: Record<string, string> = {
+  connect: 'connecting',
+  'first-byte': 'waiting for the first byte',
+  idle: 'waiting for the next piece',
+  body: 'the middle of the answer',
+  total: 'the time for the whole call',
+}
+
+interface Span {
+  name: string
+  from: number
+  to: number
+  note?: string
+  tone: 'calm' | 'busy' | 'good' | 'bad'
+}
+
+/** From the arrival of the request to its last byte, each stretch to scale. */
+export function Waterfall({ call }: { call: UsageDetail }) {
+  const spans = spansOf(call)
+  const end = Math.max(1, ...spans.map(({ to }) => to))
+  return (
+    <Card title="Where the time went" lead={`${formatMs(call.durationMs)} from the request to the last byte.`}>
+      <ol className="waterfall">
+        {spans.map((span, index) => (
+          <li key={index}>
+            <span className="waterfall-name">
+              {span.name}
+              {span.note ? <span className="cell-sub">{span.note}</span> : null}
+            </span>
+            <span className="waterfall-track" aria-hidden="true">
+              <span
+                className={`tone-${span.tone}`}
+                style={{
+                  left: `${(span.from / end) * 100}%`,
+                  width: `${Math.max(0.6, ((span.to - span.from) / end) * 100)}%`,
+                }}
+              />
+            </span>
+            <span className="waterfall-ms">{formatMs(span.to - span.from)}</span>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}
+
+function spansOf(call: UsageDetail): Span[] {
+  const { story, firstByteMs, durationMs } = call
+  const spans: Span[] = []
+  const held = story?.heldMs ?? null
+  if (held !== null) spans.push({ name: 'Admission and hold', from: 0, to: held, tone: 'calm' })
+  for (const attempt of story?.attempts ?? []) {
+    if (attempt.queuedMs)
+      spans.push({
+        name: 'Queue',
+        from: Math.max(0, attempt.startMs - attempt.queuedMs),
+        to: attempt.startMs,
+        tone: 'calm',
+      })
+    spans.push({
+      name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.skipped ? ', passed over' : ''}`,
+      from: attempt.startMs,
+      to: attempt.startMs + attempt.ms,
+      note: attempt.fault ? describeAttempt(attempt) : `answered${attempt.status ? ` HTTP ${attempt.status}` : ''}`,
+      tone: attempt.fault ? 'bad' : 'good',
+    })
+  }
+  if (firstByteMs !== null) {
+    if (!story) spans.push({ name: 'Until the first byte', from: 0, to: firstByteMs, tone: 'busy' })
+    if (durationMs > firstByteMs)
+      spans.push({
+        name: call.stream ? 'Streaming the answer' : 'The rest of the answer',
+        from: firstByteMs,
+        to: durationMs,
+        tone: 'good',
+      })
+  }
+  return spans.length ? spans : [{ name: 'The whole call', from: 0, to: durationMs, tone: 'calm' }]
+}
