@@ -29,6 +29,8 @@ export const vendorView = z.object({
   inFlight: count,
   requests: count,
   errors: count,
+  /** Of the last minutes alone. */
+  recent: z.object({ minutes: count, requests: count, errors: count }),
   latencyMsP50: z.number().nullable(),
   latencyMsP95: z.number().nullable(),
   lastError: z.string().nullable(),

@@ -13,6 +13,8 @@ export interface VendorHealth {
   readonly pending: number
   readonly requests: number
   readonly errors: number
+  /** Of the last RECENT_MINUTES alone: whether it is ill now. */
+  readonly recent: { readonly minutes: number; readonly requests: number; readonly errors: number }
   readonly latencyMsP50: number | null
   readonly latencyMsP95: number | null
   readonly lastError: string | null
@@ -53,6 +55,14 @@ export interface Vendors {
 }
 
 const LATENCIES_KEPT = 200
+const RECENT_MINUTES = 10
+const MINUTE_MS = 60_000
+
+interface Minute {
+  minute: number
+  requests: number
+  errors: number
+}
 
 interface State {
   readonly places: Semaphore
@@ -62,6 +72,8 @@ interface State {
   readonly breaker: Breaker
   requests: number
   errors: number
+  /** A ring: each minute takes the place of the one that is too old. */
+  readonly minutes: Minute[]
   latencies: number[]
   lastError: string | null
   lastAtMs: number | null
@@ -79,6 +91,7 @@ export function createVendors(world: World): Vendors {
         leave: () => places.give(),
         limits: undefined,
         breaker: new Breaker(),
+        minutes: [],
         requests: 0,
         errors: 0,
         latencies: [],
@@ -90,11 +103,36 @@ export function createVendors(world: World): Vendors {
     return state
   }
 
+  const minuteNow = () => Math.floor(world.elapsedMs() / MINUTE_MS)
+
+  function count(state: State, errors: 0 | 1): void {
+    state.requests += 1
+    state.errors += errors
+    const minute = minuteNow()
+    const place = minute % RECENT_MINUTES
+    const kept = state.minutes[place]
+    if (kept?.minute === minute) {
+      kept.requests += 1
+      kept.errors += errors
+    } else state.minutes[place] = { minute, requests: 1, errors }
+  }
+
+  function recentOf({ minutes }: State): VendorHealth['recent'] {
+    const since = minuteNow() - RECENT_MINUTES
+    const recent = { minutes: RECENT_MINUTES, requests: 0, errors: 0 }
+    for (const one of minutes) {
+      // Places that no minute has taken yet are holes.
+      if (!one || one.minute <= since) continue
+      recent.requests += one.requests
+      recent.errors += one.errors
+    }
+    return recent
+  }
+
   function failed(name: string, account: string, reason: string): void {
     const state = stateOf(name)
     state.breaker.failed(account, world.elapsedMs())
-    state.requests += 1
-    state.errors += 1
+    count(state, 1)
     state.lastError = reason
     state.lastAtMs = world.nowMs()
   }
@@ -115,7 +153,7 @@ export function createVendors(world: World): Vendors {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`)
       const state = stateOf(name)
       state.breaker.succeeded(account)
-      state.requests += 1
+      count(state, 0)
       state.lastAtMs = world.nowMs()
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
@@ -134,6 +172,7 @@ export function createVendors(world: World): Vendors {
           pending: state.places.waiting,
           requests: state.requests,
           errors: state.errors,
+          recent: recentOf(state),
           latencyMsP50: at(0.5),
           latencyMsP95: at(0.95),
           lastError: state.lastError,

@@ -211,6 +211,65 @@ test('two models answer the same question side by side, with cost and time', asy
   assert.equal(await page.getByText(/, fastest/).count(), 1)
 })
 
+/** Clicks from the home page of the console; whoever needs a fourth has lost the way. */
+async function walk(start: string, ...steps: ((page: Page) => Promise<void>)[]): Promise<Page> {
+  const { page } = operator
+  await page.goto(`${home.url}/console/`)
+  await page.evaluate(`localStorage.setItem('account', '${start}')`)
+  await page.goto(`${home.url}/console/`)
+  await page.locator('h1').first().waitFor()
+  assert.ok(steps.length <= 3)
+  for (const step of steps) await step(page)
+  return page
+}
+const follow = (name: string | RegExp) => async (page: Page) => {
+  await page.getByRole('link', { name }).locator('visible=true').first().click()
+}
+
+test('why did this call fail: two clicks from home, with the reason, the advice and the attempts', async () => {
+  const made = await home.account()
+  await home.call('/v1/chat-completions', made.key, {
+    model: 'gamma-v4-pro',
+    messages: [{ role: 'user', content: 'Hello [[503]]' }],
+  })
+  const page = await walk(made.id, follow('Usage'), follow(/gamma-v4-pro/))
+  const story = page.getByRole('region', { name: 'What went wrong' })
+  await story.getByText('The provider is not available right now.').waitFor()
+  await story.getByText(/answered HTTP 503/).waitFor()
+  await story.getByText(/What to do: Wait for/).waitFor()
+  const code = story.getByRole('link', { name: /upstream unavailable/ })
+  assert.equal(await code.getAttribute('href'), '/docs/reference/errors#upstream_unavailable')
+  await page.getByRole('region', { name: 'Where the time went' }).getByText('Admission and hold').waitFor()
+  const words = (await page.locator('main').textContent()) ?? ''
+  assert.ok(!/Route 0|First byte0 ms|first byte0 ms/i.test(words), words)
+  assert.deepEqual(await home.violations(page), [])
+})
+
+test('what did it cost: two clicks from home, with its arithmetic', async () => {
+  const made = await home.account()
+  const answer = await home.call('/v1/chat-completions', made.key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hello!' }],
+  })
+  const charge = answer.headers.get('x-tollgate-charge')!
+  const page = await walk(made.id, follow('Usage'), follow(/alpha-5\.4/))
+  await page.getByText('How the charge was calculated').waitFor()
+  assert.equal(await page.locator('.sum b').textContent(), charge)
+})
+
+test('which vendor is ill: one click from home, the worst first', async () => {
+  const made = await home.account()
+  for (let times = 0; times < 4; times++)
+    await home.call('/v1/chat-completions', made.key, {
+      model: 'gamma-v4-pro',
+      messages: [{ role: 'user', content: 'Hello [[500]]' }],
+    })
+  const page = await walk(made.id, follow('Vendors'))
+  const first = page.locator('.vendor-grid .card').first()
+  await first.getByRole('heading', { name: 'gamma' }).waitFor()
+  await first.getByText(/^(Circuit open|Degraded)/).waitFor()
+})
+
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
   assert.deepEqual(home.mishaps, [])
 })

@@ -67,6 +67,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       errors: health?.errors ?? 0,
       latencyMsP50: health?.latencyMsP50 ?? null,
       latencyMsP95: health?.latencyMsP95 ?? null,
+      recent: health?.recent ?? { minutes: 0, requests: 0, errors: 0 },
       lastError: health?.lastError ?? null,
       lastAt: health?.lastAtMs === undefined || health.lastAtMs === null ? null : isoOf(health.lastAtMs),
     }

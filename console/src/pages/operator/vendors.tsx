@@ -1,17 +1,18 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { formatMs, formatPercent, formatWhole } from '../../format.ts'
+import { formatMs, formatPercent, formatWhole, plural } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Menu, type MenuItem } from '../../ui/menu.tsx'
-import { Ago, Badge, Card, Facts, Page, type Tone } from '../../ui/page.tsx'
+import { Ago, Badge, Card, Facts, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorTest } from '../../wire.ts'
 import { TestReport } from './test-report.tsx'
+import { vendorState, worstFirst } from './vendor-state.ts'
 
 export function VendorsPage() {
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
@@ -31,7 +32,7 @@ export function VendorsPage() {
             <Empty icon="vendors" title="The catalogue names no vendors" />
           ) : (
             <div className="vendor-grid">
-              {items.map((vendor) => (
+              {worstFirst(items).map((vendor) => (
                 <VendorCard key={vendor.name} vendor={vendor} />
               ))}
             </div>
@@ -42,16 +43,10 @@ export function VendorsPage() {
   )
 }
 
-const BREAKERS: Record<Vendor['breaker'], { label: string; tone: Tone }> = {
-  closed: { label: 'Circuit closed', tone: 'good' },
-  open: { label: 'Circuit open', tone: 'bad' },
-  'half-open': { label: 'Circuit half-open', tone: 'warn' },
-}
-
 function VendorCard({ vendor }: { vendor: Vendor }) {
   const [test, setTest] = useState<VendorTest>()
   const [asking, setAsking] = useState<'store' | 'remove'>()
-  const breaker = BREAKERS[vendor.breaker] ?? { label: vendor.breaker, tone: 'calm' }
+  const state = vendorState(vendor, test)
   const { credential } = vendor
   const { busy, error, go } = useAction(async () => {
     setTest(undefined)
@@ -80,7 +75,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       }
     >
       <div className="badges">
-        <Badge tone={breaker.tone}>{breaker.label}</Badge>
+        <Badge tone={state.tone}>{state.label}</Badge>
         {vendor.simulated ? <Badge tone="busy">Simulated</Badge> : null}
         <CredentialBadge vendor={vendor} />
       </div>
@@ -90,6 +85,12 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
           [
             'Errors',
             vendor.requests ? `${formatWhole(vendor.errors)} (${formatPercent(vendor.errors / vendor.requests)})` : '–',
+          ],
+          [
+            `Last ${vendor.recent.minutes || 10} min`,
+            vendor.recent.requests
+              ? `${formatWhole(vendor.recent.errors)} of ${plural(vendor.recent.requests, 'request')} failed`
+              : 'no requests',
           ],
           ['In flight', formatWhole(vendor.inFlight)],
           ['Latency p50', formatMs(vendor.latencyMsP50)],

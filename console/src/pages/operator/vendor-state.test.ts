@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { vendorState, worstFirst } from './vendor-state.ts'
+
+const well = {
+  name: 'well',
+  breaker: 'closed',
+  credential: { name: 'KEY', present: true, source: 'env' },
+  simulated: false,
+  requests: 100,
+  recent: { minutes: 10, requests: 40, errors: 1 },
+} as const
+const none = { minutes: 0, requests: 0, errors: 0 }
+const others = [
+  { ...well, name: 'open', breaker: 'open' },
+  { ...well, name: 'bare', credential: { name: 'KEY', present: false, source: 'none' } },
+  { ...well, name: 'ill', recent: { minutes: 10, requests: 40, errors: 12 } },
+  { ...well, name: 'new', requests: 0, recent: none },
+] as const
+
+test('a vendor is called what it is, and the worst comes first', () => {
+  assert.deepEqual(
+    worstFirst([well, ...others]).map(({ name }) => name),
+    ['open', 'bare', 'ill', 'new', 'well'],
+  )
+  const label = (vendor: Parameters<typeof vendorState>[0]) => vendorState(vendor).label
+  assert.equal(label(well), 'Healthy')
+  assert.deepEqual(others.map(label), [
+    'Circuit open, 2.5 % failed in 10 min',
+    'No credential',
+    'Degraded: 30 % failed in 10 min',
+    'Never called',
+  ])
+  assert.equal(label({ ...well, recent: none }), 'No recent calls')
+  assert.equal(vendorState(well, { ok: false }).label, 'Last test failed')
+  assert.equal(
+    label({ ...well, simulated: true, credential: { name: 'KEY', present: false, source: 'none' } }),
+    'Healthy',
+  )
+})

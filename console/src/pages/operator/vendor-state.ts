@@ -1,0 +1,34 @@
+// How a vendor is, in one word that is true: only one that answered lately is called healthy.
+import { formatPercent } from '../../format.ts'
+import type { Vendor, VendorTest } from '../../wire.ts'
+
+interface VendorState {
+  label: string
+  tone: 'good' | 'bad' | 'warn' | 'calm'
+  /** The higher, the sooner somebody should look. */
+  worry: number
+}
+
+/** Fewer failures than this may be chance. */
+const DEGRADED_SHARE = 0.05
+const DEGRADED_ERRORS = 2
+
+type Facts = Pick<Vendor, 'breaker' | 'credential' | 'simulated' | 'requests' | 'recent'>
+
+export function vendorState(vendor: Facts, test?: Pick<VendorTest, 'ok'>): VendorState {
+  const { breaker, credential, simulated, requests, recent } = vendor
+  const share = recent.requests ? recent.errors / recent.requests : 0
+  const lately = `${formatPercent(share)} failed in ${recent.minutes} min`
+  if (breaker === 'open') return { label: `Circuit open, ${lately}`, tone: 'bad', worry: 6 }
+  if (credential.unreadable) return { label: 'Credential cannot be read', tone: 'bad', worry: 5 }
+  if (credential.name && !credential.present && !simulated) return { label: 'No credential', tone: 'bad', worry: 5 }
+  if (test && !test.ok) return { label: 'Last test failed', tone: 'bad', worry: 4 }
+  if (breaker === 'half-open') return { label: 'Circuit half-open', tone: 'warn', worry: 3 }
+  if (share >= DEGRADED_SHARE && recent.errors >= DEGRADED_ERRORS)
+    return { label: `Degraded: ${lately}`, tone: 'warn', worry: 2 }
+  if (requests === 0) return { label: test?.ok ? 'Tested, never called' : 'Never called', tone: 'calm', worry: 1 }
+  return { label: recent.requests ? 'Healthy' : 'No recent calls', tone: recent.requests ? 'good' : 'calm', worry: 0 }
+}
+
+export const worstFirst = <V extends Facts & { name: string }>(vendors: readonly V[]): V[] =>
+  vendors.toSorted((a, b) => vendorState(b).worry - vendorState(a).worry || a.name.localeCompare(b.name))
