@@ -76,6 +76,13 @@ const testOf = async (body: object): Promise<VendorTest> => {
   return answer.data
 }
 
+async function operatorAsks<T>(path: string): Promise<T> {
+  const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+  })
+  return ((await response.json()) as { data: T }).data
+}
+
 async function tollgate(args: string[], environment: Record<string, string> = {}) {
   let out = ''
   const settings: Settings = {
@@ -163,7 +170,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
   assert.deepEqual(offered?.pricing.tiers, [{ input: '120', output: '480' }])
   assert.deepEqual(offered?.routes[0]?.cost?.tiers, [{ input: '100', output: '400' }])
 
-  const { key } = await gateway.account()
+  const { key, id } = await gateway.account()
   const messages = [{ role: 'user', content: 'Hello' }]
   const answer = await gateway.call('/v1/chat/completions', key, { model: 'newcomer-one', messages })
   assert.equal(answer.status, 200)
@@ -171,6 +178,27 @@ test('one command connects a vendor never seen, offers its model at cost times m
   assert.equal(choices[0]?.message.content, 'Hello.')
   // 8 × 120 + 2 × 480, by the million.
   assert.equal(answer.headers.get('x-tollgate-charge'), '0.00192')
+
+  // 8 × 100 + 2 × 400: operators see what the vendor took, at that moment; a dearer cost from now on changes nothing of it.
+  const [route] = offered?.routes ?? []
+  assert.ok(offered && route)
+  route.cost = { unit: 'credits', tiers: [{ input: '999', output: '999' }] }
+  await gateway.gateway.catalog.change(
+    'newcomer-one',
+    { routes: offered.routes },
+    { actor: 'test', ip: null, requestId: null },
+  )
+  const rows = await operatorAsks<{ items: { charged: string; cost: string }[] }>(`/accounts/${id}/usage`)
+  assert.deepEqual(
+    rows.items.map(({ charged, cost }) => [charged, cost]),
+    [['0.00192', '0.0016']],
+  )
+  const { margin } = await operatorAsks<{ margin: object }>(`/accounts/${id}/overview?days=1`)
+  const sums = { requests: 1, charged: '0.00192', cost: '0.0016' }
+  assert.deepEqual(margin, { ...sums, products: [{ product: 'newcomer-one', ...sums }] })
+  // The caller is told nothing of it.
+  const told = [...answer.headers].join() + (await (await gateway.call('/v1/account', key)).text())
+  assert.doesNotMatch(told, /cost/i)
 })
 
 test('nothing is applied when the test fails, when a price is missing, or when credential and document do not both hold', async () => {

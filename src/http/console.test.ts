@@ -11,7 +11,7 @@ import {
 import type { NewKey } from '../admission/views.ts'
 import type { LinkView, MemberView, SessionView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import type { AccountView, UsageDetail } from '../ledger/views.ts'
+import type { AccountView, Overview, UsageDetail } from '../ledger/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const OTHER_PASSWORD = 'moss grows on quiet violins'
@@ -368,6 +368,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       firstByteMs: 0,
       inputTokens: 0,
       outputTokens: 0,
+      cost: 7n,
       story: {
         heldMs: 1,
         attempts: [
@@ -395,6 +396,14 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     const seen = await attemptSeenBy(person)
     assert.deepEqual([seen?.status, seen?.vendor, seen?.said, seen?.mend], [401, undefined, undefined, undefined])
   }
+  // What a call cost us, and the margin, is for operators alone: in a row, in its detail and in the overview.
+  const costSeenBy = async (ask: Ask) => [
+    (await ask<UsageDetail>('GET', '/usage/req_01call')).data.cost,
+    (await ask<Page<UsageDetail>>('GET', `/accounts/${mine}/usage`)).data.items.map(({ cost }) => cost),
+    (await ask<Overview>('GET', `/accounts/${mine}/overview`)).data.margin?.cost,
+  ]
+  assert.deepEqual(await costSeenBy(operator), ['0.000007', ['0.000007'], '0.000007'])
+  for (const person of [owner, member]) assert.deepEqual(await costSeenBy(person), [undefined, [undefined], undefined])
   const document = server.catalog.current.input
   // method, path, body, then the status for operator, owner, member, outsider
   const matrix: Array<[string, string | (() => Promise<string>), unknown, number, number, number, number]> = [

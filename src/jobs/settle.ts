@@ -5,7 +5,7 @@ import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type { Story } from '../ledger/views.ts'
-import { type Charge, chargeOf } from '../meter/charge.ts'
+import { type Charge, chargeOf, costOf } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { worstTokens } from '../protocols/media/video-task/rules.ts'
@@ -45,6 +45,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     firstByteMs: 0,
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
+    cost: paid?.cost,
     story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
   }
 }
@@ -75,11 +76,13 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   if (!product)
     throw new Fault('internal', { internal: { why: 'the catalogue version lost the product', job: job.id } })
   const { usage, estimated } = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
+  const resolution = job.delivered?.resolution ?? request.resolution
   const asked = chargeOf(product.pricing, usage, { resolution: request.resolution })
-  const got = chargeOf(product.pricing, usage, { resolution: job.delivered?.resolution ?? request.resolution })
+  const got = chargeOf(product.pricing, usage, { resolution })
   // Less than was asked for costs less; more than was asked for does not cost more.
   const charge: Charge = got.amount < asked.amount ? got : asked
-  return { charge, estimated, outputTokens: usage.output ?? 0 }
+  const cost = costOf(product.routes[job.route - 1]?.cost, usage, { resolution })
+  return { charge, estimated, outputTokens: usage.output ?? 0, cost }
 }
 
 /** What the vendor reports, cut to what the job can have used; what it leaves out is taken from what was asked for. */

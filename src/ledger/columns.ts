@@ -59,6 +59,10 @@ export function isPlain(resolution: Resolution): boolean {
   return true
 }
 
+/** Left out when nobody knows what the calls of the flush cost. */
+const costColumn: Column<'resolve'> = (all) =>
+  all.some((one) => one.value.cost !== undefined) ? plain(all.map((one) => one.value.cost ?? 'NULL')) : null
+
 function rareColumnOf(fact: (typeof RARE_FACTS)[string]): Column<'resolve'> {
   return (all) => {
     const values = all.map((one) => fact(one.value) ?? null)
@@ -94,6 +98,7 @@ export const RESOLUTION: Record<string, Column<'resolve'>> = {
   s_second: ofCovers((all) => plain(all.map(({ cover }) => cover?.second ?? 0))),
   s_in: (all) => plain(all.map((one) => one.value.inputTokens)),
   s_out: (all) => plain(all.map((one) => one.value.outputTokens)),
+  s_cost: costColumn,
   s_again: (all) => all.some((one) => one.again),
   ...Object.fromEntries(Object.entries(FACTS).map(([name, fact]) => [`s_${name}`, columnOf(fact)])),
   ...Object.fromEntries(Object.entries(RARE_FACTS).map(([name, fact]) => [`s_${name}`, rareColumnOf(fact)])),

@@ -6,13 +6,20 @@ import { ledgerView, usageView } from './views.ts'
 const PAGE_ROWS = 2_000
 
 const USAGE = usageView.keyof().options
+/** What a member of the account gets. */
+const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost')
 const LEDGER = ledgerView.omit({ balanceAfter: true }).keyof().options
 
 /** Whole lines, a page at a time. */
-export async function* usageCsv(statements: Statements, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<string> {
-  yield line(USAGE)
+export async function* usageCsv(
+  statements: Statements,
+  filter: Omit<UsageFilter, 'limit'>,
+  { costs }: { costs: boolean },
+): AsyncGenerator<string> {
+  const columns = costs ? USAGE : USAGE_WITHOUT_COST
+  yield line(columns)
   for await (const items of pages((paging) => statements.usage({ ...filter, ...paging }), filter.cursor))
-    yield items.map((row) => line(USAGE.map((name) => row[name]))).join('')
+    yield items.map((row) => line(columns.map((name) => row[name] ?? null))).join('')
 }
 
 export async function* ledgerCsv(

@@ -75,6 +75,7 @@ const ONE_VALUES: Record<string, (op: OpOf<'resolve'> & { cover: Cover }) => Val
   freed: ({ value, cover }) => (cover.keep ? value.charge : cover.amount),
   input: ({ value }) => value.inputTokens,
   output: ({ value }) => value.outputTokens,
+  cost: ({ value }) => value.cost ?? null,
   ...Object.fromEntries(
     Object.entries(FACTS).map(([name, fact]) => [
       `s_${name}`,
@@ -100,8 +101,10 @@ const SETTLE_ONE = statement(
      insert into transfer (account_id, id, kind, amount, held)
      select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')} from paid
    ), used as (
-     insert into usage (account_id, id, outcome, charged, held, ${Object.keys(FACTS).join(', ')})
-     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')}, ${Object.keys(FACTS)
+     insert into usage (account_id, id, outcome, charged, held, cost, ${Object.keys(FACTS).join(', ')})
+     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')}, ${ONE('cost')}::bigint, ${Object.keys(
+       FACTS,
+     )
        .map((name) => ONE(`s_${name}`))
        .join(', ')} from paid
    ), summed as (

@@ -62,6 +62,8 @@ export interface Resolution {
   readonly firstByteMs: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** What the vendor takes for it, where the route's cost is known. */
+  readonly cost?: Credits | undefined
   /** Only of a call that failed, or needed more than one attempt. */
   readonly story?: Story | undefined
   /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */

@@ -40,6 +40,27 @@ export async function readOverview(database: Database, account: string, days: nu
   }
 }
 
+/** What was taken and what it cost, of the calls whose cost is known; from the rows themselves, as only operators ask. */
+export async function readMargin(
+  database: Database,
+  account: string,
+  days: number,
+): Promise<NonNullable<Overview['margin']>> {
+  const rows = await database.query<ProductRow & { cost: bigint }>(MARGIN, [account, days])
+  const total = rows.reduce(
+    (sum, row) => ({
+      requests: sum.requests + row.requests,
+      charged: sum.charged + row.charged,
+      cost: sum.cost + row.cost,
+    }),
+    { requests: 0n, charged: 0n, cost: 0n },
+  )
+  const shown = ({ requests, charged, cost }: typeof total) => ({
+    ...{ requests: Number(requests), charged: formatCredits(charged), cost: formatCredits(cost) },
+  })
+  return { ...shown(total), products: rows.map((row) => ({ product: row.product, ...shown(row) })) }
+}
+
 interface SeriesRow {
   at: Date
   requests: bigint
@@ -79,5 +100,11 @@ const PRODUCTS = statement(
   `with ${STEPS}
    select product, sum(requests)::bigint as requests, sum(charged)::bigint as charged
    from usage_hour where account_id = $1 and hour >= (select min(at) from span)
+   group by product order by sum(charged) desc, product limit 100`,
+)
+const MARGIN = statement(
+  'overview_margin',
+  `select product, count(*) as requests, sum(charged)::bigint as charged, sum(cost)::bigint as cost
+   from usage where account_id = $1 and at >= now() - make_interval(days => $2::int) and cost is not null
    group by product order by sum(charged) desc, product limit 100`,
 )

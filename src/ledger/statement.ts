@@ -176,6 +176,7 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   fault: 'u.fault',
   message: 'u.message',
   calls: 'u.count',
+  cost: 'null::bigint',
 } satisfies Record<UsageField, string>
 
 function toColumn(field: string): string {

@@ -144,6 +144,8 @@ export const usageView = z.object({
   message: z.string().nullable(),
   /** How many calls it stands for: of many refusals in a minute, some are only counted. */
   calls: count,
+  /** For operators only: what the vendor took for it. Null: not known. */
+  cost: credits.nullable().exactOptional(),
 })
 export type UsageView = z.infer<typeof usageView>
 
@@ -191,6 +193,15 @@ export const overview = z.object({
   ),
   products: z.array(z.object({ product: z.string(), requests: count, charged: credits })),
   statuses: z.object({ ok: count, failed: count }),
+  /** For operators only: of the calls whose cost is known. */
+  margin: z
+    .object({
+      requests: count,
+      charged: credits,
+      cost: credits,
+      products: z.array(z.object({ product: z.string(), requests: count, charged: credits, cost: credits })),
+    })
+    .exactOptional(),
 })
 export type Overview = z.infer<typeof overview>
 

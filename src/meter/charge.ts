@@ -42,6 +42,15 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Readonly<Re
   return { amount: rounded(total), lines }
 }
 
+/** What a vendor takes for it; undefined where that is not known. */
+export function costOf(
+  cost: Pricing | undefined,
+  usage: Usage,
+  attributes?: Readonly<Record<string, string>>,
+): Credits | undefined {
+  return cost && chargeOf(cost, usage, attributes).amount
+}
+
 export function sumOf(lines: readonly ChargeLine[]): Credits {
   let total = 0n
   for (const [, quantity, rate] of lines) total += BigInt(quantity) * BigInt(rate)

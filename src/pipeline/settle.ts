@@ -3,7 +3,7 @@ import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Resolution } from '../ledger/operation.ts'
-import { chargeOf } from '../meter/charge.ts'
+import { chargeOf, costOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
@@ -75,11 +75,13 @@ export async function settle(
   const usage = possibleUsage(answered, ending.usage)
   if (usage !== ending.usage) tellImpossible(answered, ending.usage, deps)
   const { price } = answered.ask
-  const charge = chargeOf(answered.product.pricing, usage, ending.price ? { ...price, ...ending.price } : price)
+  const attributes = ending.price ? { ...price, ...ending.price } : price
+  const charge = chargeOf(answered.product.pricing, usage, attributes)
+  const cost = costOf(answered.attempted?.candidate.cost, usage, attributes)
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || usage !== ending.usage
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
-  const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted }
+  const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
   if (resolved.loss > 0n)
@@ -105,6 +107,7 @@ interface Owed {
   readonly estimated: boolean
   readonly usage: Usage
   readonly attempted: Answered['attempted'] | undefined
+  readonly cost: Credits | undefined
 }
 
 /** Without what is owed, nothing is. */
@@ -135,6 +138,7 @@ function resolutionOf(
     outputTokens: usage?.output ?? 0,
     story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,
+    cost: owed?.cost,
   }
 }
 

@@ -2,6 +2,7 @@
 import { type CatalogDocument, isSandbox, type Route, type Vendor } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { World } from '../kernel/world.ts'
+import type { Pricing } from '../meter/price.ts'
 import type { Ask, Target } from '../protocols/protocol.ts'
 
 export interface Candidate {
@@ -10,6 +11,8 @@ export interface Candidate {
   readonly vendorName: string
   readonly vendor: Vendor
   readonly target: Target
+  /** What the vendor takes, where that is known. */
+  readonly cost?: Pricing | undefined
 }
 
 export interface RouteSources {
@@ -78,6 +81,7 @@ export function routeAsk(
       vendorName: route.vendor,
       vendor,
       target: targetOf(route, vendor, ask.product, sources),
+      cost: route.cost,
     }
   })
 }

@@ -104,6 +104,7 @@ function Money({ call }: { call: UsageDetail }) {
     <>
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
+        {call.cost ? <Stat label="Cost" value={<Amount value={call.cost} />} note="credits, at the vendor" /> : null}
         <Stat label="Hold" value={briefCredits(call.held)} note="the worst case, set aside before" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
         {call.firstByteMs === null ? null : (

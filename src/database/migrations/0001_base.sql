@@ -105,6 +105,8 @@ create table usage (
   first_byte_ms integer not null default 0,
   -- How a call went that failed or needed more than one attempt: `Story` in ledger/views.ts. Null for all others, which have nothing to explain.
   story jsonb,
+  -- What the vendor took for it, in micro-credits, by the catalogue's cost of the route at that moment. Null: not known.
+  cost bigint,
   at timestamptz not null default now(),
   primary key (account_id, id)
 ) partition by range (id);

@@ -7,7 +7,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
-import { readOverview } from '../../ledger/overview.ts'
+import { readMargin, readOverview } from '../../ledger/overview.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import {
   ledgerView,
@@ -57,8 +57,14 @@ type Test = z.output<typeof test>
 const chosen = (account: string, query: { readonly test?: Test }) =>
   query.test === 'true' ? testAccountOf(account) : account
 
+/** What we pay is ours. */
+function withoutCost<T extends { cost?: string | null }>({ cost: _, ...rest }: T): Omit<T, 'cost'> {
+  return rest
+}
+
 /** Who the vendors are, and what they say about their own accounts, is the operator's. */
-function withoutVendors(detail: UsageDetail): UsageDetail {
+function withoutVendors(known: UsageDetail): UsageDetail {
+  const detail = withoutCost(known)
   if (detail.story === null) return detail
   const attempts = detail.story.attempts.map(({ vendor: _, said: __, mend: ___, ...attempt }) => attempt)
   return { ...detail, story: { ...detail.story, attempts } }
@@ -81,17 +87,21 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
     resource('GET /accounts/{id}/overview', 'member', {
       query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
       answer: overview,
-      async run({ params, query }) {
-        const found = await readOverview(database, chosen(params.id, query), query.days)
+      async run({ params, query, actor }) {
+        const account = chosen(params.id, query)
+        const found = await readOverview(database, account, query.days)
         if (!found) throw accountUnknown()
-        return found
+        return actor.operator ? { ...found, margin: await readMargin(database, account, query.days) } : found
       },
     }),
     resource('GET /accounts/{id}/usage', 'member', {
       query: usageQuery,
       answer: page(usageView),
-      run: ({ params, query }) => statements.usage(filterOf(params.id, query)),
-      csv: ({ params, query }) => usageCsv(statements, filterOf(params.id, query)),
+      async run({ params, query, actor }) {
+        const { items, next } = await statements.usage(filterOf(params.id, query))
+        return { items: actor.operator ? items : items.map(withoutCost), next }
+      },
+      csv: ({ params, query, actor }) => usageCsv(statements, filterOf(params.id, query), { costs: actor.operator }),
     }),
     resource('GET /usage/{requestId}', 'member', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,
