@@ -50,7 +50,10 @@ export async function sendWhole(
 
 /** Credentials that a sandbox vendor refuses, so that an operator's mistakes can be rehearsed too. */
 function keyStatus(headers: Readonly<Record<string, unknown>>): number | undefined {
-  const key = String(headers.authorization ?? headers['x-api-key'] ?? '').replace(/^Bearer\s+/i, '')
+  const key = String(headers.authorization ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? '').replace(
+    /^Bearer\s+/i,
+    '',
+  )
   if (key.startsWith('sk-bad')) return 401
   if (key.startsWith('sk-empty')) return 402
   if (key.startsWith('sk-limited')) return 429

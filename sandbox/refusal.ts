@@ -83,3 +83,19 @@ export function messagesError(
   const details = code === null ? {} : { details: { error_code: code } }
   return { type: 'error', error: { type, message, ...details }, request_id: 'req_simulated' }
 }
+
+const GOOGLE_STATUSES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  402: 'FAILED_PRECONDITION',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+/** The error body of Google's APIs. */
+export function googleError(status: number, message: string) {
+  return { error: { code: status, message, status: GOOGLE_STATUSES[status] ?? 'INTERNAL' } }
+}

@@ -1,4 +1,4 @@
-// The way of a text request through the sandbox, the same for the three formats: read it, see whether to misbehave, refuse
+// The way of a text request through the sandbox, the same for every format: read it, see whether to misbehave, refuse
 // what the vendor would refuse, and answer.
 import type { ServerResponse } from 'node:http'
 import { composeReply } from './compose.ts'

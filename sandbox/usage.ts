@@ -44,6 +44,19 @@ export function responsesUsage(given: TextUsage, triggers: Triggers) {
   }
 }
 
+/** Counts as they stand come with every piece; the output only with the last. Zeros are left out. */
+export function geminiUsage(given: TextUsage, triggers: Triggers, last: boolean) {
+  const usage = reported(given, triggers, 1)
+  if (!usage) return undefined
+  const output = typeof usage.output === 'number' ? usage.output - usage.reasoning : usage.output
+  return {
+    promptTokenCount: usage.input,
+    ...(usage.cached > 0 ? { cachedContentTokenCount: usage.cached } : {}),
+    ...(last ? { candidatesTokenCount: output, totalTokenCount: usage.input + usage.output } : {}),
+    ...(last && usage.reasoning > 0 ? { thoughtsTokenCount: usage.reasoning } : {}),
+  }
+}
+
 export function messagesUsage(given: TextUsage, triggers: Triggers, longLived: boolean) {
   const usage = reported(given, triggers, 1)
   if (!usage) return undefined

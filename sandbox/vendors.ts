@@ -5,6 +5,7 @@ import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
 import { RoomContext } from './context.ts'
 import { embeddingsRoom } from './embeddings.ts'
+import { geminiCountRoom, geminiRoom } from './gemini.ts'
 import { imagesRoom } from './images.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
@@ -22,6 +23,8 @@ function openRooms(): Room[] {
     openResponsesRoom(),
     openMessagesRoom(),
     countTokensRoom,
+    geminiRoom,
+    geminiCountRoom,
     embeddingsRoom,
     modelsRoom,
     imagesRoom,
@@ -32,7 +35,7 @@ function openRooms(): Room[] {
 }
 
 /** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
-const VENDORS = ['openai', 'anthropic', 'ark', 'social', 'analytics']
+const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'analytics']
 
 function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
   const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))

@@ -9,12 +9,13 @@ import { PATH_PART_CHARS_MAX } from '../src/catalog/field.ts'
 import { type Asked, addressOf, document, OPERATIONS, type Operation } from './contract-document.ts'
 import { odd } from './fuzz/bodies.ts'
 import { testGateway } from './gateway.ts'
+import { openGoogleDoor } from './sdk/families.ts'
 
 const REQUESTS = 3_000
 const AT_ONCE = 24
 
 let key: string
-const g = testGateway({}, async () => {
+const g = testGateway({ catalog: openGoogleDoor }, async () => {
   key = (await g.account({ credits: 1_000_000_000_000_000n })).key
 })
 

@@ -31,6 +31,7 @@ const ROOMS: Record<TextProtocolName, string> = {
   'openai-chat': '/openai/v1',
   'openai-responses': '/openai/v1',
   'anthropic-messages': '/anthropic',
+  gemini: '/google',
 }
 /** A model of each family, and the format that its vendor speaks. */
 const MODELS: Record<string, TextProtocolName> = {
@@ -39,6 +40,7 @@ const MODELS: Record<string, TextProtocolName> = {
   'beta-haiku-4-5': 'anthropic-messages',
   'gamma-v4-pro': 'openai-chat',
   'delta-3.8-flash': 'openai-chat',
+  'delta-3.7-flash': 'gemini',
   'epsilon-k3': 'openai-chat',
   'zeta-m3': 'openai-chat',
 }

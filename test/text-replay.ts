@@ -26,6 +26,7 @@ const REQUESTS: Record<TextProtocolName, object> = {
   },
   'openai-responses': { model: UID, input: 'Hello', instructions: 'Be brief.', metadata: { k: 'v' } },
   'anthropic-messages': { model: UID, max_tokens: 1000, messages: [{ role: 'user', content: 'Hello' }] },
+  gemini: { model: UID, alt: 'sse', contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] },
 }
 
 export interface Pair {

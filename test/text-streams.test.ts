@@ -21,6 +21,7 @@ const RECORDINGS: Record<TextProtocolName, readonly (readonly [string, TextTrait
     ['text.sse', {}],
     ['reasoning.sse', {}],
   ],
+  gemini: [['reasoning.sse', {}]],
 }
 
 for (const { front, back } of PAIRS)
@@ -81,6 +82,8 @@ function completeFrom(back: TextProtocolName, text: string): number {
     'openai-responses': 'event: response.incomplete',
     'anthropic-messages': 'event: message_stop',
   }
+  // The only format without a last event: it is whole when the piece with the reason is.
+  if (back === 'gemini') return Buffer.byteLength(text.trimEnd())
   const at = text.lastIndexOf(marks[back])
   return Buffer.byteLength(text.slice(0, text.indexOf('\n\n', at)))
 }
@@ -136,13 +139,14 @@ test('between equal formats a chunk of whole events is passed on as the very sam
     const relay = (await openPair({ front: protocol, back: protocol })).stream!({})
     const text = fixture(protocol, 'text.sse')
       .toString('utf8')
-      .replaceAll(/vendor-(alpha-54-0305|beta-opus-5)/g, UID)
+      .replaceAll(/vendor-(alpha-54-0305|beta-opus-5|delta-flash-001)/g, UID)
     for (const event of text.split(/(?<=\n\n)/)) {
       const chunk = Buffer.from(event)
       const out = relay.push(chunk)
       // The recorded response object is an older one, whose members are completed.
       if (out !== undefined && !/^event: response\.(?:created|in_progress)\n/.test(event)) assert.equal(out, chunk)
     }
+    relay.end()
     assert.ok(relay.state.terminal)
   }
 })
@@ -223,6 +227,15 @@ test('nonsense counts never become negative, overlapping or unsafe usage', async
         output_tokens_details: { reasoning_tokens: e },
       },
     }),
+    gemini: ({ a, b, c, e }) => ({
+      candidates: [{ content: { parts: [] }, finishReason: 'STOP' }],
+      usageMetadata: {
+        promptTokenCount: a,
+        candidatesTokenCount: b,
+        cachedContentTokenCount: c,
+        thoughtsTokenCount: typeof e === 'number' ? undefined : e,
+      },
+    }),
     'anthropic-messages': ({ a, b, c, d, e }) => ({
       content: [],
       stop_reason: 'end_turn',
@@ -247,7 +260,8 @@ test('nonsense counts never become negative, overlapping or unsafe usage', async
           assert.ok(Number.isSafeInteger(count) && count >= 0, JSON.stringify(usage))
         const prompt = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
         if (back !== 'anthropic-messages') assert.equal(prompt, given.a)
-        assert.equal(usage.output, given.b)
+        // Google's format leaves zeros out.
+        assert.equal(usage.output, back === 'gemini' ? (given.b ?? 0) : given.b)
       }),
       { numRuns: 1_200 },
     )

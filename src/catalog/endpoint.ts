@@ -5,12 +5,12 @@ import type { KindName, TextProtocolName } from './kind.ts'
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** Chat and Responses bodies are flat, Messages has its own, images are flat without a request id, the rest is native. */
-export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images'
+/** Chat and Responses bodies are flat, Messages and Google's format have their own, images are flat without a request id, the rest is native. */
+export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images' | 'gemini'
 
 /** The groups of the reference, in their order, and what each is for. */
 export const TAGS = {
-  Text: 'Text models in three wire formats, and embeddings.',
+  Text: 'Text models in four wire formats, and embeddings.',
   Images: 'Pictures from a prompt, or from other pictures.',
   'Video and jobs': 'Videos, and the jobs that make them.',
   'Social data': 'Profiles and timelines of a social network.',

@@ -3,6 +3,7 @@
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
+import { countGeminiTokens, generateContent, streamGenerateContent } from './gemini.ts'
 import {
   chatAnswer,
   countTokensAnswer,
@@ -90,6 +91,8 @@ export const PAID = define({
     body: messagesBody,
     answer: messageAnswer,
   },
+  gemini: generateContent,
+  'gemini/stream': streamGenerateContent,
   embeddings,
   images: {
     route: 'POST /alpha/v1/images/generations',
@@ -175,6 +178,7 @@ export const FREE = define({
     body: countTokensBody,
     answer: countTokensAnswer,
   },
+  'gemini/count_tokens': countGeminiTokens,
   jobs: {
     route: 'GET /v1/jobs',
     tag: 'Video and jobs',
@@ -229,7 +233,7 @@ export const FREE = define({
   },
   models: {
     route: 'GET /v1/models',
-    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models'],
+    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models'],
     tag: 'Account and models',
     title: 'Models',
     description: 'The models that this key may use, with their prices.',
@@ -239,7 +243,7 @@ export const FREE = define({
   },
   'models/{id}': {
     route: 'GET /v1/models/{id}',
-    aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}'],
+    aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}', '/gemini/v1beta/models/{id}'],
     tag: 'Account and models',
     title: 'A model',
     description: 'One model of this key.',

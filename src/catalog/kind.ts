@@ -14,7 +14,7 @@ const none = z.strictObject({}).prefault({})
 
 export const KINDS = {
   text: {
-    protocols: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+    protocols: ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'],
     priced: [['input'], ['output']],
     traits: textTraits.prefault({}),
   },

@@ -12,6 +12,7 @@ const VENDORS: Record<ProtocolName, string> = {
   'openai-embeddings': 'openai',
   'openai-images': 'openai',
   'anthropic-messages': 'anthropic',
+  gemini: 'google',
   'video-task': 'ark',
   'social-v2': 'social',
   'site-analytics': 'analytics',

@@ -46,7 +46,7 @@ export const textTraits = z.strictObject({
   callExtra: z.string().optional(),
   /** Chat, for converted asks: the model takes `thinking: {type}`. */
   thinkingObject: z.boolean().default(false),
-  /** Messages, for converted asks: how an effort is said. `none`: not at all. */
+  /** Messages and Google's format, for converted asks: how an effort is said. `none`: not at all. */
   effort: z.enum(['config', 'budget', 'none']).default('config'),
   /** Messages, for converted asks: false when the model always thinks, so that `disabled` must not be sent. */
   thinkingOptional: z.boolean().default(true),

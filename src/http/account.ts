@@ -12,9 +12,10 @@ import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { ReadDeps } from '../pipeline/read.ts'
-import { countTokens } from '../protocols/text/text.ts'
+import { countGeminiTokens, countTokens } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
-import { createModelLists } from './models.ts'
+import { surfaceOf } from './envelope.ts'
+import { createModelLists, type ListShape } from './models.ts'
 import { type Question, readQuoted } from './quote.ts'
 import type { HandlersOf } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
@@ -29,21 +30,26 @@ export interface AccountDeps {
 
 export function accountHandlers(
   deps: AccountDeps,
-): HandlersOf<'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens'> {
+): HandlersOf<'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens' | 'gemini/count_tokens'> {
   const { catalog } = deps
   const lists = createModelLists(() => catalog.current)
   const send = (reply: FastifyReply, body: string) =>
     reply.header('content-type', 'application/json; charset=utf-8').send(body)
-  const isBeta = (request: FastifyRequest) => request.routeOptions.url?.startsWith('/beta/') ?? false
+  const shapeOf = (request: FastifyRequest): ListShape => {
+    const surface = surfaceOf(request.routeOptions.url ?? '')
+    return surface === 'messages' || surface === 'gemini' ? surface : 'native'
+  }
 
   return {
     count_tokens: (request, reply) =>
       send(reply, JSON.stringify({ input_tokens: countTokens(readJson(jsonBody(request))) })),
-    models: (request, reply) => send(reply, lists.list(request.principal!, request.id, isBeta(request))),
+    'gemini/count_tokens': (request, reply) =>
+      send(reply, JSON.stringify({ totalTokens: countGeminiTokens(readJson(jsonBody(request))) })),
+    models: (request, reply) => send(reply, lists.list(request.principal!, request.id, shapeOf(request))),
     'models/{id}': (request, reply) =>
       send(
         reply,
-        lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, isBeta(request)),
+        lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, shapeOf(request)),
       ),
     async account(request, reply) {
       const data = await readAccount(request.principal!, deps)

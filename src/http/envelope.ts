@@ -2,7 +2,7 @@
 
 import type { Surface } from '../catalog/endpoint.ts'
 import type { Fault } from '../kernel/fault.ts'
-import { messagesError, openaiError } from '../protocols/vendor-fault.ts'
+import { geminiError, messagesError, openaiError } from '../protocols/vendor-fault.ts'
 
 interface BodyOptions {
   readonly requestId: string
@@ -18,6 +18,8 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
       return JSON.stringify({ success: false, error: { code, message }, requestId })
     case 'messages':
       return JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId, code, message })
+    case 'gemini':
+      return JSON.stringify({ error: geminiError(fault, requestId) })
     case 'responses':
       return JSON.stringify({ code, message, type: 'api_error', requestId, error: nested })
     case 'chat':
@@ -27,9 +29,14 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
   }
 }
 
-/** Below /beta everything is read by the Messages SDKs, also what is no endpoint. */
+const BELOW: ReadonlyArray<readonly [RegExp, Surface]> = [
+  [/^\/+beta(?:\/|\?|$)/, 'messages'],
+  [/^\/+gemini(?:\/|\?|$)/, 'gemini'],
+]
+
+/** Below /beta everything is read by the Messages SDKs, and below /gemini by Google's, also what is no endpoint. */
 export function surfaceOf(path: string, surface: Surface = 'native'): Surface {
-  return surface === 'native' && /^\/+beta(?:\/|\?|$)/.test(path) ? 'messages' : surface
+  return surface === 'native' ? (BELOW.find(([pattern]) => pattern.test(path))?.[1] ?? surface) : surface
 }
 
 export function faultHeaders(fault: Fault): Record<string, string> {

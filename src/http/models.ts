@@ -1,21 +1,26 @@
-// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta. Built
+// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
 // once per catalogue version and restriction, so that an answer is a lookup.
 import type { Principal } from '../admission/api-key.ts'
+import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 
 /** When the first catalogue was written; models have no date of their own. */
 const CREATED_SECONDS = 1_789_000_000
 
+/** Those that are no superset have entries of their own, for the models that they offer. */
+export type ListShape = 'native' | 'messages' | 'gemini'
+
 interface Listing {
   readonly entries: ReadonlyMap<string, string>
   readonly native: string
   readonly messages: string
+  readonly gemini: string
 }
 
 interface ModelLists {
-  list(principal: Principal, requestId: string, beta: boolean): string
-  retrieve(principal: Principal, requestId: string, uid: string, beta: boolean): string
+  list(principal: Principal, requestId: string, shape: ListShape): string
+  retrieve(principal: Principal, requestId: string, uid: string, shape: ListShape): string
 }
 
 export function createModelLists(current: () => Catalog): ModelLists {
@@ -39,15 +44,15 @@ export function createModelLists(current: () => Catalog): ModelLists {
   }
 
   return {
-    list(principal, requestId, beta) {
+    list(principal, requestId, shape) {
       const listing = listingFor(principal)
-      return beta ? listing.messages : `{"success":true,"requestId":"${requestId}",${listing.native}`
+      return shape === 'native' ? `{"success":true,"requestId":"${requestId}",${listing.native}` : listing[shape]
     },
-    retrieve(principal, requestId, uid, beta) {
-      const entry = listingFor(principal).entries.get(`${beta ? 'beta ' : ''}${uid}`)
+    retrieve(principal, requestId, uid, shape) {
+      const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
       if (entry === undefined) throw new Fault('model_unknown')
       // The SDKs read the members at the top, native callers those in `data`.
-      return beta ? entry : `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}`
+      return shape === 'native' ? `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}` : entry
     },
   }
 }
@@ -59,7 +64,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
   const entries = new Map<string, string>()
   for (const [uid, model] of models) {
     entries.set(
-      uid,
+      `native ${uid}`,
       JSON.stringify({
         uid,
         name: model.name,
@@ -74,7 +79,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
     )
     if (model.doors.includes('anthropic-messages'))
       entries.set(
-        `beta ${uid}`,
+        `messages ${uid}`,
         JSON.stringify({
           type: 'model',
           id: uid,
@@ -82,16 +87,31 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
           created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
         }),
       )
+    if (model.doors.includes('gemini')) entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
   }
-  const pick = (prefix: string) =>
-    models.map(([uid]) => entries.get(prefix + uid)).filter((entry) => entry !== undefined)
+  const pick = (shape: ListShape) =>
+    models.map(([uid]) => entries.get(`${shape} ${uid}`)).filter((entry) => entry !== undefined)
   const ids = models.map(([uid]) => uid)
-  const betaIds = ids.filter((uid) => entries.has(`beta ${uid}`))
+  const betaIds = ids.filter((uid) => entries.has(`messages ${uid}`))
   const page = (of: string[]) =>
     `"has_more":false,"first_id":${JSON.stringify(of[0] ?? null)},"last_id":${JSON.stringify(of.at(-1) ?? null)}`
   return {
     entries,
-    native: `"object":"list",${page(ids)},"data":[${pick('').join(',')}]}`,
-    messages: `{"data":[${pick('beta ').join(',')}],${page(betaIds)}}`,
+    native: `"object":"list",${page(ids)},"data":[${pick('native').join(',')}]}`,
+    messages: `{"data":[${pick('messages').join(',')}],${page(betaIds)}}`,
+    gemini: `{"models":[${pick('gemini').join(',')}]}`,
+  }
+}
+
+function googleEntry(uid: string, { name, version, limits }: Model): object {
+  const { contextTokens, outputTokensMax } = limits
+  return {
+    name: `models/${uid}`,
+    baseModelId: uid,
+    version: version ?? '1',
+    displayName: name,
+    ...(contextTokens === undefined ? {} : { inputTokenLimit: contextTokens }),
+    ...(outputTokensMax === undefined ? {} : { outputTokenLimit: outputTokensMax }),
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
   }
 }

@@ -34,6 +34,9 @@ const BODIES: Record<Surface, JsonSchema> = {
     },
     ['type', 'error'],
   ),
+  gemini: object({
+    error: object({ code: integer, message: string, status: string, details: { type: 'array', items: object({}) } }),
+  }),
 }
 
 function errorName(surface: string): string {

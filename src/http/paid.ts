@@ -5,7 +5,7 @@ import { findKeeper } from '../admission/kept-answers.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
@@ -105,8 +105,20 @@ export function arrive(
 function takeBody(request: Visit, spec: PaidSpec): Taken {
   if (spec.method === 'GET') return NO_BODY
   const bytes = jsonBody(request)
-  const json = readJson(spec.sells === 'video' ? checkVideoBody(bytes) : bytes)
+  const sent = readJson(spec.sells === 'video' ? checkVideoBody(bytes) : bytes)
+  const json = spec.path.includes('{model}') ? addressed(sent, request, spec) : sent
   return { json, digest: json.text }
+}
+
+/** Of a format that says in its address what others say in the body: from here on all of them say it in the body. */
+function addressed(json: JsonText, request: Visit, spec: PaidSpec): JsonText {
+  const { model } = request.params as { model: string } // The path has it.
+  const alt = new URLSearchParams(rawQuery(request)).get('alt') ?? 'json'
+  const says = { model, stream: spec.streams === true, alt }
+  const edits = { replace: {} as Record<string, string>, add: {} as Record<string, string> } // Filled below.
+  for (const [name, value] of Object.entries(says))
+    edits[json.member(name) ? 'replace' : 'add'][name] = JSON.stringify(value)
+  return readJson(Buffer.from(splice(json, edits)))
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */

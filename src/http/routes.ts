@@ -15,8 +15,8 @@ import type { Overload } from '../pipeline/overload.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { Caller, CORS } from './caller.ts'
-import { faultBody, faultHeaders, hasSdkMark } from './envelope.ts'
-import { bodyBytes, holdBack, logFault, type RefusedVisit } from './server.ts'
+import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
+import { bodyBytes, holdBack, logFault, type RefusedVisit, rawQuery } from './server.ts'
 import { createShortcut } from './shortcut.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
@@ -87,7 +87,8 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
     const handle = handlerOf(spec, options)
     const unparsed = spec.largeBody === true
     for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
-      const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+      // A colon of the path's own is written twice for the router, which has to know what stands before it.
+      const url = path.replaceAll(/\{(\w+)\}:/g, ':$1([^:]+)::').replaceAll(/\{(\w+)\}/g, ':$1')
       const config = { surface: spec.surface, alias: index > 0, ...paidConfig(spec) }
       methods.set(url, (methods.get(url) ?? new Set<string>()).add(spec.method))
       app.route({
@@ -158,11 +159,21 @@ export function mountOptions(app: FastifyInstance, url: string, used: ReadonlySe
 }
 
 export function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promise<Principal> {
-  const xApiKey = request.headers['x-api-key']
+  const { headers } = request
+  const google =
+    surfaceOf(request.url, request.routeOptions.config.surface) === 'gemini' ? googleKey(request) : undefined
+  const xApiKey = google ?? headers['x-api-key']
   return keys.authenticate(
-    { authorization: request.headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey },
+    { authorization: headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey },
     request,
   )
+}
+
+/** Where Google's SDKs, and its examples for curl, put a key. */
+function googleKey(request: FastifyRequest): string | undefined {
+  const header = request.headers['x-goog-api-key']
+  const given = Array.isArray(header) ? header[0] : header
+  return given ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
 }
 
 interface PathOptions {

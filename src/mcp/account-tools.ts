@@ -26,7 +26,7 @@ export function accountTools(
   const { catalog } = deps
 
   function listModels(principal: Principal, type: string | undefined): ListedModel[] {
-    const listed = JSON.parse(lists.list(principal, '', false)) as { data: ListedModel[] } // As written there.
+    const listed = JSON.parse(lists.list(principal, '', 'native')) as { data: ListedModel[] } // As written there.
     return listed.data.filter((model) => type === undefined || model.type === type)
   }
 

@@ -29,7 +29,7 @@ export function ownResources({ current, offered, models }: ResourceDeps): Resour
       title: 'Models',
       description: 'The models of this key with their prices, as GET /v1/models lists them.',
       mimeType: 'application/json',
-      read: async ({ principal, newRequestId }) => ({ text: models.list(principal, newRequestId(), false) }),
+      read: async ({ principal, newRequestId }) => ({ text: models.list(principal, newRequestId(), 'native') }),
     },
     {
       uri: 'tollgate://tools',

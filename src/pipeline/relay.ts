@@ -150,7 +150,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
       out.startStream(
         addAnswerHeaders(
           {
-            'content-type': STREAM_TYPE,
+            'content-type': relay.contentType ?? STREAM_TYPE,
             'cache-control': 'no-cache, no-store, no-transform',
             'x-accel-buffering': 'no',
           },
@@ -184,7 +184,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         usage,
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
-        keep: kept && keepOf(answered, 200, STREAM_TYPE, () => kept.whole(relay.finish(''))),
+        keep: kept && keepOf(answered, 200, relay.contentType ?? STREAM_TYPE, () => kept.whole(relay.finish(''))),
       },
       deps,
     )

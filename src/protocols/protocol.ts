@@ -151,6 +151,8 @@ export interface StreamRelay {
   fail(fault: Fault, requestId: string): string
   /** A keep-alive that the format's SDKs ignore. */
   readonly keepAlive: string
+  /** Where it is no stream of server-sent events. */
+  readonly contentType?: string
 }
 
 export interface StreamState {

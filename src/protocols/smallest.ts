@@ -13,6 +13,7 @@ const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
   'openai-chat': (tokens) => ({ messages: [{ role: 'user', content: QUESTION }], max_tokens: tokens }),
   'openai-responses': () => ({ input: QUESTION, max_output_tokens: TOKENS_LEAST }),
   'anthropic-messages': (tokens) => ({ messages: [{ role: 'user', content: QUESTION }], max_tokens: tokens }),
+  gemini: (tokens) => ({ contents: [{ parts: [{ text: QUESTION }] }], generationConfig: { maxOutputTokens: tokens } }),
 }
 
 /** Undefined for formats whose least call is not small: a picture, a film, a row of data that is paid for. */

@@ -6,7 +6,10 @@ import { bearer, type HttpCall } from '../upstream/call.ts'
 import type { Target } from './protocol.ts'
 
 /** Where the format's usual vendors look; all others take a bearer token. */
-const USUAL: Partial<Record<ProtocolName, Auth>> = { 'anthropic-messages': { header: 'x-api-key' } }
+const USUAL: Partial<Record<ProtocolName, Auth>> = {
+  'anthropic-messages': { header: 'x-api-key' },
+  gemini: { header: 'x-goog-api-key' },
+}
 
 export function vendorCall(call: HttpCall, { protocol, secret, auth, headers }: Target): HttpCall {
   const where = auth ?? USUAL[protocol] ?? 'bearer'

@@ -182,3 +182,41 @@ export function messagesError(fault: Fault) {
   const details = errorDetails ?? (vendorCode === undefined ? undefined : { error_code: vendorCode })
   return { type, message, ...(details ? { details } : {}) }
 }
+
+const GOOGLE_WORDS: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  402: 'FAILED_PRECONDITION',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
+  409: 'ABORTED',
+  413: 'OUT_OF_RANGE',
+  422: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+/** The member `error` as Google's SDKs read it, with details of the types that they know. */
+export function geminiError({ status, code, message, details }: Fault, requestId: string) {
+  const typed = (name: string, members: object) => ({ '@type': `type.googleapis.com/google.rpc.${name}`, ...members })
+  const { param, retryAfterSeconds: wait } = details
+  return {
+    code: status,
+    message,
+    status: GOOGLE_WORDS[status] ?? 'INTERNAL',
+    details: [
+      typed('ErrorInfo', {
+        reason: details.vendorCode ?? String(code),
+        domain: 'tollgate',
+        metadata: { code: String(code) },
+      }),
+      typed('RequestInfo', { requestId }),
+      ...(param === undefined
+        ? []
+        : [typed('BadRequest', { fieldViolations: [{ field: param, description: message }] })]),
+      ...(wait === undefined ? [] : [typed('RetryInfo', { retryDelay: `${wait}s` })]),
+    ],
+  }
+}

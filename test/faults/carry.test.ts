@@ -28,7 +28,13 @@ const DOORS: Record<TextProtocolName, { path: string; requests: readonly object[
       { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], tools: [{ type: 'bash_20250124', name: 'bash' }] },
     ],
   },
+  gemini: {
+    path: '/gemini/v1beta/models/{model}:generateContent',
+    requests: [{ contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { candidateCount: 2 } }],
+  },
 }
+
+const pathOf = (door: TextProtocolName, model: string) => DOORS[door].path.replace('{model}', model)
 
 const FAULTS: ReadonlyArray<readonly [name: string, status: number, answer: ChatVendor['answer']]> = [
   ['429', 429, ({ response }) => response.writeHead(429, { 'retry-after': '7' }).end()],
@@ -93,7 +99,7 @@ async function ask(index: number): Promise<Response> {
   const product = `carry-${index}`
   if ('previous_response_id' in request)
     await keepAnswer(g.gateway.database, id, 'resp_1', { vendor: `able-${index}`, product })
-  return g.call(DOORS[own].path, key, { model: product, ...request })
+  return g.call(pathOf(own, product), key, { model: product, ...request })
 }
 
 for (const { own, other } of PAIRS)
@@ -126,7 +132,8 @@ test('a request that no route can carry is refused before anything is held', asy
   const { id, key } = await g.account()
   for (const { own, other } of PAIRS)
     for (const request of DOORS[own].requests) {
-      const reply = await g.call(DOORS[own].path, key, { model: `${own}-by-${other}`, ...request })
+      const model = `${own}-by-${other}`
+      const reply = await g.call(pathOf(own, model), key, { model, ...request })
       assert.equal(reply.status, 400, `${own} by ${other}`)
       assert.match(await reply.text(), /cannot be used with this model/)
     }

@@ -5,7 +5,7 @@ import { after, afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
 import { keepAnswer } from '../../src/admission/kept-answers.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import type { TextProtocolName } from '../../src/catalog/kind.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { type ChatVendor, faultModel, MODEL, STREAM_HEADERS, startVendor, wholeAnswer } from './chat-vendor.ts'
@@ -16,6 +16,7 @@ const PATHS: Record<TextProtocolName, string> = {
   'openai-chat': '/v1/chat-completions',
   'openai-responses': '/alpha/responses',
   'anthropic-messages': '/beta/v1/messages',
+  gemini: `/gemini/v1beta/models/${MODEL}:generateContent`,
 }
 const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation']
 
@@ -42,9 +43,9 @@ before(async () => {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models[MODEL] = {
         ...faultModel(['mock'], { contextTokens: CONTEXT }),
-        doors: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+        doors: [...TEXT_PROTOCOLS],
         traits: { hostedTools: HOSTED },
-        routes: (['openai-chat', 'openai-responses', 'anthropic-messages'] as const).map((protocol) => ({
+        routes: TEXT_PROTOCOLS.map((protocol) => ({
           vendor: 'mock',
           protocol,
           model: 'vendor-model',
@@ -62,6 +63,8 @@ afterEach(() => g.settled())
 function answerOf(path: string): string {
   if (path.endsWith('/chat/completions'))
     return wholeAnswer('hello', { prompt_tokens: reported, completion_tokens: 20, total_tokens: reported + 20 })
+  if (path.includes(':generateContent'))
+    return `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":${reported},"thoughtsTokenCount":20}}`
   const usage = { input_tokens: reported, output_tokens: 20 }
   return path.endsWith('/responses')
     ? JSON.stringify({
@@ -113,10 +116,12 @@ async function charge(door: TextProtocolName, body: object): Promise<Row> {
 
 function bodyOf(door: TextProtocolName): object {
   if (door === 'openai-responses') return { input: 'Go on.', max_output_tokens: 50 }
+  if (door === 'gemini') return { ...part({ text: 'Go on.' }), generationConfig: { maxOutputTokens: 50 } }
   return { messages: [{ role: 'user', content: 'Go on.' }], max_tokens: 50 }
 }
 
 const user = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const part = (one: object) => ({ contents: [{ parts: [one] }] })
 const item = (...content: object[]) => ({ input: [{ role: 'user', content }] })
 const pdf = (bytes: number) => Buffer.alloc(bytes, 7).toString('base64')
 
@@ -124,6 +129,8 @@ type Way = [name: string, door: TextProtocolName, body: object]
 
 /** Nothing in the body says how much there is: held for the whole context. */
 const ELSEWHERE: Way[] = [
+  ['a file at the vendor', 'gemini', part({ fileData: { fileUri: 'gs://b/v', mimeType: 'video/mp4' } })],
+  ['a search at the vendor', 'gemini', { tools: [{ googleSearch: {} }] }],
   ['a file by its id', 'openai-chat', user({ type: 'file', file: { file_id: 'file-1' } })],
   ['a video by its address', 'openai-chat', user({ type: 'video_url', video_url: { url: 'https://x.test/v.mp4' } })],
   [

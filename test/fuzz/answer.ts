@@ -32,6 +32,7 @@ const SHAPES: Readonly<Record<Surface, (body: Body) => boolean>> = {
     isCode(code) && isText(message) && type === 'api_error' && isText(requestId) && isText(error?.message),
   chat: ({ code, message, type, requestId }) =>
     isCode(code) && isText(message) && type === 'api_error' && isText(requestId),
+  gemini: ({ error }) => isCode(error?.code) && isText(error?.message) && isText(error?.status),
   images: ({ code, message, type }) => isCode(code) && isText(message) && type === 'api_error',
 }
 

@@ -99,6 +99,7 @@ const ERRORS: Record<TextProtocolName, ReadonlyArray<(error: Said) => string>> =
     (error) => named('error', { ...error, sequence_number: 9 }),
   ],
   'anthropic-messages': [(error) => named('error', { error })],
+  gemini: [(error) => `data: ${JSON.stringify({ error })}\n\n`],
 }
 
 /** From the number alone, so that the sender knows as well what was done. */

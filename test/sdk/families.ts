@@ -1,4 +1,6 @@
 // A model of each family, and the doors at which the shipped catalogue offers it.
+import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
+
 export const FAMILIES = [
   { model: 'alpha-5.4', doors: ['chat', 'responses'] },
   { model: 'alpha-6-astra', doors: ['chat', 'responses'] },
@@ -10,11 +12,16 @@ export const FAMILIES = [
   { model: 'zeta-m3', doors: ['chat'] },
 ] as const
 
-export const ALL_DOORS = ['openai-chat', 'openai-responses', 'anthropic-messages']
+export const ALL_DOORS = [...TEXT_PROTOCOLS]
 
 /** Opens every door for every text model: conversion then serves what the vendor does not speak. */
 export function openAllDoors(document: { models: Record<string, { type: string; doors?: string[] }> }): void {
   for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = ALL_DOORS
+}
+
+/** The one that the shipped catalogue has closed, for the model that its examples name. */
+export function openGoogleDoor({ models }: { models: Record<string, { doors?: string[] }> }): void {
+  models['delta-3.8-flash']?.doors?.push('gemini')
 }
 
 export const WEATHER = {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { npmPackages, pythonWith, runProgram } from './cache.ts'
+import { openGoogleDoor } from './families.ts'
 
 const NPM_TOOLS = [
   '@redocly/cli@2.73.0',
@@ -20,7 +21,7 @@ const SCRIPTS = join(import.meta.dirname, 'python')
 let key: string
 let room: string
 let document: string
-const g = testGateway({}, async () => {
+const g = testGateway({ catalog: openGoogleDoor }, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
   room = join(g.config.TOLLGATE_DATA, 'tools')
   await mkdir(room)

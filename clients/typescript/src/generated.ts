@@ -22,6 +22,8 @@ export type PaidEndpoint =
   | 'chat'
   | 'responses'
   | 'messages'
+  | 'gemini'
+  | 'gemini/stream'
   | 'embeddings'
   | 'images'
   | 'video'

@@ -71,10 +71,11 @@ function playTab({ model, endpoint }: Found): string {
   return `${tabs[type] ?? type}?model=${encodeURIComponent(model?.uid ?? '')}`
 }
 
-const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'messages' }> = {
+const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'messages' | 'gemini' }> = {
   'openai-chat': { label: 'Chat completions', kind: 'chat' },
   'openai-responses': { label: 'Responses', kind: 'responses' },
   'anthropic-messages': { label: 'Messages', kind: 'messages' },
+  gemini: { label: 'Gemini', kind: 'gemini' },
 }
 
 function ModelBody({ model }: { model: PublicModel }) {

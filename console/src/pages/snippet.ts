@@ -13,7 +13,7 @@ export type Subject =
   | { kind: 'data'; endpoint: PublicEndpoint; values?: Record<string, string> }
 
 /** Text models are asked in several formats; those of every other type in one, which has the type's name. */
-type PostKind = 'chat' | 'responses' | 'messages' | Exclude<ModelType, 'text' | 'data'>
+type PostKind = 'chat' | 'responses' | 'messages' | 'gemini' | Exclude<ModelType, 'text' | 'data'>
 type Body = Record<string, unknown>
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'
@@ -22,6 +22,7 @@ const BODIES: Record<PostKind, () => Body> = {
   chat: () => ({ messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
   responses: () => ({ input: DEFAULT_PROMPT }),
   messages: () => ({ max_tokens: 512, messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
+  gemini: () => ({ contents: [{ role: 'user', parts: [{ text: DEFAULT_PROMPT }] }] }),
   embedding: () => ({ input: ['The gate is open.', 'The barrier is up.'] }),
   image: () => ({ prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }),
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
@@ -41,6 +42,7 @@ const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: s
 export function snippet(language: Language, subject: Subject): string {
   if (subject.kind === 'data') return dataSnippet(language, subject.endpoint, subject.values)
   const body = { model: subject.model, ...(subject.body ?? BODIES[subject.kind]()) }
+  if (subject.kind === 'gemini') return googleSnippet(language, subject.model)
   if (language === 'curl') return curlPost(PATHS[subject.kind], body)
   return language === 'python' ? pythonPost(subject.kind, body) : typescriptPost(subject.kind, body)
 }
@@ -51,6 +53,29 @@ function curlPost(path: string, body: unknown): string {
     '  -H "Authorization: Bearer $TOLLGATE_KEY" \\',
     '  -H "Content-Type: application/json" \\',
     `  -d '${JSON.stringify(body, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
+  ].join('\n')
+}
+
+/** The one format that has the model in its address. */
+function googleSnippet(language: Language, model: string): string {
+  const asked = `model="${model}", contents="${DEFAULT_PROMPT}"`
+  if (language === 'curl') return curlPost(PATHS.gemini.replace('{model}', encodeURIComponent(model)), BODIES.gemini())
+  if (language === 'python')
+    return [
+      'import os',
+      'from google import genai',
+      '',
+      `client = genai.Client(api_key=os.environ["TOLLGATE_KEY"], http_options={"base_url": "${origin()}/gemini"})`,
+      `answer = client.models.generate_content(${asked})`,
+      'print(answer.text)',
+    ].join('\n')
+  return [
+    "import { GoogleGenAI } from '@google/genai'",
+    '',
+    `const httpOptions = { baseUrl: '${origin()}/gemini' }`,
+    'const ai = new GoogleGenAI({ apiKey: process.env.TOLLGATE_KEY, httpOptions })',
+    `const answer = await ai.models.generateContent({ model: '${model}', contents: '${DEFAULT_PROMPT}' })`,
+    'console.log(answer.text)',
   ].join('\n')
 }
 

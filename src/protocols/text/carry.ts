@@ -13,6 +13,7 @@ export function packProof(proof: Proof): string {
   if (proof.signature !== undefined) return `${PACKED}signature:${proof.signature}`
   if (proof.redacted !== undefined) return `${PACKED}redacted:${proof.redacted}`
   if (proof.encrypted !== undefined) return `${PACKED}encrypted:${proof.encrypted.id}:${proof.encrypted.data}`
+  if (proof.google !== undefined) return `${PACKED}google:${proof.google}`
   return `${PACKED}plain:`
 }
 
@@ -22,6 +23,7 @@ export function unpackProof(packed: string): Proof | undefined {
   const [kind, rest] = cut(packed.slice(PACKED.length))
   if (kind === 'signature') return { signature: rest }
   if (kind === 'redacted') return { redacted: rest }
+  if (kind === 'google') return { google: rest }
   if (kind !== 'encrypted') return {}
   const [id, data] = cut(rest)
   return { encrypted: { id, data } }

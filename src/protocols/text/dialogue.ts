@@ -18,6 +18,8 @@ export interface Proof {
   readonly redacted?: string
   /** A thought that only the vendor can read, of the Responses format. */
   readonly encrypted?: { readonly id: string; readonly data: string }
+  /** Signature of a text or a thought, of Google's format. */
+  readonly google?: string
 }
 
 export interface TextPart {

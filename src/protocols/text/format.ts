@@ -1,11 +1,11 @@
-// What a text format can do at its two doors. Three formats are three rooms; nobody writes a pair.
+// What a text format can do at its two doors. Four formats are four rooms; nobody writes a pair.
 
 import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { JsonText } from '../../kernel/json.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
 import type { Fields, Json } from '../check.ts'
-import type { Answer, Continued, OpenOptions, Target } from '../protocol.ts'
+import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
@@ -16,6 +16,8 @@ export interface CheckedAsk {
   /** The caller wants to see the usage of a stream. */
   readonly includeUsage: boolean
   readonly n: number
+  /** What the caller calls it; `n` unless given. */
+  readonly nField?: string
   readonly tokensMax: number | undefined
   readonly hasTools: boolean
   /** The vendor is asked to keep its answer, in a format whose answers do not say whether it does. */
@@ -45,6 +47,8 @@ export interface TextFormat {
   readDialogue(value: Json): Dialogue
   writeReply(reply: Reply, facts: AnswerFacts): Json
   writer(facts: AnswerFacts): StreamWriter
+  /** At the front: where a caller may want its stream in another frame than server-sent events. */
+  framed?(relay: StreamRelay, request: Json): StreamRelay
   /** At the back of a conversion. */
   writeRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json
   readReply(value: Json, traits: TextTraits): Reply

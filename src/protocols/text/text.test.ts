@@ -31,6 +31,7 @@ const BODIES: Record<TextProtocolName, Record<string, unknown>> = {
   'openai-chat': { model: 'public', messages: hello },
   'openai-responses': { model: 'public', input: 'Hi' },
   'anthropic-messages': { model: 'public', messages: hello, max_tokens: 10 },
+  gemini: { model: 'public', contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
 }
 
 /** The field that a refusal names. */
@@ -161,6 +162,7 @@ test('numbers that a computer cannot hold as written are refused in every numeri
     ],
     'openai-responses': ['temperature', 'top_p', 'max_output_tokens', 'top_logprobs', 'max_tool_calls'],
     'anthropic-messages': ['temperature', 'top_p', 'top_k', 'max_tokens'],
+    gemini: [],
   }
   const numbers = [
     'NaN',
@@ -197,12 +199,14 @@ test('an ask knows which formats cannot carry it, and why', () => {
       (back) => readTextAsk(door, json({ ...BODIES[door], ...over }), model()).refusal?.(back)?.details.param,
     )
   for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
-    assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field])
+    assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field, field])
   const file = [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }]
   const at = 'input[0].content[0]'
-  assert.deepEqual(refusal('openai-responses', { input: file }), [at, undefined, at])
-  assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n'])
-  for (const door of TEXT_PROTOCOLS) assert.deepEqual(refusal(door, {}), [undefined, undefined, undefined])
+  assert.deepEqual(refusal('openai-responses', { input: file }), [at, undefined, at, at])
+  assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n', 'n'])
+  const several = 'candidateCount'
+  assert.deepEqual(refusal('gemini', { generationConfig: { [several]: 2 } }), [several, several, several, undefined])
+  for (const door of TEXT_PROTOCOLS) assert.deepEqual(refusal(door, {}), [undefined, undefined, undefined, undefined])
 })
 
 test('tools go to the routes that serve them, where the family says so', () => {

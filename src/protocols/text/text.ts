@@ -1,16 +1,18 @@
-// The seam between the one path and the three text formats: a caller's body in, an ask out.
+// The seam between the one path and the text formats: a caller's body in, an ask out.
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import { Fields, mustBe } from '../check.ts'
-import type { Answer, Ask, Exchange, OpenOptions, Target } from '../protocol.ts'
+import { Fields, isObject, mustBe } from '../check.ts'
+import type { Answer, Ask, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
 import type { CheckedAsk, TextFormat } from './format.ts'
+import { checkGeminiPrompt } from './gemini/check.ts'
+import { gemini } from './gemini/format.ts'
 import { openaiChat } from './openai-chat/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 import { measurePrompt, type PromptSize } from './prompt.ts'
@@ -24,6 +26,7 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   'anthropic-messages': anthropicMessages,
+  gemini,
 }
 
 /** Something that every vendor has, whatever it speaks, or answers with its own 404. */
@@ -58,7 +61,7 @@ export function readModelName(json: JsonText): string {
   return model
 }
 
-/** Checks a request at one of the three doors. Nothing is sent and nothing is held for what this refuses. */
+/** Checks a request at one of the doors. Nothing is sent and nothing is held for what this refuses. */
 export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
   const { traits } = model
   const format = FORMATS[door]
@@ -107,6 +110,15 @@ export function countTokens(json: JsonText): number {
   readModelName(json)
   checkPrompt(new Fields(json))
   return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
+}
+
+/** For :countTokens, which takes the contents alone or a whole request. */
+export function countGeminiTokens({ value }: JsonText): number {
+  const whole = value.generateContentRequest ?? undefined
+  if (whole !== undefined && !isObject(whole)) throw mustBe('generateContentRequest', 'an object', whole)
+  const request = whole ?? value
+  checkGeminiPrompt(request)
+  return measurePrompt(gemini.prompt(request), request).likely
 }
 
 /** A checked request, ready to be opened towards any vendor. */
@@ -209,7 +221,7 @@ class Opening {
   }
 
   private dialogue(): Dialogue {
-    if (this.checked.n > 1) throw cannotConvert('n', 'more than one choice')
+    if (this.checked.n > 1) throw cannotConvert(this.checked.nField ?? 'n', 'more than one choice')
     this.words ??= this.format.readDialogue(this.json.value)
     return this.words
   }
@@ -220,7 +232,8 @@ class Opening {
     options: OpenOptions,
     way: { body: string; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
   ): Exchange {
-    const { checked, streams, traits } = this
+    const { checked, streams, traits, format, json } = this
+    const framed = (relay: StreamRelay) => format.framed?.(relay, json.value) ?? relay
     const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
     return {
       call: {
@@ -238,7 +251,7 @@ class Opening {
       ...(checked.stream
         ? {
             stream: (headers: Readonly<Record<string, string>>) =>
-              isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay(),
+              framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay()),
           }
         : {}),
       said: readErrorBody,

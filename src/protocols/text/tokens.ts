@@ -98,6 +98,35 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
   }
 }
 
+/** Zeros are left out in this format: once the prompt was counted, what is absent is none. Thoughts are not in the candidates. */
+export function readGeminiUsage(usage: unknown): TokenCounts | undefined {
+  if (!isObject(usage)) return undefined
+  const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage
+  const { candidatesTokenCount: candidates = 0, thoughtsTokenCount: thoughts = 0 } = usage
+  const sum = (a: unknown, b: unknown) => {
+    const counted = [readCount(a), readCount(b)]
+    return counted.includes(undefined) ? undefined : counted.reduce<number>((all, one) => all + (one ?? 0), 0)
+  }
+  return counts({
+    prompt: sum(prompt, tools),
+    cached: usage.cachedContentTokenCount,
+    cacheWrite: 0,
+    output: sum(candidates, thoughts),
+    reasoning: usage.thoughtsTokenCount,
+  })
+}
+
+export function writeGeminiUsage(tokens: TokenCounts): Json {
+  const { prompt, cached, output, reasoning = 0 } = tokens
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: output - reasoning,
+    totalTokenCount: prompt + output,
+    ...(cached > 0 ? { cachedContentTokenCount: cached } : {}),
+    ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
+  }
+}
+
 export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
   if (!tokens) return undefined
   return {

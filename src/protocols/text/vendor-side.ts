@@ -61,12 +61,8 @@ const OTHER_MODELS = ['fallbacks', 'models'] as const
 /** What vendors price higher than the catalogue does. */
 function checkExtras(body: Json): void {
   for (const [name, standard] of STANDARD) {
-    const value = body[name] ?? undefined
-    if (value !== undefined && !standard.includes(value))
-      throw invalid(
-        `"${name}": ${shown(value)} may cost more at the provider and has no price here; leave it out, or send one of ${standard.join(', ')}.`,
-        name,
-      )
+    const refused = dearer(name, body[name] ?? undefined, standard)
+    if (refused) throw refused
   }
   for (const name of OTHER_MODELS) {
     const value = body[name] ?? undefined
@@ -78,15 +74,31 @@ function checkExtras(body: Json): void {
   }
 }
 
+function dearer(name: string, value: unknown, standard: readonly unknown[]): Fault | undefined {
+  if (value === undefined || standard.includes(value)) return undefined
+  return invalid(
+    `"${name}": ${shown(value)} may cost more at the provider and has no price here; leave it out, or send one of ${standard.join(', ')}.`,
+    name,
+  )
+}
+
+/** For a format that writes the tier under another name. */
+export function tierRefusal(name: string, value: unknown): Fault | undefined {
+  return dearer(name, value, ['standard', 'flex'])
+}
+
+/** A tool that runs at the vendor; undefined when the catalogue lets it through. */
+export function hostedRefusal(hosted: string, at: string, traits: TextTraits): Fault | undefined {
+  if (traits.hostedTools.includes(hosted)) return undefined
+  return invalid(`"${at}": the tool "${hosted}" runs at the provider and has no price here; use function tools.`, at)
+}
+
 export function checkVendorSide(body: Json, traits: TextTraits): void {
   checkExtras(body)
   objects(body.tools).forEach((tool, i) => {
     const hosted = HOSTED.find((name) => typeof tool.type === 'string' && tool.type.startsWith(name))
-    if (hosted && !traits.hostedTools.includes(hosted))
-      throw invalid(
-        `"tools[${i}].type": the tool "${hosted}" runs at the provider and has no price here; use function tools.`,
-        `tools[${i}].type`,
-      )
+    const refused = hosted && hostedRefusal(hosted, `tools[${i}].type`, traits)
+    if (refused) throw refused
   })
   if (isObject(body.web_search_options) && !traits.hostedTools.includes('web_search'))
     throw invalid(

@@ -39,9 +39,9 @@ function parse(bytes: string): unknown {
 }
 
 /** The body with the public name of the model in place of the vendor's. */
-export function renamed(body: Buffer, whole: Whole, uid: string): Buffer {
-  if (whole.value.model === uid) return body
-  const span = memberSpan(whole.bytes, 'model')
+export function renamed(body: Buffer, whole: Whole, uid: string, name = 'model'): Buffer {
+  if (whole.value[name] === uid) return body
+  const span = memberSpan(whole.bytes, name)
   if (!span) return body
   return Buffer.concat([body.subarray(0, span[0]), Buffer.from(`"${uid}"`), body.subarray(span[1])])
 }
@@ -80,12 +80,11 @@ export class WholeRelay implements StreamRelay {
     this.chunks.push(chunk)
   }
 
-  end(): Buffer | string | undefined {
+  end(): Buffer {
     const { value } = readWhole(Buffer.concat(this.chunks), 'utf8')
     this.ended = true
-    const sent = this.relay.push(Buffer.from(this.unroll(value)))
-    this.relay.end()
-    return sent
+    const sent = [this.relay.push(Buffer.from(this.unroll(value))), this.relay.end()]
+    return Buffer.concat(sent.map((piece) => Buffer.from(piece ?? '')))
   }
 
   finish(comment: string): string {

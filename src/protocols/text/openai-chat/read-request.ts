@@ -201,6 +201,7 @@ export function readThoughts(message: Json): ThoughtPart[] {
       signature: text(detail.signature),
       redacted: redactedOf(detail),
       encrypted: encryptedOf(detail),
+      google: detail.type === 'thought_signature' ? text(detail.data) : undefined,
     }) as Proof
     const said = text(detail.text) ?? text(detail.thinking) ?? text(detail.summary) ?? ''
     if (said !== '' || Object.keys(proof).length > 0) parts.push({ kind: 'thought', text: said, proof })

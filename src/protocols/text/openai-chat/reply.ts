@@ -117,6 +117,7 @@ export function writeDetails(thought: string, proof: Proof): Json[] {
   if (proof.redacted !== undefined) return [{ type: 'redacted_thinking', data: proof.redacted }]
   if (proof.encrypted !== undefined)
     return [{ type: 'reasoning.encrypted', id: proof.encrypted.id, data: proof.encrypted.data }]
+  if (proof.google !== undefined) return [{ type: 'thought_signature', data: proof.google }]
   return proof.signature === undefined ? [] : [{ type: 'thinking', text: thought, signature: proof.signature }]
 }
 

@@ -1,0 +1,114 @@
+// Google's format for generating content: its endpoints, which have the model in their addresses.
+import type { EndpointEntry, JsonSchema } from './endpoint.ts'
+import type { TextField } from './field.ts'
+import { free, integer, list, loose, object, string } from './schema.ts'
+
+const model: TextField = {
+  kind: 'text',
+  in: 'path',
+  required: true,
+  description: 'The public id of a model.',
+  example: 'delta-3.8-flash',
+}
+
+const contents: JsonSchema = {
+  type: 'array',
+  minItems: 1,
+  items: object({ role: { type: 'string', enum: ['user', 'model', 'function'] }, parts: list(free) }, ['parts']),
+  description: 'The conversation: parts with text, inlineData, fileData, functionCall or functionResponse.',
+}
+const example = { contents: [{ role: 'user', parts: [{ text: 'Say hello in three languages.' }] }] }
+
+const maybe = (description: string, type = 'object'): JsonSchema => ({
+  type: [type, 'null'],
+  ...(type === 'object' ? { additionalProperties: true } : { items: free }),
+  description,
+})
+
+const body: JsonSchema = {
+  ...object(
+    {
+      contents,
+      systemInstruction: maybe('Instructions, as `{parts: [{text}]}`.'),
+      generationConfig: maybe(
+        'maxOutputTokens, temperature, topP, stopSequences, candidateCount, responseMimeType, responseSchema, responseJsonSchema, thinkingConfig …',
+      ),
+      tools: maybe('Functions, as `[{functionDeclarations}]`. Tools that run at the vendor have no price.', 'array'),
+      toolConfig: maybe('Which functions may or must be called.'),
+      safetySettings: maybe('For vendors that have such settings.', 'array'),
+    },
+    ['contents'],
+  ),
+  examples: [example],
+}
+
+const answer = object(
+  {
+    candidates: list(
+      object({ content: loose({ role: string, parts: list(free) }), finishReason: string, index: integer }, []),
+    ),
+    promptFeedback: free,
+    usageMetadata: loose({
+      promptTokenCount: integer,
+      cachedContentTokenCount: integer,
+      candidatesTokenCount: integer,
+      thoughtsTokenCount: integer,
+      totalTokenCount: integer,
+    }),
+    modelVersion: string,
+    responseId: string,
+  },
+  [],
+)
+
+const shared = {
+  tag: 'Text',
+  surface: 'gemini',
+  params: { model },
+} as const
+const OPENED = 'For models whose `doors` in the catalogue name `gemini`. An extension of the contract.'
+
+export const generateContent: EndpointEntry = {
+  ...shared,
+  route: 'POST /gemini/v1beta/models/{model}:generateContent',
+  sells: 'text',
+  format: 'gemini',
+  title: 'Generate content',
+  description: `Google's protocol, whole. ${OPENED}`,
+  returns: 'A `GenerateContentResponse`.',
+  body,
+  answer,
+}
+
+export const streamGenerateContent: EndpointEntry = {
+  ...generateContent,
+  route: 'POST /gemini/v1beta/models/{model}:streamGenerateContent',
+  streams: true,
+  params: {
+    model,
+    alt: {
+      kind: 'choice',
+      allowed: ['sse', 'json'],
+      description: '`sse` for server-sent events; without it a JSON array, element by element.',
+      example: 'sse',
+    },
+  },
+  title: 'Generate content as a stream',
+  description: `Google's protocol, as a stream. ${OPENED}`,
+  returns: 'Pieces of a `GenerateContentResponse`, of which the last have `finishReason`.',
+  answer: list(answer),
+}
+
+export const countGeminiTokens: EndpointEntry = {
+  ...shared,
+  route: 'POST /gemini/v1beta/models/{model}:countTokens',
+  title: 'Count the tokens of contents',
+  description:
+    'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',
+  returns: '`{totalTokens}`.',
+  body: {
+    ...object({ contents, generateContentRequest: maybe('A whole request, instead of contents.') }, []),
+    examples: [example],
+  },
+  answer: object({ totalTokens: integer }),
+}
