@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { api } from './api.ts'
+import { Finder, type Place, useFinder } from './finder.tsx'
 import { useQuery } from './query.ts'
 import { Link, match, useLocation } from './router.tsx'
 import { lastAccount, rememberAccount, signOut, useMayManage, useSession } from './session.tsx'
@@ -11,11 +12,7 @@ import { Dialog } from './ui/dialog.tsx'
 import { Segments } from './ui/field.tsx'
 import { Icon, type IconName, Logo } from './ui/icon.tsx'
 
-interface NavigationLink {
-  to: string
-  label: string
-  icon: IconName
-}
+type NavigationLink = Place
 
 export function Shell({ children }: { children: ReactNode }) {
   const { path } = useLocation()
@@ -25,6 +22,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const firstPath = useRef(path)
   const account = useCurrentAccount(path)
   const links = useNavigation(account.id)
+  const [finding, setFinding] = useFinder()
 
   // After following a link the focus goes to the new page, so that a screen reader reads it and Tab starts there.
   useEffect(() => {
@@ -41,7 +39,16 @@ export function Shell({ children }: { children: ReactNode }) {
     setPicking(true)
   }
   const navigation = (
-    <SideNav account={account.name} links={links} current={current} onPick={account.mayPick ? choose : undefined} />
+    <SideNav
+      account={account.name}
+      links={links}
+      current={current}
+      onPick={account.mayPick ? choose : undefined}
+      onFind={() => {
+        setMenu(false)
+        setFinding(true)
+      }}
+    />
   )
 
   return (
@@ -63,6 +70,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <span>{account.name ?? 'Choose an account'}</span>
           {account.mayPick ? <Icon name="down" size={14} /> : null}
         </button>
+        <IconButton icon="search" label="Find" onClick={() => setFinding(true)} />
         <IconButton icon="menu" label="Menu" onClick={() => setMenu(true)} />
       </header>
       <main id="main" className="main" ref={main} tabIndex={-1}>
@@ -85,6 +93,13 @@ export function Shell({ children }: { children: ReactNode }) {
           <div className="side">{navigation}</div>
         </Dialog>
       ) : null}
+      {finding ? (
+        <Finder
+          account={account.id}
+          pages={[...links.account, ...links.operator, { to: '/profile', label: 'Profile', icon: 'user' }]}
+          onClose={() => setFinding(false)}
+        />
+      ) : null}
       {picking ? <AccountPicker onClose={() => setPicking(false)} current={account.id} /> : null}
     </div>
   )
@@ -95,11 +110,13 @@ function SideNav({
   links,
   current,
   onPick,
+  onFind,
 }: {
   account: string | undefined
   links: Navigation
   current: (link: NavigationLink) => 'page' | undefined
   onPick: (() => void) | undefined
+  onFind: () => void
 }) {
   const { user } = useSession()
   const theme = useTheme()
@@ -122,6 +139,11 @@ function SideNav({
   return (
     <>
       <div className="side-scroll">
+        <button type="button" className="finder-open" onClick={onFind}>
+          <Icon name="search" size={16} />
+          <span>Find</span>
+          <kbd>{/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd>
+        </button>
         {onPick ? (
           <button type="button" className="switcher" onClick={onPick}>
             <span className="switcher-label">Account</span>

@@ -270,6 +270,30 @@ test('which vendor is ill: one click from home, the worst first', async () => {
   await first.getByText(/^(Circuit open|Degraded)/).waitFor()
 })
 
+test('Ctrl K finds a page, a model, a key and a call by its id', async () => {
+  const { page } = operator
+  const { key, last4, id } = await home.gateway.keys.create(account, { name: 'checkout' }, BY)
+  const answer = await home.call('/v1/chat-completions', key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hello!' }],
+  })
+  await operator.go(`/a/${account}`)
+  const find = async (words: string, name: string | RegExp) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill(words)
+    await page.getByRole('option', { name }).first().waitFor()
+    await page.keyboard.press('Enter')
+  }
+  await find('webhook', /Members/)
+  await page.waitForURL((url) => url.pathname.endsWith(`/a/${account}/members`))
+  await find('beta-opus', /Opus/)
+  await page.waitForURL((url) => url.pathname.includes('/models/beta-opus'))
+  await find(last4, /checkout/)
+  await page.waitForURL((url) => url.searchParams.get('key') === id)
+  await find(answer.headers.get('x-request-id')!, /call/)
+  await page.getByText('How the charge was calculated').waitFor()
+})
+
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
   assert.deepEqual(home.mishaps, [])
 })
