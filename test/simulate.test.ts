@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { testServer } from './database.ts'
 import { type Lane, makeLaneTemplate, openLane } from './simulate/lane.ts'
-import { SABOTAGES } from './simulate/sabotages.ts'
+import { SABOTAGES, STAGES } from './simulate/sabotages.ts'
 import { runSeeds } from './simulate/seeds.ts'
 import { simulate } from './simulate/simulation.ts'
 
@@ -35,7 +35,7 @@ test('a seed tells the same story again, alone or after and beside others', asyn
 for (const [name, sabotage] of Object.entries(SABOTAGES))
   test(`the simulator notices when ${name}`, async (t) => {
     for (let seed = 1; seed <= UNNOTICED_MAX; seed++) {
-      const failure = await simulate(seed, lane, { sabotage }).then(
+      const failure = await simulate(seed, lane, { sabotage, stage: STAGES[name] }).then(
         () => undefined,
         (error: Error) => error,
       )

@@ -23,6 +23,14 @@ export type Sabotage = (
   chance: () => boolean,
 ) => Promise<unknown[]> | undefined
 
+/** What a story must be like for something to be seen in it at once. */
+export interface Stage {
+  /** Nothing goes wrong. */
+  readonly fair?: true
+  /** The first of these that a process is about to send leaves when others have long taken it for dead. */
+  readonly stoppedBefore?: RegExp
+}
+
 type Ask<T> = (on: Database) => Promise<T>
 
 export class Line {
@@ -144,14 +152,20 @@ export async function asMortal<T>(mortal: Mortal, run: () => Promise<T>): Promis
   }
 }
 
-/** The database as one process sees it. */
-export function databaseOf(line: Line, mortal: Mortal, asked: (name: string) => void): Database {
+/** The database as one process sees it. It may be stopped before a statement leaves, and while it is on its way. */
+export function databaseOf(
+  line: Line,
+  mortal: Mortal,
+  stops: { before(name: string): void; during(name: string): void },
+): Database {
   return {
-    query: (statement, values) =>
-      asMortal(mortal, () => {
-        asked(statement.name ?? '')
+    query: (statement, values) => {
+      stops.before(statement.name ?? '')
+      return asMortal(mortal, () => {
+        stops.during(statement.name ?? '')
         return line.query(statement, values)
-      }) as never,
+      }) as never
+    },
     transaction: (run) => asMortal(mortal, () => line.transaction(run)),
     waiting: () => 0,
     close: async () => {},

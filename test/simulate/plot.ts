@@ -18,28 +18,38 @@ export interface Plot {
   /** When an operator sets the same limits again, and takes credits back. */
   readonly limitsAgainMs: number | undefined
   readonly takeback: { readonly atMs: number; readonly amount: bigint } | undefined
+  /** Calls at one process, one after the other for so long that whatever it has leased by then must have gone back when it was asked for. */
+  readonly steady: { readonly atMs: number; readonly everyMs: number; readonly askedMs: number } | undefined
 }
 
-export function drawPlot(chance: Chance, account: string): Plot {
+export const STEADY_CALLS = 30
+
+/** `fair`: nothing goes wrong, so that it is certain by when something must have happened. */
+export function drawPlot(chance: Chance, account: string, fair: boolean): Plot {
   const busy = chance.is(0.6)
   const bursts = Array.from({ length: busy ? 1 + chance.below(3) : 0 }, () => ({
     atMs: chance.below(STORY_MS - 10_000),
     count: 6 + chance.below(14),
     forMs: 500 + chance.below(chance.is(0.3) ? 20_000 : 4_000),
   }))
+  const steady = chance.is(fair ? 0.7 : 0.05)
+    ? { atMs: chance.below(STORY_MS - 15_000), everyMs: 200 + chance.below(100), askedMs: 1_500 + chance.below(1_500) }
+    : undefined
   const key = keysOf(account)[0]!
   const scopes: Scope[] = [{ kind: 'account', account }, { kind: 'key', account, key, earlier: [] }, { kind: 'system' }]
   return {
     texts: busy ? 2 : 8,
     videos: busy ? chance.below(2) : 4,
     bursts,
-    granted: BigInt(chance.below(30_000) * chance.pick(busy ? [1, 1, 10] : [1])),
+    // Who calls again and again has enough for it.
+    granted: BigInt(chance.below(30_000) * chance.pick(busy ? [1, 1, 10] : [1]) + (steady ? 1_000_000 : 0)),
     limits: scopes
       .filter(() => chance.is(0.2))
       .map((scope) => ({ scope, limits: drawLimits(chance) }))
       .filter(({ limits }) => Object.keys(limits).length > 0),
     limitsAgainMs: chance.is(0.3) ? chance.below(STORY_MS) : undefined,
     takeback: chance.is(0.2) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(5_000)) } : undefined,
+    steady,
   }
 }
 

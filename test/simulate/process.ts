@@ -17,7 +17,7 @@ import type { HttpCall } from '../../src/upstream/call.ts'
 import type { Books } from './books.ts'
 import type { SimulatedBoss } from './boss.ts'
 import { catalogs } from './catalog.ts'
-import { asMortal, databaseOf, type Line, type Mortal } from './faulty-database.ts'
+import { asMortal, databaseOf, type Line, type Mortal, type Stage } from './faulty-database.ts'
 import { faultyVendor, type VendorPlan } from './faulty-vendor.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
@@ -47,6 +47,7 @@ export interface Surroundings {
   readonly faults: () => number
   readonly onCall: (call: HttpCall) => Promise<VendorPlan>
   readonly onWebhook: (body: string) => void
+  readonly stage: Stage | undefined
 }
 
 export class Process implements Mortal {
@@ -67,7 +68,10 @@ export class Process implements Mortal {
     const { world, line } = around
     this.#world = world
     this.id = `p_${newId(world)}`
-    const database = databaseOf(line, this, (name) => this.#mayDoze(name))
+    const database = databaseOf(line, this, {
+      before: (name) => this.#mayStop(name, around.stage?.stoppedBefore),
+      during: (name) => this.#mayDoze(name),
+    })
     this.ledger = createLedger({ database, world, processId: this.id })
     const { reserve } = this.ledger
     this.ledger.reserve = async (reservation) => {
@@ -130,6 +134,11 @@ export class Process implements Mortal {
       return
     this.#dozes -= 1
     this.sleep(25_000 + chance.below(30_000))
+  }
+
+  #mayStop(statement: string, at: RegExp | undefined): void {
+    if (this.slept || !at?.test(statement)) return
+    this.sleep(25_000 + this.#world.chance.below(30_000))
   }
 
   /** It will die at one of its next steps. */

@@ -1,7 +1,7 @@
 // Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
 // them pass proves nothing.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
-import type { Sabotage } from './faulty-database.ts'
+import type { Sabotage, Stage } from './faulty-database.ts'
 
 /** A flush of the ledger: its values by the names of the function's parameters. */
 class Flush {
@@ -149,6 +149,8 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     'secs => $1',
     'secs => $1 - 19',
   ),
+  'what is leased and asked for is not given back': (statement) =>
+    statement.name === 'lease_recalled' ? Promise.resolve([]) : undefined,
   'a submission of which nothing is known is made again': (statement, values, run) => {
     if (statement.name !== 'job_claim') return undefined
     return run<Record<string, unknown>>(statement, values).then(async (rows) => {
@@ -180,5 +182,25 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     /and version = \$2[\s\S]*and submit_started_at is null/,
     'and $2::int > 0',
   ),
+  'a worker that has lost a job says that its order was taken': instead(
+    'job_submitted',
+    'and version = $2',
+    'and $2::int > 0',
+  ),
+  'a worker that has lost a job says that it is being made': instead(
+    'job_processing',
+    'and version = $2',
+    'and $2::int > 0',
+  ),
+  'a worker that has lost a job concludes it': instead('job_conclude', 'and version = $2', 'and $2::int > 0'),
   'a neglected job is never found': instead('job_neglected', 'where open', 'where open and false'),
+}
+
+/** Those that do harm in few stories, and what must happen for it. */
+export const STAGES: Readonly<Record<string, Stage>> = {
+  'what is leased and asked for is not given back': { fair: true },
+  'a worker that has lost a job says that its order was taken': { stoppedBefore: /^job_submitted/ },
+  'a worker that has lost a job says that it is being made': { stoppedBefore: /^job_processing/ },
+  'a worker that has lost a job decides its end': { stoppedBefore: /^job_decide/ },
+  'a worker that has lost a job concludes it': { stoppedBefore: /^job_conclude/ },
 }

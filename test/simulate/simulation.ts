@@ -6,9 +6,9 @@ import type { HttpCall } from '../../src/upstream/call.ts'
 import { Books } from './books.ts'
 import { SimulatedBoss } from './boss.ts'
 import { checkEnding } from './check.ts'
-import { Line, type Sabotage, type Weather } from './faulty-database.ts'
+import { Line, type Sabotage, type Stage, type Weather } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
-import { drawPlot, STORY_MS, setLimits } from './plot.ts'
+import { drawPlot, STEADY_CALLS, STORY_MS, setLimits } from './plot.ts'
 import { Process, type Surroundings } from './process.ts'
 import { TaskVendor } from './task-vendor.ts'
 import { TextCalls } from './text-calls.ts'
@@ -31,13 +31,14 @@ export interface StoryOptions {
   /** Is given each line of the story as it happens. */
   readonly tell?: (line: string) => void
   readonly sabotage?: Sabotage
+  readonly stage?: Stage | undefined
 }
 
 export async function simulate(seed: number, lane: Lane, options: StoryOptions = {}): Promise<Told> {
   await lane.clear()
   const world = new VirtualWorld(new Chance(seed), options.tell)
   const { chance } = world
-  const fair = chance.is(0.1)
+  const fair = chance.is(0.1) || options.stage?.fair === true
   const bad = fair ? 0 : chance.next() * 0.12
   const faults = fair ? 0 : chance.next() * 0.25
   const weather: Weather = { slow: bad, lostBefore: bad / 2, lostAfter: bad / 2, zombie: bad / 3 }
@@ -47,7 +48,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const account = `acc_${newId(world)}`
   const books = new Books(world, fair)
   line.books = books
-  const plot = drawPlot(chance, account)
+  const plot = drawPlot(chance, account, fair)
   let failure: { readonly error: unknown } | undefined
   const wrong = (error: unknown) => {
     failure ??= { error }
@@ -67,6 +68,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     faults: () => (line.calm ? 0 : faults),
     onCall,
     onWebhook: (body) => videos.webhook(body),
+    stage: options.stage,
   }
 
   async function onCall(call: HttpCall) {
@@ -99,7 +101,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     videos.over &&
     world.elapsedMs() > STORY_MS
 
-  const textsMax = plot.bursts.reduce((sum, { count }) => sum + count, plot.texts)
+  const textsMax = plot.bursts.reduce((sum, { count }) => sum + count, plot.texts + (plot.steady ? STEADY_CALLS : 0))
   let set = false
   line
     .see('insert into account (id, name) values ($1, $1)', [account])
@@ -121,8 +123,14 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     for (let i = 0; i < calls; i++) world.after(atMs + chance.below(forMs), () => texts.begin(one(), true))
   }
   if (plot.limitsAgainMs !== undefined) world.after(plot.limitsAgainMs, () => void setLimits(line, plot).catch(wrong))
-  const { takeback } = plot
+  const { takeback, steady } = plot
   if (takeback) world.after(takeback.atMs, () => void takeBack(takeback.amount))
+  if (steady) {
+    const one = () => (processes[0]!.dead ? some() : processes[0]!)
+    for (let i = 0; i < STEADY_CALLS; i++) world.after(steady.atMs + i * steady.everyMs, () => texts.begin(one(), true))
+    // Asked for by another process, as when an operator takes credits back.
+    world.after(steady.atMs + steady.askedMs, () => void takeBack(1n, processes[1]))
+  }
   if (!fair) plotMishaps()
 
   /** Deaths at a moment and deaths at a step, each followed by a new process; and one that is stopped for a while. */
@@ -139,10 +147,8 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   }
 
   /** More than is there cannot be taken, and whether it was is seen in the end. */
-  async function takeBack(amount: bigint): Promise<void> {
-    await some()
-      .ledger.grant({ account, amount: -amount, note: 'simulated', actor: 'simulated' })
-      .catch(() => undefined)
+  async function takeBack(amount: bigint, by = some()): Promise<void> {
+    await by.ledger.grant({ account, amount: -amount, note: 'simulated', actor: 'simulated' }).catch(() => undefined)
   }
 
   await world.runUntil(() => raise() || over(), END_MS)
