@@ -177,3 +177,24 @@ test('credits are taken back although they are leased, and nobody is refused for
   const [end] = await rows<{ posted: bigint; held: bigint }>('select posted, held from account where id = $1', [acc])
   assert.equal(end!.posted, end!.held)
 })
+
+test('who needs nearly all of an account gets it, although another process leases of it again and again', async () => {
+  const [busy, other] = [await processOf(), await processOf()]
+  const acc = await account(20_000n)
+  await lease(busy, acc, 10n)
+  let isOver = false
+  const others = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      const reserved = await reserve(busy, acc, 10n)
+      if (reserved.outcome === 'held') await settle(busy, acc, reserved.id, 0n)
+    }
+  })
+  const [before] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])
+  // All but what the others need at the same time.
+  const want = before!.posted - 4n * 10n
+  const reserved = await reserve(other, acc, want).finally(() => {
+    isOver = true
+  })
+  await Promise.all(others)
+  assert.equal(reserved.outcome, 'held')
+})

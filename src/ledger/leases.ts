@@ -13,6 +13,10 @@ interface Leases {
   resolved(resolution: Resolution, cover: Cover, resolved: Resolved): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
+  /** Somebody needs what is leased of an account: nothing more is leased of it for a while, so that it is found. */
+  rest(account: string): void
+  /** Others have asked for these. */
+  asked(ids: ReadonlySet<string>): void
   /** Looks after them: what nobody uses goes back. To be called now and then while there are `some`. */
   tend(): void
   /** Everything that no call needs goes back; resolves when that is durable. */
@@ -71,6 +75,8 @@ const WINDOW_MS = 1_000
 /** What was given of a minute has gone back. */
 const OVER: Window = { requests: 0, tokens: 0, untilMs: Number.NEGATIVE_INFINITY, second: 0, rate: undefined }
 const PACES_MAX = 10_000
+/** Longer than anybody waits for what others have leased. */
+const REST_MS = 3_000
 
 export function createLeases({ world, change, isHeard }: LeasesOptions): Leases {
   /** By key: those that admit calls. */
@@ -80,6 +86,8 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   /** By the call's id. */
   const covers = new Map<string, Cover>()
   const paces = new Map<string, Pace>()
+  /** By account: until when nothing is leased of it. */
+  const rests = new Map<string, number>()
   const changes = new Set<Promise<unknown>>()
 
   function paceOf(name: string, want: Credits): Pace {
@@ -102,8 +110,16 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     const pace = paceOf(nameOf(reservation), reservation.want)
     const lease = current.get(nameOf(reservation))
     if (lease && isEnough(lease, reservation)) return take(lease, reservation)
-    if (pace.calls >= CALLS_MIN) grow(lease ?? made(reservation, pace), reservation)
+    if (pace.calls >= CALLS_MIN && !isResting(reservation.account)) grow(lease ?? made(reservation, pace), reservation)
     return undefined
+  }
+
+  function isResting(account: string): boolean {
+    const untilMs = rests.get(account)
+    if (untilMs === undefined) return false
+    if (world.elapsedMs() < untilMs) return true
+    rests.delete(account)
+    return false
   }
 
   function isEnough({ amount, open, window }: Lease, { want, tokens }: Reservation): boolean {
@@ -218,6 +234,12 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       }
   }
 
+  function rest(account: string): void {
+    if (rests.size >= PACES_MAX) rests.clear()
+    rests.set(account, world.elapsedMs() + REST_MS)
+    recall((lease) => lease.account === account)
+  }
+
   return {
     admit,
     coverOf(id) {
@@ -235,6 +257,12 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       if (lease.retired) release(lease)
     },
     recall,
+    rest,
+    asked(ids) {
+      // One that goes back when its last call ends was asked for before.
+      for (const lease of [...all.values()]) if (ids.has(lease.id) && !lease.retired) rest(lease.account)
+      recall((lease) => ids.has(lease.id))
+    },
     tend() {
       const nowMs = world.elapsedMs()
       recall((lease) => !lease.retired && !lease.changing && lease.calls === 0 && nowMs - lease.pace.atMs > IDLE_MS)

@@ -141,8 +141,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       leases.tend()
       database.query<{ id: string }>(RECALLED, [processId]).then(
         (rows) => {
-          const ids = new Set(rows.map((row) => row.id))
-          if (ids.size > 0) leases.recall((lease) => ids.has(lease.id))
+          if (rows.length > 0) leases.asked(new Set(rows.map((row) => row.id)))
           tend()
         },
         () => tend(),
@@ -203,7 +202,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   async function takeBack(account: string): Promise<void> {
     for (const waitMs of RETURN_WAITS_MS) {
-      leases.recall((lease) => lease.account === account)
+      leases.rest(account)
       const rows = await database.query(RECALL, [account])
       if (rows.length === 0) return
       await sleep(world, waitMs)

@@ -22,7 +22,7 @@ interface LivenessOptions {
   readonly expired: (amount: Credits) => void
   /** Others may have taken this process for dead. */
   readonly unheard: () => void
-  /** What is older than a minute, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
+  /** What is older than a minute or asked for by others, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
   readonly found: (row: Forgotten) => void
 }
 
@@ -76,5 +76,6 @@ const FORGOTTEN = statement(
   `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion" from hold
    where process_id = $1 and not job and created_at < now() - interval '60 seconds'
    union all
-   select id, account_id, key_id, null, 0 from lease where process_id = $1 and created_at < now() - interval '60 seconds'`,
+   select id, account_id, key_id, null, 0 from lease
+   where process_id = $1 and (recalled_at is not null or created_at < now() - interval '60 seconds')`,
 )
