@@ -26,8 +26,8 @@ const STORED = statement(
 const FORGET = statement(
   'idempotency_forget',
   `with gone as (
-     delete from idempotency where ctid = any(array(
-       select ctid from idempotency where created_at < now() - interval '24 hours' and (status is not null or freed) limit 2000))
+     delete from idempotency where (account_id, key) in (
+       select account_id, key from idempotency where created_at < now() - interval '24 hours' and (status is not null or freed) limit 2000)
      returning 1
    ) select count(*)::int as count from gone`,
 )

@@ -21,7 +21,7 @@ const LIST = statement(
   'job_list',
   // A page ends before its bytes are too many, but never before its first row.
   `with page as (
-     select ${SEEN}, product, (select t.amount from transfer t where t.account_id = job.account_id and t.id = hold_id) as charged from job
+     select ${SEEN}, product from job
      where account_id = $1 and ($2::text is null or status = $2)
        and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
      order by hold_id desc limit $4 + 1
@@ -29,8 +29,12 @@ const LIST = statement(
      select page.*, count(*) over () as found, row_number() over byte_order as place,
        sum(octet_length(input)) over byte_order - octet_length(input) as bytes_before
      from page window byte_order as (order by hold_id desc)
+   ), shown as materialized (
+     select * from measured where place <= $4 and bytes_before < ${INPUT_BYTES_MAX}
+   ), paid as materialized (
+     select id as paid_id, amount as charged from transfer where account_id = $1 and id in (select hold_id from shown)
    )
-   select * from measured where place <= $4 and bytes_before < ${INPUT_BYTES_MAX} order by hold_id desc`,
+   select shown.*, paid.charged from shown left join paid on paid_id = hold_id order by hold_id desc`,
 )
 
 const CHANGED = statement(
@@ -83,11 +87,15 @@ const PUT_DOWN = statement(
    returning job.id`,
 )
 
+/** Whether its hold stands, by its account and its id: it may lie on another server than the job. */
+const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} and id = $${FROM + 1}`
+
 const BEGIN_SUBMISSION = statement(
   'job_begin_submission',
-  `update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4
+  `with held as materialized (${HELD(5)})
+   update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4
    where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null and task_id is null
-     and submit_started_at is null and exists (select 1 from hold where hold.account_id = job.account_id and hold.id = job.hold_id)
+     and submit_started_at is null and exists (select 1 from held)
    returning id`,
 )
 
@@ -145,10 +153,10 @@ const PROCESSING = statement(
 
 const CONCLUDE = statement(
   'job_conclude',
-  `update job set status = verdict, completed_at = coalesce(completed_at, now()),
-     started_at = case when verdict = 'COMPLETED' then coalesce(started_at, now()) else started_at end
-   where id = $1 and version = $2 and verdict is not null
-     and not exists (select 1 from hold where hold.account_id = job.account_id and hold.id = job.hold_id)
+  `with held as materialized (${HELD(3)}), moment as materialized (select now() as at)
+   update job set status = verdict, completed_at = coalesce(completed_at, moment.at),
+     started_at = case when verdict = 'COMPLETED' then coalesce(started_at, moment.at) else started_at end
+   from moment where id = $1 and version = $2 and verdict is not null and not exists (select 1 from held)
    returning id`,
 )
 
@@ -161,7 +169,7 @@ const DROP_BODIES = statement(
   'job_drop_bodies',
   `delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`,
 )
-const IS_HELD = statement('job_is_held', 'select 1 from hold where account_id = $1 and id = $2')
+const IS_HELD = statement('job_is_held', HELD(1))
 const NEGLECTED = statement(
   'job_neglected',
   `select id from job where open and greatest(step_at, lease_until) < now() - make_interval(secs => $1) limit 5000`,
@@ -267,7 +275,8 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
       if (ids.length > 0) await database.query(RENEW, [ids, versions, leaseSeconds])
     },
     putDown: ({ id, version }, ending) => putDowns.run({ id, version, ...ending }),
-    beginSubmission: ({ id, version }, { vendor, route }) => change(BEGIN_SUBMISSION, [id, version, vendor, route]),
+    beginSubmission: ({ id, version, account_id, hold_id }, { vendor, route }) =>
+      change(BEGIN_SUBMISSION, [id, version, vendor, route, account_id, hold_id]),
     refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
     submitted: ({ id, version }, taskId, request) => change(SUBMITTED, [id, version, taskId, request]),
     keepTask: ({ id, submission }, taskId, request) => change(KEEP_TASK, [id, submission, taskId, request]),
@@ -285,7 +294,7 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     async processing({ id, version }) {
       await change(PROCESSING, [id, version])
     },
-    conclude: ({ id, version }) => change(CONCLUDE, [id, version]),
+    conclude: ({ id, version, account_id, hold_id }) => change(CONCLUDE, [id, version, account_id, hold_id]),
     async noteAnomaly(id, anomaly) {
       await database.query(ANOMALY, [id, anomaly])
     },

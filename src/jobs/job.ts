@@ -94,7 +94,7 @@ export interface Jobs {
   /** Puts a job down; its next step is due after a while. False: it is no longer this worker's. */
   putDown(job: Fenced, ending: StepEnding): Promise<boolean>
   /** Says that a submission is about to leave. Refused when the hold is gone, the job was cancelled, or one is under way. */
-  beginSubmission(job: Fenced, to: { vendor: string; route: number }): Promise<boolean>
+  beginSubmission(job: Fenced & Held, to: { vendor: string; route: number }): Promise<boolean>
   /** The vendor has certainly not accepted it. */
   refusedSubmission(job: Fenced): Promise<boolean>
   /** The vendor has it. The stored request is no longer needed. */
@@ -107,7 +107,7 @@ export interface Jobs {
   /** Decides how the job ends; once, for ever. */
   decide(job: Fenced, decision: Decision): Promise<boolean>
   /** After the money: the status says what was decided. Refused while the hold is there. */
-  conclude(job: Fenced): Promise<boolean>
+  conclude(job: Fenced & Held): Promise<boolean>
   noteAnomaly(id: string, anomaly: string): Promise<void>
   calledBack(id: string): Promise<void>
   body(id: string): Promise<string | undefined>
@@ -125,6 +125,11 @@ export interface Jobs {
 interface Fenced {
   readonly id: string
   readonly version: number
+}
+
+interface Held {
+  readonly account_id: string
+  readonly hold_id: string
 }
 
 export interface StepEnding {

@@ -21,13 +21,16 @@ const PARTITIONS = statement(
 
 const DROP_REST = statement(
   'usage_rest_drop',
-  `with gone as (delete from usage_rest where ctid = any(array(select ctid from usage_rest where id < $1 limit 5000)) returning 1)
+  // By its key, since the rows may lie on several servers.
+  `with gone as (delete from usage_rest where (account_id, id) in (select account_id, id from usage_rest where id < $1 limit 5000) returning 1)
    select count(*)::int as count from gone`,
 )
 const DROP_HOURS = statement(
   'usage_hour_drop',
-  `with gone as (delete from usage_hour where ctid = any(array(select ctid from usage_hour where hour < $1 limit 5000)) returning 1)
-   select count(*)::int as count from gone`,
+  `with gone as (
+     delete from usage_hour where (account_id, hour, product, key_id) in (select account_id, hour, product, key_id from usage_hour where hour < $1 limit 5000)
+     returning 1
+   ) select count(*)::int as count from gone`,
   CHANGE_MS_MAX,
 )
 // Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to do.

@@ -2,6 +2,7 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
+import type { LimitName } from './views.ts'
 
 interface LimitedRow {
   readonly scope: string
@@ -36,16 +37,35 @@ const SUMS_OF_WINDOWS = `l.requests_used, (select coalesce(sum(x), 0) from unnes
   l.tokens_used, (select coalesce(sum(x), 0) from unnest(l.tokens) x)::bigint as tokens_sum`
 const HELD_BY = `select account_id, key_id, process_id, job, amount, 1 as calls from hold
   union all select account_id, key_id, process_id, false, amount, 0 from lease`
+const HELD_OF = `select key_id, amount, 1 as calls from hold where account_id = $1
+  union all select key_id, amount, 0 from lease where account_id = $1`
 
-const LIMITED = statement('verify_limited', 'select scope from limited where account_id = $1 limit 1')
-// A key that replaced others may count what they have spent, but for what they spent since.
-const SCOPES = statement(
-  'verify_scopes',
+// Keys may lie on another server than what counts for them.
+const KEYS = statement(
+  'verify_keys',
   `with recursive earlier as (
      select id as scope, id from api_key where account_id = $1
      union select e.scope, k.id from earlier e join api_key k on k.account_id = $1 and k.replaced_by = e.id
+   )
+   select k.id, k.limits, array(select e.id from earlier e where e.scope = k.id) as spenders from api_key k where k.account_id = $1`,
+)
+interface KeyRow {
+  readonly id: string
+  readonly limits: object
+  /** Itself, and those that it replaced. */
+  readonly spenders: readonly string[]
+}
+const LIMITED = statement(
+  'verify_limited',
+  `select a.limits, array(select l.scope from limited l where l.account_id = $1) as scopes from account a where a.id = $1`,
+)
+// A key that replaced others may count what they have spent, but for what they spent since.
+const SCOPES = statement(
+  'verify_scopes',
+  `with earlier as (
+     select x.scope, x.id from unnest($2::text[], $3::text[]) as x(scope, id)
    ), open as (
-     select key_id, sum(amount)::bigint as held, sum(calls)::int as calls from (${HELD_BY}) h where account_id = $1 group by key_id
+     select key_id, sum(amount)::bigint as held, sum(calls)::int as calls from (${HELD_OF}) h group by key_id
    ), spent as (
      select l.scope, u.key_id = l.scope or l.scope = 'account' as own,
        coalesce(sum(u.charged) filter (where u.hour >= l.day::timestamp at time zone 'UTC' and u.hour < (l.day + 1)::timestamp at time zone 'UTC'), 0)::bigint as day,
@@ -56,21 +76,13 @@ const SCOPES = statement(
      where l.account_id = $1 group by 1, 2
    )
    select l.scope, limited_is_money(l.limits) as is_money, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
-     case when l.scope = 'account' then (select a.limits = l.limits from account a where a.id = $1)
-       else (select k.limits = l.limits from api_key k where k.account_id = $1 and k.id = l.scope) end as is_set,
+     $4::jsonb -> l.scope = l.limits as is_set,
      coalesce((select sum(o.held) from open o where l.scope in ('account', o.key_id)), 0)::bigint as due_held,
      coalesce((select sum(o.calls) from open o where l.scope in ('account', o.key_id)), 0)::int as due_calls,
      coalesce(sum(s.day) filter (where s.own), 0)::bigint as day_own, coalesce(sum(s.day), 0)::bigint as day_all,
      coalesce(sum(s.month) filter (where s.own), 0)::bigint as month_own, coalesce(sum(s.month), 0)::bigint as month_all,
      coalesce(sum(s.total) filter (where s.own), 0)::bigint as total_own, coalesce(sum(s.total), 0)::bigint as total_all
    from limited l left join spent s on s.scope = l.scope where l.account_id = $1 group by l.account_id, l.scope`,
-)
-const UNCOUNTED = statement(
-  'verify_uncounted',
-  `select x.scope from (
-     select 'account' as scope, limits from account where id = $1
-     union all select id, limits from api_key where account_id = $1) x
-   where x.limits <> '{}' and not exists (select 1 from limited l where l.account_id = $1 and l.scope = x.scope)`,
 )
 const ALL_HOURS = statement(
   'verify_all_hours',
@@ -80,13 +92,19 @@ const ALL_HOURS = statement(
 /** In the account's snapshot. `settled`: all that it ever paid. */
 export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
   const problems: string[] = []
-  for (const { scope } of await tx.query<{ scope: string }>(UNCOUNTED, [account]))
-    problems.push(`Limits of ${named(account, scope)} are set, but nothing counts for them.`)
-  if ((await tx.query(LIMITED, [account])).length === 0) return problems
+  const keys = await tx.query<KeyRow>(KEYS, [account])
+  const [own] = await tx.query<{ limits: object; scopes: string[] }>(LIMITED, [account])
+  const set = new Map([['account', own?.limits ?? {}], ...keys.map(({ id, limits }) => [id, limits] as const)])
+  for (const [scope, limits] of set)
+    if (Object.keys(limits).length > 0 && !own?.scopes.includes(scope))
+      problems.push(`Limits of ${named(account, scope)} are set, but nothing counts for them.`)
+  if (!own || own.scopes.length === 0) return problems
   const [kept] = await tx.query<{ charged: bigint }>(ALL_HOURS, [account])
   // Sums that were trimmed away are still counted by limits that are older.
   const trimmed = settled - (kept?.charged ?? 0n)
-  for (const row of await tx.query<ScopeRow>(SCOPES, [account]))
+  const spenders = keys.flatMap(({ id, spenders }) => spenders.map((spender) => [id, spender] as const))
+  const values = [spenders.map(([id]) => id), spenders.map(([, id]) => id), JSON.stringify(Object.fromEntries(set))]
+  for (const row of await tx.query<ScopeRow>(SCOPES, [account, ...values]))
     problems.push(...checkScope(named(account, row.scope), row, trimmed > 0n ? trimmed : 0n))
   return problems
 }
@@ -122,6 +140,7 @@ function* checkWindows(name: string, row: LimitedRow): Generator<string> {
 }
 
 interface SystemRow extends LimitedRow {
+  readonly limits: Readonly<Partial<Record<LimitName, string | number>>>
   readonly counts_holds: boolean
   readonly due_held: bigint
   readonly due_calls: number
@@ -129,7 +148,7 @@ interface SystemRow extends LimitedRow {
 
 const SYSTEM = statement(
   'verify_system_limits',
-  `select l.scope, l.limits <> '{}' and l.scope <> 'system' as counts_holds, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
+  `select l.scope, l.limits <> '{}' and l.scope <> 'system' as counts_holds, l.limits, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
      coalesce(h.held, 0)::bigint as due_held, coalesce(h.calls, 0)::int as due_calls
    from limited l left join (
      select 'system@' || case when h.job then 'jobs' else h.process_id end as scope, sum(h.amount) as held, sum(h.calls) as calls
@@ -151,13 +170,6 @@ const SYSTEM_SPENT = statement(
      coalesce(counted.month, 0)::bigint as month_spent, spent.month::bigint as month_due
    from counted, spent where exists (select 1 from limited where account_id = '' and scope = 'system')`,
 )
-const SHARES = statement(
-  'verify_shares',
-  `select x.name from limited l, jsonb_each_text(l.limits) x(name, value) where l.account_id = '' and l.scope like 'system@%'
-   group by x.name having sum(x.value::bigint) > (
-     select greatest((s.limits ->> x.name)::bigint, (select coalesce(sum(limited_used(o, x.name)), 0) from limited o where o.account_id = ''))
-     from limited s where s.account_id = '' and s.scope = 'system')`,
-)
 const STRANGERS = statement(
   'verify_limited_strangers',
   `select l.account_id, l.scope from limited l left join account a on a.id = l.account_id
@@ -168,7 +180,8 @@ const TOLERANCE = 100n
 
 export async function checkSystemLimits(database: Queryable): Promise<string[]> {
   const problems: string[] = []
-  for (const row of await database.query<SystemRow>(SYSTEM)) {
+  const rows = await database.query<SystemRow>(SYSTEM)
+  for (const row of rows) {
     if (row.counts_holds) problems.push(...checkHeld(row.scope, row))
     problems.push(...checkWindows(row.scope, row))
   }
@@ -184,11 +197,31 @@ export async function checkSystemLimits(database: Queryable): Promise<string[]> 
           `The limits of the system count ${formatCredits(is)} as spent of the ${window}, but usage sums to ${formatCredits(due)}.`,
         )
     }
-  for (const { name } of await database.query<{ name: string }>(SHARES))
+  for (const name of sharedTooOften(rows))
     problems.push(`The shares of the system's limit ${name} are more than the limit.`)
   for (const { account_id, scope } of await database.query<{ account_id: string; scope: string }>(STRANGERS))
     problems.push(`There are limits (${scope}) of account ${account_id}, which does not exist.`)
   return problems
+}
+
+/** What a scope has used up of a limit, as limited_used says in the database. */
+const USED: Readonly<Record<LimitName, (row: LimitedRow) => bigint>> = {
+  concurrency: (row) => BigInt(row.open_calls),
+  requestsPerMinute: (row) => row.requests_used,
+  tokensPerMinute: (row) => row.tokens_used,
+  spendPerDay: (row) => row.day_spent + row.held,
+  spendPerMonth: (row) => row.month_spent + row.held,
+  spendTotal: (row) => row.total_spent + row.held,
+}
+
+function sharedTooOften(rows: readonly SystemRow[]): LimitName[] {
+  const whole = rows.find(({ scope }) => scope === 'system')?.limits
+  if (!whole) return []
+  const sum = (of: (row: SystemRow) => bigint) => rows.reduce((all, row) => all + of(row), 0n)
+  return (Object.keys(USED) as LimitName[]).filter((name) => {
+    const given = sum(({ scope, limits }) => (scope === 'system' ? 0n : BigInt(limits[name] ?? 0)))
+    return given > BigInt(whole[name] ?? 0) && given > sum(USED[name])
+  })
 }
 
 function named(account: string, scope: string): string {

@@ -1,5 +1,6 @@
 // What is open: holds, leases, jobs and idempotency keys, each against its money; the processes that have them, and the
-// catalogue versions that they name. These tables are small, or their ended rows are left out, and are read in pages.
+// catalogue versions that they name. These tables are small, or their ended rows are left out, and are read in pages. Jobs may
+// lie on another server than their money: what is joined with them is found first, by itself.
 import { type Database, type Statement, statement } from '../database/database.ts'
 import type { RateCheck } from './rate-check.ts'
 
@@ -81,11 +82,14 @@ interface HoldRow extends Keyed {
 }
 const HOLDS = statement(
   'verify_holds',
-  `select h.account_id, h.id, h.amount, h.process_id, h.job, h.product, h.catalog_version, ${MINUTES('h.created_at')}, a.id is not null as known,
-     exists (select 1 from transfer t where t.account_id = h.account_id and t.id = h.id) as resolved,
-     exists (select 1 from job j where j.account_id = h.account_id and j.hold_id = h.id) as has_job
-   from hold h left join account a on a.id = h.account_id
-   where (h.account_id, h.id) > ($1, $2) order by h.account_id, h.id limit ${PAGE_ROWS}`,
+  `with page as materialized (
+     select h.account_id, h.id, h.amount, h.process_id, h.job, h.product, h.catalog_version, ${MINUTES('h.created_at')}, a.id is not null as known,
+       exists (select 1 from transfer t where t.account_id = h.account_id and t.id = h.id) as resolved
+     from hold h left join account a on a.id = h.account_id
+     where (h.account_id, h.id) > ($1, $2) order by h.account_id, h.id limit ${PAGE_ROWS}
+   )
+   select page.*, exists (select 1 from job j where j.account_id = page.account_id and j.hold_id = page.id) as has_job
+   from page order by account_id, id`,
 )
 
 async function checkHolds({ database, rates, report }: TableCheck, lives: Living): Promise<number> {
@@ -152,18 +156,27 @@ interface JobRow extends Keyed {
   readonly kind: string | null
   readonly used_as: string | null
 }
+const FACTS_OF = `product || ' ' || key_id || ' ' || catalog_version as facts`
 // By its hold, whose id sorts by time. The trimmed usage of a job that has ended long ago is not missed.
 const JOBS = statement(
   'verify_jobs',
-  `select j.account_id, j.hold_id as id, j.id as job_id, j.product, j.key_id, j.catalog_version, j.status, j.verdict,
-     floor(extract(epoch from now() - j.deadline_at) / 60)::int as late_minutes, a.id is not null as known,
-     h.product || ' ' || h.key_id || ' ' || h.catalog_version as held_as, t.kind, u.product || ' ' || u.key_id || ' ' || u.catalog_version as used_as
-   from job j left join account a on a.id = j.account_id
-   left join hold h on h.account_id = j.account_id and h.id = j.hold_id
-   left join transfer t on t.account_id = j.account_id and t.id = j.hold_id
-   left join usage u on u.account_id = j.account_id and u.id = j.hold_id
-   where (j.account_id, j.hold_id) > ($1, $2) and (j.open or j.completed_at is null or j.completed_at >= $3)
-   order by j.account_id, j.hold_id limit ${PAGE_ROWS}`,
+  `with page as materialized (
+     select j.account_id, j.hold_id as id, j.id as job_id, j.product, j.key_id, j.catalog_version, j.status, j.verdict,
+       floor(extract(epoch from now() - j.deadline_at) / 60)::int as late_minutes
+     from job j where (j.account_id, j.hold_id) > ($1, $2) and (j.open or j.completed_at is null or j.completed_at >= $3)
+     order by j.account_id, j.hold_id limit ${PAGE_ROWS}
+   ), a as materialized (
+     select id from account where id in (select account_id from page)
+   ), h as materialized (
+     select account_id, id, ${FACTS_OF} from hold where (account_id, id) in (select account_id, id from page)
+   ), t as materialized (
+     select account_id, id, kind from transfer where (account_id, id) in (select account_id, id from page)
+   ), u as materialized (
+     select account_id, id, ${FACTS_OF} from usage where (account_id, id) in (select account_id, id from page)
+   )
+   select page.*, a.id is not null as known, h.facts as held_as, t.kind, u.facts as used_as
+   from page left join h using (account_id, id) left join t using (account_id, id) left join u using (account_id, id) left join a on a.id = page.account_id
+   order by page.account_id, page.id`,
 )
 const PAID_AS: Readonly<Record<string, string>> = { COMPLETED: 'settled', FAILED: 'released', CANCELLED: 'released' }
 
