@@ -175,8 +175,8 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
   ).finally(end)
   assert.ok(said.length > 0 && Math.max(...sizes) > 1, 'nothing was shared, or nothing was refused')
   assert.ok(slowestMs < 2_000, `${Math.round(slowestMs)} ms for another's trouble, ${calls} calls`)
-  const outcomes = (await Promise.all(owed)).map(({ outcome }) => outcome)
-  assert.deepEqual(new Set(outcomes), new Set(['settled']))
+  // Each once, by a try that was answered or by one before it.
+  for (const { outcome } of await Promise.all(owed)) assert.match(outcome, /^(settled|already)$/)
   await ledger.idle()
   assert.deepEqual(await rows('select posted, held from account where id = $1', [bad!]), [
     { posted: 999_958n, held: 0n },

@@ -218,7 +218,8 @@ function sharedTooOften(rows: readonly SystemRow[]): LimitName[] {
   const whole = rows.find(({ scope }) => scope === 'system')?.limits
   if (!whole) return []
   const sum = (of: (row: SystemRow) => bigint) => rows.reduce((all, row) => all + of(row), 0n)
-  return (Object.keys(USED) as LimitName[]).filter((name) => {
+  const names = Object.keys(USED) as LimitName[] // it has no others
+  return names.filter((name) => {
     const given = sum(({ scope, limits }) => (scope === 'system' ? 0n : BigInt(limits[name] ?? 0)))
     return given > BigInt(whole[name] ?? 0) && given > sum(USED[name])
   })
