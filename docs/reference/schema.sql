@@ -128,7 +128,7 @@ create table invite (
   expires_at timestamp with time zone not null,
   constraint invite_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint invite_check CHECK (((kind = 'member'::text) = ((account_id IS NOT NULL) AND (role IS NOT NULL)))),
-  constraint invite_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'password'::text]))),
+  constraint invite_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'operator'::text, 'password'::text]))),
   constraint invite_pkey PRIMARY KEY (digest),
   constraint invite_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
@@ -353,6 +353,7 @@ create table usage_hour (
   duration_ms bigint not null,
   constraint usage_hour_pkey PRIMARY KEY (account_id, hour, product, key_id)
 ) with (fillfactor=70);
+CREATE INDEX usage_hour_time ON public.usage_hour USING brin (hour);
 
 create table usage_rest partition of usage DEFAULT;
 

@@ -9,6 +9,7 @@ import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import { createSecrets } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
 import { newId, realWorld } from '../kernel/world.ts'
+import type { FillView, HomeFigures, KeyFigures, UsageSums } from '../ledger/figure-views.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type {
   AccountView,
@@ -573,4 +574,53 @@ test('a search over 100,000 accounts takes less than 50 ms, whatever is searched
   const hostileMs = await best('%_%_%_%_%_%_%'.repeat(5))
   // On a machine that is busy with something else, nothing is fast: then it is compared with a plain word.
   if (hostileMs >= 50) assert.ok(hostileMs < 2 * (await best('zebra')), `it took ${hostileMs} ms`)
+})
+
+test('usage sums up by product, key, status and endpoint, to what the calls were charged', async () => {
+  const account = await makeAccount({ limits: { spendPerDay: '50', concurrency: 9 } })
+  await call(account, { input: 1000, output: 10 })
+  await call(account, { input: 2000, output: 10 }, { key: 'key_y', endpoint: 'responses' })
+  await call(account, { input: 1, output: 1 }, { key: 'key_y', status: 502 })
+  const rows = (await ask<Page<UsageView>>('GET', `/accounts/${account}/usage`)).data.items
+  const charged = rows.reduce((sum, row) => sum + Math.round(Number(row.charged) * 1e6), 0)
+  const micro = (credits: string) => Math.round(Number(credits) * 1e6)
+  const groups = {
+    product: ['alpha-5.4'],
+    key: ['key_y', 'key_x'],
+    status: ['200', '502'],
+    endpoint: ['responses', 'chat'],
+  }
+  for (const [by, names] of Object.entries(groups)) {
+    const { data } = await ask<UsageSums>('GET', `/accounts/${account}/usage/sums?by=${by}&per=day`)
+    assert.deepEqual([data.totals.requests, data.totals.errors, micro(data.totals.charged)], [3, 1, charged], by)
+    assert.deepEqual(data.groups.map(({ group }) => group).sort(), names.sort(), by)
+    assert.equal(
+      data.series.reduce((sum, row) => sum + micro(row.charged), 0),
+      charged,
+    )
+    assert.deepEqual(data.latency.map(({ kind }) => kind).sort(), ['chat', 'responses'])
+  }
+  const one = await ask<UsageSums>('GET', `/accounts/${account}/usage/sums?by=product&key=key_x`)
+  assert.equal(one.data.totals.requests, 1)
+  const csv = await ask('GET', `/accounts/${account}/usage/sums?by=key`, undefined, { accept: 'text/csv' })
+  assert.match(csv.text, /^at,group,requests,errors,charged,latencyMsAvg\r\n.*,key_x,1,0,/)
+  assert.equal((await ask('GET', `/accounts/${account}/usage/sums?by=status&from=2020-01-01`)).status, 400)
+  assert.equal((await ask('GET', `/accounts/${account}/usage/sums?by=colour`)).status, 400)
+
+  const fills = (await ask<Page<FillView>>('GET', `/accounts/${account}/limits`)).data.items
+  assert.deepEqual(fills.map(({ limit, max, used }) => [limit, max, micro(used)]).sort(), [
+    ['concurrency', '9', 0],
+    ['spendPerDay', '50', charged],
+  ])
+  const keys = (await ask<Page<KeyFigures>>('GET', `/accounts/${account}/keys/figures`)).data.items
+  const loud = keys.find(({ keyId }) => keyId === 'key_y')
+  assert.deepEqual([loud?.requests, loud?.errors, loud?.lastError?.status], [2, 1, 502])
+  assert.equal(keys.find(({ keyId }) => keyId === 'key_x')?.lastError, null)
+
+  const home = (await ask<HomeFigures>('GET', '/home?days=7')).data
+  const top = home.topAccounts.find(({ id }) => id === account)
+  assert.deepEqual([top?.requests, micro(top?.charged ?? '0')], [3, charged])
+  const total = home.topAccounts.reduce((sum, one) => sum + micro(one.charged), 0)
+  assert.ok(micro(home.totals.charged) >= total)
+  assert.ok(home.lowBalances.every(({ daysLeft }, at, all) => at === 0 || daysLeft >= all[at - 1]!.daysLeft))
 })

@@ -7,13 +7,21 @@ import { type Actor, mountResources, type Resource } from './resource.ts'
 import { type AccountDeps, accountResources } from './resources/accounts.ts'
 import { catalogResources } from './resources/catalog.ts'
 import { type ConnectDeps, connectResources } from './resources/connect.ts'
+import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 
-export interface ResourceDeps extends AccountDeps, UsageDeps, ConnectDeps, VendorDeps, OperationsDeps, MemberDeps {
+export interface ResourceDeps
+  extends AccountDeps,
+    UsageDeps,
+    ConnectDeps,
+    FiguresDeps,
+    VendorDeps,
+    OperationsDeps,
+    MemberDeps {
   readonly keys: Keys
 }
 
@@ -23,6 +31,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...accountResources(deps),
     ...keyResources(deps),
     ...usageResources(deps),
+    ...figureResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
     ...vendorResources(deps),

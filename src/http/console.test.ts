@@ -9,8 +9,9 @@ import {
   startOperatorServer,
 } from '../../test/operator-server.ts'
 import type { NewKey } from '../admission/views.ts'
-import type { LinkView, MemberView, SessionView } from '../identity/views.ts'
+import type { LinkView, MemberView, OperatorView, PendingInvite, SessionView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
+import type { Found } from '../ledger/figure-views.ts'
 import type { AccountView, Overview, UsageDetail } from '../ledger/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
@@ -453,6 +454,19 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['GET', '/audit/verify', undefined, 200, 403, 403, 403],
     ['GET', '/requests/live', undefined, 200, 403, 403, 403],
     ['GET', '/system', undefined, 200, 403, 403, 403],
+    ['GET', `/accounts/${mine}/usage/sums`, undefined, 200, 200, 200, 403],
+    ['GET', `/accounts/${mine}/limits`, undefined, 200, 200, 200, 403],
+    ['GET', `/accounts/${mine}/keys/figures`, undefined, 200, 200, 200, 403],
+    ['GET', '/home', undefined, 200, 403, 403, 403],
+    ['GET', '/search', undefined, 400, 400, 400, 400],
+    ['GET', `/accounts/${mine}/invites`, undefined, 200, 200, 403, 403],
+    ['DELETE', `/accounts/${mine}/invites/none`, undefined, 404, 404, 403, 403],
+    ['PATCH', `/accounts/${mine}/members/usr_none`, { role: 'owner' }, 404, 404, 403, 403],
+    ['GET', '/operators', undefined, 200, 403, 403, 403],
+    ['DELETE', '/operators/usr_none', undefined, 404, 403, 403, 403],
+    ['GET', '/operator-invites', undefined, 200, 403, 403, 403],
+    ['POST', '/operator-invites', { email: 'second@example.com' }, 200, 403, 403, 403],
+    ['DELETE', '/operator-invites/none', undefined, 404, 403, 403, 403],
     ['POST', '/setup-link', undefined, 409, 403, 403, 403],
     ['POST', '/password-link', { email: 'none@example.com' }, 404, 403, 403, 403],
     ['GET', '/accounts/acc_none', undefined, 404, 403, 403, 403],
@@ -482,6 +496,14 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       if (status === 403) assert.equal(error?.code, 20001)
       assert.equal((await asBrowser(server)(method, url, body)).status, 401, 'without a session')
     }
+  const found = async (browser: typeof owner, q: string) =>
+    (await browser<Page<Found>>('GET', `/search?q=${q}`)).data.items.map(({ kind, account }) => [kind, account])
+  assert.deepEqual(await found(owner, 'req_01call'), [['call', mine]])
+  assert.deepEqual(await found(outsider, 'req_01call'), [], 'nothing of another account is found')
+  assert.deepEqual(await found(outsider, key.data.id), [])
+  assert.deepEqual(await found(owner, key.data.id), [['key', mine]])
+  assert.deepEqual(await found(outsider, 'mine'), [])
+  assert.deepEqual(await found(owner, 'alpha-5.4'), [['model', null]])
   const seen = async (browser: typeof owner) =>
     (await browser<Page<AccountView>>('GET', '/accounts?limit=200')).data.items.map(({ name }) => name)
   assert.deepEqual(await seen(owner), ['Mine'])
@@ -494,6 +516,48 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     url: '/v1/chat-completions?a=b',
     method: 'POST',
   })
+})
+
+test('invitations are listed and withdrawn, roles change, and a second operator is made', async () => {
+  const account = await makeAccount('Roles')
+  const owner = await join(account, 'owner@roles.example', 'owner')
+  const link = await owner<LinkView>('POST', `/accounts/${account}/invites`, {
+    email: 'w@roles.example',
+    role: 'member',
+  })
+  const pending = async () => (await owner<Page<PendingInvite>>('GET', `/accounts/${account}/invites`)).data.items
+  const [waiting] = await pending()
+  assert.deepEqual([waiting?.email, waiting?.role], ['w@roles.example', 'member'])
+  assert.equal((await owner('DELETE', `/accounts/${account}/invites/${waiting?.id}`)).status, 200)
+  assert.deepEqual(await pending(), [])
+  assert.equal((await asBrowser(server)('GET', `/invites/${tokenOf(link.data.link)}`)).status, 404)
+
+  await join(account, 'member@roles.example', 'member')
+  const members = async () => (await owner<Page<MemberView>>('GET', `/accounts/${account}/members`)).data.items
+  const idOf = async (email: string) => (await members()).find((one) => one.email === email)?.userId
+  const path = async (email: string) => `/accounts/${account}/members/${await idOf(email)}`
+  assert.equal(
+    (await owner('PATCH', await path('owner@roles.example'), { role: 'member' })).status,
+    409,
+    'the last owner',
+  )
+  assert.equal((await owner('PATCH', await path('member@roles.example'), { role: 'owner' })).status, 200)
+  assert.deepEqual(
+    (await members()).map(({ role }) => role),
+    ['owner', 'owner'],
+  )
+
+  const invited = await operator<LinkView>('POST', '/operator-invites', { email: 'second@op.example' })
+  const second = asBrowser(server)
+  assert.equal((await second('POST', `/invites/${tokenOf(invited.data.link)}`, { password: PASSWORD })).status, 200)
+  assert.equal((await second('GET', '/home')).status, 200)
+  const operators = (await second<Page<OperatorView>>('GET', '/operators')).data.items
+  assert.equal(operators.length, 2)
+  const mine = operators.find(({ email }) => email === 'second@op.example')?.userId
+  assert.equal((await operator('DELETE', `/operators/${mine}`)).status, 200)
+  assert.equal((await second('GET', '/home')).status, 403, 'at once')
+  const [last] = (await operator<Page<OperatorView>>('GET', '/operators')).data.items
+  assert.equal((await operator('DELETE', `/operators/${last?.userId}`)).status, 409)
 })
 
 test('whoever comes without a session reaches only what visitors may', async () => {

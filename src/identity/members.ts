@@ -1,4 +1,4 @@
-// Who belongs to an account, and the links by which people come to: to join, or to choose a new password.
+// Who belongs to an account, who runs the gateway, and the links by which people come to: to join, or to choose a new password.
 
 import { accountUnknown } from '../admission/accounts.ts'
 import type { By } from '../database/audit.ts'
@@ -16,13 +16,21 @@ import {
   requireGood,
 } from './people.ts'
 import type { Visit } from './sessions.ts'
-import type { InviteView, MemberView, Role } from './views.ts'
+import type { InviteView, MemberView, OperatorView, PendingInvite, Role } from './views.ts'
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
   /** Answers the token of a link that holds for a week. */
   invite(account: string, input: { email: string; role: Role }, by: By): Promise<string>
   remove(account: string, person: string, options: { mayRemoveLastOwner: boolean }, by: By): Promise<void>
+  changeRole(account: string, person: string, input: { role: Role; mayRemoveLastOwner: boolean }, by: By): Promise<void>
+  /** Links that nobody has followed yet: to an account, or without one those of new operators. */
+  pending(account: string | null): Promise<PendingInvite[]>
+  withdraw(account: string | null, invite: string, by: By): Promise<void>
+  operators(): Promise<OperatorView[]>
+  inviteOperator(email: string, by: By): Promise<string>
+  /** Who it was stays a person, and a member of what they belong to. */
+  removeOperator(person: string, by: By): Promise<void>
   /** The token of a link by which somebody who forgot their password chooses another; for a day. */
   resetPassword(email: string, by: By): Promise<string>
   look(token: string): Promise<InviteView>
@@ -31,7 +39,7 @@ export interface Members {
 }
 
 interface InviteRow {
-  kind: 'member' | 'password'
+  kind: InviteView['kind']
   account_id: string | null
   account: string | null
   email: string
@@ -65,6 +73,23 @@ const LOCK_MEMBERS = statement(
   'member_lock',
   'select person_id, role from membership where account_id = $1 order by person_id for update',
 )
+const PENDING = statement(
+  'invite_pending',
+  `select encode(digest, 'hex') as id, email, role, created_at, expires_at from invite
+   where kind = $1 and account_id is not distinct from $2 and expires_at > now() order by created_at desc limit 200`,
+)
+const WITHDRAW = statement(
+  'invite_withdraw',
+  `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email`,
+)
+const OPERATORS = statement(
+  'operator_list',
+  `select p.id, p.email, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
+   from person p where p.operator order by p.email limit 200`,
+)
+const LOCK_OPERATORS = statement('operator_lock', 'select id from person where operator order by id for update')
+const SET_OPERATOR = statement('operator_set', 'update person set operator = $2 where id = $1')
+const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
 const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
 
 const INVITE_DAYS = 7
@@ -86,20 +111,8 @@ export function createMembers(deps: PeopleDeps): Members {
 
   return {
     async list(account) {
-      const rows = await database.query<{
-        id: string
-        email: string
-        role: Role
-        created_at: Date
-        seen_at: Date | null
-      }>(LIST, [account])
-      return rows.map((row) => ({
-        userId: row.id,
-        email: row.email,
-        role: row.role,
-        createdAt: row.created_at.toISOString(),
-        lastSeenAt: row.seen_at?.toISOString() ?? null,
-      }))
+      const rows = await database.query<PersonSeen & { role: Role }>(LIST, [account])
+      return rows.map((row) => ({ ...personView(row), role: row.role }))
     },
 
     async invite(account, { email, role }, by) {
@@ -115,18 +128,21 @@ export function createMembers(deps: PeopleDeps): Members {
 
     async remove(account, person, { mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
-        const members = await tx.query<{ person_id: string; role: Role }>(LOCK_MEMBERS, [account])
-        const member = members.find((entry) => entry.person_id === person)
-        if (!member) throw new Fault('not_found', { message: 'There is no such member of this account.' })
-        const owners = members.filter(({ role }) => role === 'owner').length
-        if (member.role === 'owner' && owners === 1 && !mayRemoveLastOwner)
-          throw new Fault('conflict', {
-            message: 'This is the last owner of the account. Invite another one first, or ask the operator.',
-          })
+        await lockMember(tx, account, person, mayRemoveLastOwner)
         await tx.query(REMOVE, [account, person])
         await audit.write(tx, by, { action: 'member.remove', object: account, detail: { person } })
       })
     },
+
+    async changeRole(account, person, { role, mayRemoveLastOwner }, by) {
+      await database.transaction(async (tx) => {
+        await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
+        await tx.query(SET_ROLE, [account, person, role])
+        await audit.write(tx, by, { action: 'member.role', object: account, detail: { person, role } })
+      })
+    },
+
+    ...operatorsOf(deps),
 
     async resetPassword(email, by) {
       const token = newToken(world)
@@ -167,11 +183,99 @@ export function createMembers(deps: PeopleDeps): Members {
         await use(tx, token)
         const person =
           known?.id ?? (await insertPerson(tx, world, { email: invite.email, operator: false, password: hash! }))
-        await tx.query(JOIN, [invite.account_id!, person, invite.role!])
-        const cookie = await sessions.start(tx, person, visit)
-        const detail = { person, role: invite.role }
-        await audit.write(tx, mine, { action: 'member.join', object: invite.account_id!, detail })
-        return cookie
+        const { account_id: account, role } = invite
+        if (account === null || role === null) {
+          await tx.query(SET_OPERATOR, [person, true])
+          await audit.write(tx, mine, { action: 'operator.join', object: person })
+        } else {
+          await tx.query(JOIN, [account, person, role])
+          await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role } })
+        }
+        return sessions.start(tx, person, visit)
+      })
+    },
+  }
+}
+
+/** Throws when there is no such member, or it is the last owner and may not cease to be one. */
+async function lockMember(tx: Queryable, account: string, person: string, mayRemoveLastOwner: boolean): Promise<void> {
+  const members = await tx.query<{ person_id: string; role: Role }>(LOCK_MEMBERS, [account])
+  const member = members.find((entry) => entry.person_id === person)
+  if (!member) throw new Fault('not_found', { message: 'There is no such member of this account.' })
+  const owners = members.filter(({ role }) => role === 'owner').length
+  if (member.role === 'owner' && owners === 1 && !mayRemoveLastOwner)
+    throw new Fault('conflict', {
+      message: 'This is the last owner of the account. Invite another one first, or ask the operator.',
+    })
+}
+
+interface PersonSeen {
+  id: string
+  email: string
+  created_at: Date
+  seen_at: Date | null
+}
+
+function personView(row: PersonSeen): OperatorView {
+  return {
+    userId: row.id,
+    email: row.email,
+    createdAt: row.created_at.toISOString(),
+    lastSeenAt: row.seen_at?.toISOString() ?? null,
+  }
+}
+
+const kindOf = (account: string | null): InviteView['kind'] => (account === null ? 'operator' : 'member')
+
+/** Links that wait, and the people who run the gateway. */
+function operatorsOf({
+  database,
+  world,
+  audit,
+}: PeopleDeps): Pick<Members, 'pending' | 'withdraw' | 'operators' | 'inviteOperator' | 'removeOperator'> {
+  return {
+    async pending(account) {
+      const rows = await database.query<{
+        id: string
+        email: string
+        role: Role | null
+        created_at: Date
+        expires_at: Date
+      }>(PENDING, [kindOf(account), account])
+      return rows.map(({ id, email, role, ...at }) => ({
+        ...{ id, email, role, createdAt: at.created_at.toISOString(), expiresAt: at.expires_at.toISOString() },
+      }))
+    },
+
+    async withdraw(account, invite, by) {
+      await database.transaction(async (tx) => {
+        const [gone] = await tx.query<{ email: string }>(WITHDRAW, [kindOf(account), account, invite])
+        if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
+        const detail = { email: gone.email }
+        await audit.write(tx, by, { action: 'invite.withdraw', object: account ?? 'operators', detail })
+      })
+    },
+
+    operators: async () => (await database.query<PersonSeen>(OPERATORS)).map(personView),
+
+    async inviteOperator(email, by) {
+      const token = newToken(world)
+      await database.transaction(async (tx) => {
+        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, INVITE_DAYS])
+        await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email } })
+      })
+      return token
+    },
+
+    async removeOperator(person, by) {
+      await database.transaction(async (tx) => {
+        const all = await tx.query<{ id: string }>(LOCK_OPERATORS)
+        if (!all.some(({ id }) => id === person))
+          throw new Fault('not_found', { message: 'There is no such operator.' })
+        if (all.length === 1)
+          throw new Fault('conflict', { message: 'This is the last operator. Invite another one first.' })
+        await tx.query(SET_OPERATOR, [person, false])
+        await audit.write(tx, by, { action: 'operator.remove', object: person })
       })
     },
   }

@@ -14,15 +14,29 @@ export const memberView = z.object({
 })
 export type MemberView = z.infer<typeof memberView>
 
-/** What a link is about: joining an account, or choosing a new password. */
+/** What a link is about: joining an account, becoming an operator, or choosing a new password. */
 export const inviteView = z.object({
-  kind: z.enum(['member', 'password']),
-  /** The account's name; empty on a link for a new password. */
+  kind: z.enum(['member', 'operator', 'password']),
+  /** The account's name; empty on a link that is about none. */
   account: z.string(),
   email: z.string(),
   role: role.nullable(),
 })
 export type InviteView = z.infer<typeof inviteView>
+
+/** A link that nobody has followed yet. */
+export const pendingInvite = z.object({
+  id: z.string(),
+  email: z.string(),
+  /** Null: to become an operator. */
+  role: role.nullable(),
+  createdAt: time,
+  expiresAt: time,
+})
+export type PendingInvite = z.infer<typeof pendingInvite>
+
+export const operatorView = memberView.omit({ role: true })
+export type OperatorView = z.infer<typeof operatorView>
 
 /** Who is signed in, and where they belong. */
 export const whoView = z.object({

@@ -1,10 +1,12 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
 import type { Page, Paging } from '../kernel/view.ts'
+import { sumRow, type UsageSums } from './figure-views.ts'
 import type { LedgerFilter, Statements, UsageFilter } from './statement.ts'
 import { ledgerView, usageView } from './views.ts'
 
 const PAGE_ROWS = 2_000
 
+const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
 /** What a member of the account gets. */
 const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost')
@@ -30,6 +32,12 @@ export async function* ledgerCsv(
   const read = (paging: Paging) => statements.ledger({ ...filter, ...paging, balances: false })
   for await (const items of pages(read, filter.cursor))
     yield items.map((row) => line(LEDGER.map((name) => row[name]))).join('')
+}
+
+export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<string> {
+  const { series } = await read()
+  yield line(SUMS)
+  yield series.map((row) => line(SUMS.map((name) => row[name]))).join('')
 }
 
 async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {

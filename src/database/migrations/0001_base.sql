@@ -142,6 +142,8 @@ create table usage_hour (
   duration_ms bigint not null,
   primary key (account_id, hour, product, key_id)
 ) with (fillfactor = 70);
+-- Rows are made in the order of their hours, so that this costs next to nothing; for sums over all accounts.
+create index usage_hour_time on usage_hour using brin (hour);
 
 -- The state of limits, one row per scope that has any: `account`, the id of a key, and for no account `system` and its shares.
 -- The functions in limits.sql read and write it.
@@ -327,10 +329,10 @@ create table membership (
 );
 create index membership_account on membership (account_id);
 
--- A link that somebody was given: to join an account, or to choose a new password. Kept as a digest, used once.
+-- A link that somebody was given: to join an account, to become an operator, or to choose a new password. Kept as a digest, used once.
 create table invite (
   digest bytea primary key,
-  kind text not null check (kind in ('member', 'password')),
+  kind text not null check (kind in ('member', 'operator', 'password')),
   account_id text collate "C" references account,
   email text not null,
   role text check (role in ('owner', 'member')),

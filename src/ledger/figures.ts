@@ -1,0 +1,269 @@
+// What usage sums up to: by product and key from the hourly sums, whose cost does not grow with the number of calls; by status and
+// endpoint, and for the spread of latencies, from the calls of a range.
+import { type Database, statement, type Value } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
+import { idAtTime } from '../kernel/world.ts'
+import type { FillView, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './figure-views.ts'
+import { type Limits, showLimits } from './limits.ts'
+
+export interface SumsFilter {
+  readonly account: string
+  readonly fromMs: number
+  readonly toMs: number
+  readonly by: Grouping
+  readonly per: Step
+  readonly product?: string | undefined
+  readonly key?: string | undefined
+}
+
+interface Summed {
+  requests: bigint
+  errors: bigint
+  charged: bigint
+  duration_ms: bigint
+}
+interface SummedRow extends Summed {
+  at: Date
+  group: string
+  name: string | null
+}
+
+/** Of calls of which the spread is worked out. */
+const LATENCIES_MAX = 20_000
+const GROUPS_MAX = 1_000
+/** Rows that are looked at for the last error of each key. */
+const ERRORS_AMONG = 2_000
+const LISTED = 10
+
+const shownSums = ({ requests, errors, charged }: Omit<Summed, 'duration_ms'>) => ({
+  requests: Number(requests),
+  errors: Number(errors),
+  charged: formatCredits(charged),
+})
+const average = ({ requests, duration_ms: ms }: Pick<Summed, 'requests' | 'duration_ms'>) =>
+  requests === 0n ? null : Math.round(Number(ms) / Number(requests))
+const NONE: Summed = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
+
+function added<T extends Summed>(a: Summed, b: T): Summed {
+  return {
+    requests: a.requests + b.requests,
+    errors: a.errors + b.errors,
+    charged: a.charged + b.charged,
+    duration_ms: a.duration_ms + b.duration_ms,
+  }
+}
+
+export async function readSums(database: Database, filter: SumsFilter): Promise<UsageSums> {
+  const { account, fromMs, toMs, by, per, product, key } = filter
+  const ids = [idAtTime(fromMs), idAtTime(toMs)]
+  const only = [product ?? null, key ?? null]
+  const hourly = by === 'product' || by === 'key'
+  const range: Value[] = hourly ? [new Date(fromMs), new Date(toMs)] : ids
+  const [rows, latencies, [refused]] = await Promise.all([
+    database.query<SummedRow>(SUMS[by], [account, ...range, ...only, per]),
+    database.query<{ kind: string; calls: bigint; spread: number[] }>(LATENCY, [account, ...ids, ...only]),
+    database.query<{ calls: bigint }>(REFUSED, [account, ...ids, ...only]),
+  ])
+  const groups = new Map<string, Summed & { name: string | null }>()
+  for (const row of rows) groups.set(row.group, { ...added(groups.get(row.group) ?? NONE, row), name: row.name })
+  const totals = rows.reduce<Summed>(added, NONE)
+  return {
+    by,
+    per,
+    totals: { ...shownSums(totals), refused: Number(refused?.calls ?? 0n) },
+    groups: [...groups]
+      .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
+      .map(([group, sum]) => ({ group, name: sum.name, ...shownSums(sum) })),
+    series: rows.map(sumRow),
+    latency: latencies.map(({ kind, calls, spread: [p50 = 0, p95 = 0] }) => ({
+      kind,
+      calls: Number(calls),
+      p50Ms: Math.round(p50),
+      p95Ms: Math.round(p95),
+    })),
+  }
+}
+
+function sumRow(row: SummedRow): SumRow {
+  return { at: row.at.toISOString(), group: row.group, ...shownSums(row), latencyMsAvg: average(row) }
+}
+
+interface LimitedRow {
+  scope: string
+  limits: Limits
+  requests_used: bigint
+  tokens_used: bigint
+  open_calls: number
+  held: bigint
+  day_spent: bigint
+  month_spent: bigint
+  total_spent: bigint
+}
+
+const USED: Readonly<Record<FillView['limit'], (row: LimitedRow) => bigint>> = {
+  requestsPerMinute: (row) => row.requests_used,
+  tokensPerMinute: (row) => row.tokens_used,
+  concurrency: (row) => BigInt(row.open_calls),
+  spendPerDay: (row) => row.day_spent,
+  spendPerMonth: (row) => row.month_spent,
+  spendTotal: (row) => row.total_spent,
+}
+
+function fillsOf(row: LimitedRow): FillView[] {
+  const shown = showLimits(row.limits)
+  const names = Object.keys(shown) as FillView['limit'][] // the schema has no others
+  return names.map((limit) => {
+    const used = USED[limit](row)
+    const isMoney = limit.startsWith('spend')
+    const show = (amount: bigint) => (isMoney ? formatCredits(amount) : String(amount))
+    const max = Number(row.limits[limit])
+    return {
+      limit,
+      max: String(shown[limit]),
+      used: show(used),
+      held: isMoney ? formatCredits(row.held) : null,
+      share: max === 0 ? 1 : Math.round((Number(used) / max) * 1000) / 1000,
+    }
+  })
+}
+
+/** Of an account: the limits of the account itself under `account`, those of its keys under their ids. */
+export async function readFills(database: Database, account: string): Promise<Map<string, FillView[]>> {
+  const rows = await database.query<LimitedRow>(LIMITED, [account])
+  return new Map(rows.map((row) => [row.scope, fillsOf(row)]))
+}
+
+interface ErrorRow {
+  key_id: string
+  id: string
+  at: Date
+  status: number
+  fault: string | null
+  message: string | null
+}
+
+export async function readKeyFigures(database: Database, account: string, days: number): Promise<KeyFigures[]> {
+  const [sums, errors, fills] = await Promise.all([
+    database.query<Summed & { key_id: string }>(KEY_SUMS, [account, days]),
+    database.query<ErrorRow>(KEY_ERRORS, [account, ERRORS_AMONG]),
+    readFills(database, account),
+  ])
+  const byKey = new Map(sums.map((row) => [row.key_id, row]))
+  const failed = new Map(errors.map((row) => [row.key_id, row]))
+  const ids = new Set([...byKey.keys(), ...failed.keys(), ...[...fills.keys()].filter((scope) => scope !== 'account')])
+  return [...ids].map((keyId) => {
+    const error = failed.get(keyId)
+    return {
+      keyId,
+      ...shownSums(byKey.get(keyId) ?? NONE),
+      limits: fills.get(keyId) ?? [],
+      lastError: error
+        ? {
+            requestId: `req_${error.id}`,
+            at: error.at.toISOString(),
+            status: error.status,
+            fault: error.fault,
+            message: error.message,
+          }
+        : null,
+    }
+  })
+}
+
+/** Over all accounts but those for tests. */
+export async function readHome(database: Database, days: number): Promise<Omit<HomeFigures, 'ailingVendors'>> {
+  const per: Step = days <= 2 ? 'hour' : 'day'
+  const [series, top, low, [refused]] = await Promise.all([
+    database.query<Summed & { at: Date }>(HOME_SERIES, [days, per]),
+    database.query<Summed & { id: string; name: string }>(HOME_TOP, [days, LISTED]),
+    database.query<{ id: string; name: string; available: bigint; week: bigint }>(HOME_LOW, [LISTED]),
+    database.query<{ calls: bigint }>(HOME_REFUSED, [days]),
+  ])
+  const totals = series.reduce<Summed>(added, NONE)
+  return {
+    per,
+    totals: { ...shownSums(totals), refused: Number(refused?.calls ?? 0n), latencyMsAvg: average(totals) },
+    series: series.map((row) => ({ at: row.at.toISOString(), ...shownSums(row), latencyMsAvg: average(row) })),
+    topAccounts: top.map((row) => ({ id: row.id, name: row.name, ...shownSums(row) })),
+    lowBalances: low.map(({ id, name, available, week }) => ({
+      id,
+      name,
+      available: formatCredits(available),
+      perDay: formatCredits(week / 7n),
+      daysLeft: Math.round((Number(available) / Number(week)) * 70) / 10,
+    })),
+  }
+}
+
+const SUMMED = `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(charged)::bigint as charged,
+  sum(duration_ms)::bigint as duration_ms`
+const COUNTED = `count(*) as requests, count(*) filter (where status >= 400) as errors, sum(charged)::bigint as charged,
+  sum(duration_ms)::bigint as duration_ms`
+const ONLY = `($4::text is null or product = $4) and ($5::text is null or key_id = $5)`
+const hours = (GROUP: string, NAME: string) =>
+  `select date_trunc($6, hour, 'UTC') as at, ${GROUP} as group, ${NAME} as name, ${SUMMED} from usage_hour
+   where account_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${ONLY}
+   group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
+const calls = (GROUP: string) =>
+  `select date_trunc($6, at, 'UTC') as at, ${GROUP} as group, null::text as name, ${COUNTED} from usage
+   where account_id = $1 and id >= $2 and id < $3 and ${ONLY} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
+const SUMS = {
+  product: statement('sums_product', hours('product', 'null::text')),
+  key: statement('sums_key', hours('key_id', '(select k.name from api_key k where k.id = key_id)')),
+  status: statement('sums_status', calls('status::text')),
+  endpoint: statement('sums_endpoint', calls('endpoint')),
+} satisfies Record<Grouping, unknown>
+const LATENCY = statement(
+  'sums_latency',
+  `select kind, count(*) as calls, percentile_cont(array[0.5, 0.95]) within group (order by duration_ms) as spread
+   from (
+     select split_part(endpoint, '/', 1) as kind, duration_ms from usage
+     where account_id = $1 and id >= $2 and id < $3 and ${ONLY} and status < 400 and outcome = 'settled' order by id desc limit ${LATENCIES_MAX}
+   ) x group by kind order by count(*) desc, kind limit 50`,
+)
+const REFUSED = statement(
+  'sums_refused',
+  `select coalesce(sum(count), 0)::bigint as calls from refusal where account_id = $1 and id >= $2 and id < $3 and ${ONLY}`,
+)
+const LIMITED = statement(
+  'figures_limited',
+  `select n.scope, n.limits, n.requests_used, n.tokens_used, n.open_calls, n.held, n.day_spent, n.month_spent, n.total_spent
+   from limited l cross join lateral limited_now(l, floor(extract(epoch from clock_timestamp()))::bigint, (now() at time zone 'UTC')::date) n
+   where l.account_id = $1 limit 1000`,
+)
+const KEY_SUMS = statement(
+  'figures_keys',
+  `select key_id, ${SUMMED} from usage_hour where account_id = $1 and hour >= now() - make_interval(days => $2) group by key_id limit 1000`,
+)
+const KEY_ERRORS = statement(
+  'figures_errors',
+  `select distinct on (key_id) * from (
+     select key_id, id, at, status, story -> 'fault' ->> 'name' as fault, story -> 'fault' ->> 'message' as message
+     from (select * from usage where account_id = $1 order by id desc limit $2) u where status >= 400
+     union all
+     (select key_id, id, at, status, fault, message from refusal where account_id = $1 order by id desc limit $2)
+   ) x order by key_id, id desc`,
+)
+const OWN = `not ${IS_TEST('account_id')}`
+const SINCE = (UNIT: string) => `hour >= date_trunc(${UNIT}, now(), 'UTC') - make_interval(days => $1)`
+const HOME_SERIES = statement(
+  'home_series',
+  `select date_trunc($2, hour, 'UTC') as at, ${SUMMED} from usage_hour where ${SINCE('$2')} and ${OWN} group by 1 order by 1`,
+)
+const HOME_TOP = statement(
+  'home_top',
+  `select a.id, a.name, s.* from (
+     select account_id, ${SUMMED} from usage_hour where ${SINCE(`'day'`)} and ${OWN} group by account_id order by sum(charged) desc limit $2
+   ) s join account a on a.id = s.account_id order by s.charged desc`,
+)
+const HOME_LOW = statement(
+  'home_low',
+  `select a.id, a.name, a.posted - a.held as available, s.week from (
+     select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' and ${OWN} group by account_id having sum(charged) > 0
+   ) s join account a on a.id = s.account_id order by (a.posted - a.held)::numeric / s.week limit $1`,
+)
+const HOME_REFUSED = statement(
+  'home_refused',
+  `select coalesce(sum(count), 0)::bigint as calls from refusal where at >= now() - make_interval(days => $1) and ${OWN}`,
+)
