@@ -112,7 +112,7 @@ export async function startTollgate(
       if (limits)
         await database.query(
           {
-            text: `insert into limited (account_id, scope, limits) select x, 'account:' || x, $2::jsonb from unnest($1::text[]) x`,
+            text: `insert into limited (account_id, scope, limits) select x, 'account', $2::jsonb from unnest($1::text[]) x`,
           },
           [ids, JSON.stringify(limits)],
         )
