@@ -180,7 +180,7 @@ async function measureInside({ catalog, path, keys }: SetUp) {
   if (admitted === 'replay' || 'order' in asked) throw new Error('This is no plain chat call.')
   const held: Held = { ...arrived, admitted, seen: path.monitor.begin(arrived) }
   const open = () => {
-    const [candidate] = routeAsk(asked, product.routes, catalog.document, path.routes)
+    const [candidate] = routeAsk(asked, product, catalog.document, path.routes)
     const exchange = asked.open(candidate!.target, { requestId: '', createdSeconds: 0, signal: arrived.out.signal })
     if (exchange instanceof Promise) throw new Error('A chat opens at once.')
     return { candidate: candidate!, exchange, call: vendorCall(exchange.call, candidate!.target) }

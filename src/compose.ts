@@ -102,7 +102,7 @@ export async function createGateway(options: GatewayOptions) {
   await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
   let leaving = false
   const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
-  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get }
+  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
   const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
   const guard = createGuard(options)
   const results = createResultStore({ assets, signer, world })

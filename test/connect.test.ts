@@ -196,6 +196,11 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const { margin } = await operatorAsks<{ margin: object }>(`/accounts/${id}/overview?days=1`)
   const sums = { requests: 1, charged: '0.00192', cost: '0.0016' }
   assert.deepEqual(margin, { ...sums, products: [{ product: 'newcomer-one', ...sums }] })
+  const compared = await operatorAsks<{ items: object[] }>('/models/newcomer-one/routes')
+  assert.deepEqual(
+    compared.items.map((one) => ({ ...one, firstByteMsP50: 0 })),
+    [{ route: 1, answered: 1, failed: 0, firstByteMsP50: 0, chargedAvg: '0.00192', costAvg: '0.0016' }],
+  )
   // The caller is told nothing of it.
   const told = [...answer.headers].join() + (await (await gateway.call('/v1/account', key)).text())
   assert.doesNotMatch(told, /cost/i)

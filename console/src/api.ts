@@ -180,9 +180,13 @@ export const api = {
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
-  changeModel: (uid: string, input: { enabled?: boolean; pricing?: wire.Pricing; routes?: wire.CatalogRoute[] }) =>
-    patch<unknown>(`/models/${encode(uid)}`, input),
+  changeModel: (
+    uid: string,
+    input: { enabled?: boolean; pricing?: wire.Pricing; routes?: wire.CatalogRoute[]; routing?: wire.CatalogRouting },
+  ) => patch<unknown>(`/models/${encode(uid)}`, input),
 
+  routeFigures: (uid: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.RouteFigures>>(`/models/${encode(uid)}/routes`, undefined, signal),
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
   presets: (signal?: AbortSignal) => get<wire.Page<wire.Preset>>('/presets', undefined, signal),
   testConnection: (place: wire.ConnectPlace & { model?: string }) => post<wire.VendorTest>('/connect/test', place),

@@ -46,6 +46,7 @@ export type {
   LimitsInput,
   LimitsView as Limits,
   Overview,
+  RouteFigures,
   UsageDetail,
   UsageView as UsageRow,
   VerificationRun as LedgerCheck,
@@ -75,6 +76,7 @@ export interface ConnectInput extends ConnectPlace {
 }
 
 export type JobStatus = JobView['status']
+export type CatalogRouting = NonNullable<CatalogInput['models'][string]['routing']>
 export type CatalogRoute = CatalogInput['models'][string]['routes'][number]
 export type CatalogModel = CatalogInput['models'][string]
 export type Pricing = CatalogModel['pricing']

@@ -72,6 +72,16 @@ const route = z.strictObject({
   cost: pricing.optional(),
 })
 
+const POLICIES = ['weighted', 'least-latency', 'cheapest-first'] as const
+
+/** How routes of equal order share the calls. */
+const routing = z.strictObject({
+  /** By their weights; the one that answers fastest first; or the one that costs least first. */
+  policy: z.enum(POLICIES).default('weighted'),
+  /** Calls of one conversation take the same route while it works, where the vendor's prompt cache pays. */
+  sticky: z.boolean().default(false),
+})
+
 /** For text models whose entry names none: as large as the large ones, so that nothing is charged for less than it is. */
 export const CONTEXT_TOKENS_DEFAULT = 1_000_000
 
@@ -101,6 +111,7 @@ const model = z.strictObject({
   /** Of a text model, laid over those of its family. */
   traits,
   routes: z.array(route).min(1),
+  routing: routing.prefault({}),
   pricing,
 })
 
@@ -108,6 +119,7 @@ const dataEndpoint = z.strictObject({
   enabled: z.boolean().default(true),
   traits,
   routes: z.array(route).min(1),
+  routing: routing.prefault({}),
   pricing,
   /** Shared across callers; off unless given. */
   cache: z.strictObject({ ttlSeconds: count.max(86_400), pricing: pricing.optional() }).optional(),
@@ -138,6 +150,7 @@ type TraitsOf<K extends KindName> = z.output<(typeof KINDS)[K]['traits']>
 export type CatalogInput = z.input<typeof document>
 export type Vendor = z.output<typeof vendor>
 export type Route = z.output<typeof route>
+export type Routing = z.output<typeof routing>
 export type ModelOf<K extends KindName> = Omit<z.output<typeof model>, 'type' | 'traits'> & {
   type: K
   traits: TraitsOf<K>

@@ -442,6 +442,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['PATCH', '/models/alpha-5.4', { enabled: true }, 200, 403, 403, 403],
     ['GET', '/catalog/public', undefined, 200, 200, 200, 200],
     ['GET', '/presets', undefined, 200, 403, 403, 403],
+    ['GET', '/models/alpha-5.4/routes', undefined, 200, 403, 403, 403],
     ['POST', '/connect/test', { preset: 'ollama', blanks: { address: 'http://127.0.0.1:9/v1' } }, 200, 403, 403, 403],
     ['POST', '/connect', { preset: 'openai', models: [] }, 200, 403, 403, 403],
     ['GET', '/vendors', undefined, 200, 403, 403, 403],

@@ -315,7 +315,7 @@ export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 
 async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
   const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
   const product = findProduct(catalog, job.product)
-  return routeAsk({ product: job.product }, product?.routes ?? [], catalog.document, deps.routes)
+  return product ? routeAsk({ product: job.product }, product, catalog.document, deps.routes) : []
 }
 
 /** Another route than the one that has just refused, if there is one that works. */

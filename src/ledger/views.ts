@@ -176,6 +176,19 @@ export const ledgerView = z.object({
 })
 export type LedgerView = z.infer<typeof ledgerView>
 
+/** How one route of a product has done. */
+export const routeFigures = z.object({
+  /** Its place in the catalogue, from 1. */
+  route: count,
+  answered: count,
+  failed: count,
+  firstByteMsP50: count.nullable(),
+  chargedAvg: credits.nullable(),
+  /** Null: not known. */
+  costAvg: credits.nullable(),
+})
+export type RouteFigures = z.infer<typeof routeFigures>
+
 export const overview = z.object({
   balance: credits,
   held: credits,

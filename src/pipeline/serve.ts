@@ -119,7 +119,7 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
   }
   // Whoever forgets to choose the catalogue must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
-  const routed = routeAsk(ask, product.routes, catalog.document, deps.routes)
+  const routed = routeAsk(ask, product, catalog.document, deps.routes)
   const candidates = held.keeper === undefined ? routed : routed.filter((one) => isKeeper(one, held))
   const attempted = await attempt(ask, candidates, options, deps)
   seen.stage('vendor')

@@ -1,9 +1,11 @@
 // Which routes an ask may take, in which order.
-import { type CatalogDocument, isSandbox, type Route, type Vendor } from '../catalog/document.ts'
+import { createHash } from 'node:crypto'
+import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { World } from '../kernel/world.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Ask, Target } from '../protocols/protocol.ts'
+import { conversationOf } from '../protocols/text/conversation.ts'
 
 export interface Candidate {
   /** The route's place in the catalogue, from 1: what `x-tollgate-route` tells the caller. */
@@ -20,6 +22,8 @@ export interface RouteSources {
   /** Where the simulated vendors listen; undefined when they do not run. */
   readonly sandboxUrl: () => string | undefined
   readonly credential: (name: string) => string | undefined
+  /** What this process has measured of a vendor lately. */
+  readonly latencyMs?: (vendor: string) => number | undefined
 }
 
 /** Refuses every connection: the simulated vendors do not run. */
@@ -65,15 +69,15 @@ export function routesFor<R extends Pick<Route, 'protocol' | 'serves'> & Partial
   return able
 }
 
-/** Lower orders first; within an order the caller's own format, then by weighted lot. */
+/** Lower orders first; within an order the caller's own format, then as the product's routing says. */
 export function routeAsk(
-  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal'>,
-  routes: readonly Route[],
+  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal' | 'sent'>,
+  { routes, routing }: { readonly routes: readonly Route[]; readonly routing: Routing },
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
   const pool = routesFor(ask, routes)
-  const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, sources.world)
+  const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, rankOf(ask, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     return {
@@ -86,11 +90,46 @@ export function routeAsk(
   })
 }
 
-function inOrder(routes: readonly Route[], door: ProtocolName | undefined, world: World): Route[] {
-  // The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight.
-  const draw = (route: Route) => -Math.log((world.bytes(4).readUInt32BE() + 1) / 2 ** 32) / route.weight
+/** The smaller, the earlier. */
+type Rank = (route: Route) => number
+
+function inOrder(routes: readonly Route[], door: ProtocolName | undefined, rank: Rank): Route[] {
   return routes
-    .map((route) => ({ route, foreign: route.protocol === door ? 0 : 1, drawn: draw(route) }))
+    .map((route) => ({ route, foreign: route.protocol === door ? 0 : 1, drawn: rank(route) }))
     .sort((a, b) => a.route.order - b.route.order || a.foreign - b.foreign || a.drawn - b.drawn)
     .map(({ route }) => route)
+}
+
+/** So many calls take whichever route the weights say, so that what is known of the others does not grow old. */
+const LOOK_AROUND = 1 / 20
+const SPAN = 2 ** 32
+
+function rankOf(ask: Pick<Ask, 'product' | 'sent'>, { policy, sticky }: Routing, sources: RouteSources): Rank {
+  const { world, latencyMs } = sources
+  const chance = () => (world.bytes(4).readUInt32BE() + 1) / SPAN
+  // The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight.
+  const lot =
+    (drawn: (route: Route) => number): Rank =>
+    (route) =>
+      -Math.log(drawn(route)) / route.weight
+  if (policy === 'cheapest-first') return costRank
+  if (policy === 'least-latency' && chance() > LOOK_AROUND)
+    // Whoever was not measured yet is.
+    return (route) => latencyMs?.(route.vendor) ?? 0
+  const conversation = sticky ? conversationOf(ask.sent) : undefined
+  if (conversation === undefined) return lot(chance)
+  return lot(({ vendor, model, protocol }) => {
+    const digest = createHash('sha256')
+      .update(JSON.stringify([conversation, vendor, model, protocol]))
+      .digest()
+    return (digest.readUInt32BE() + 1) / SPAN
+  })
+}
+
+/** What a typical call costs there; whoever names no cost comes last. */
+function costRank({ cost }: Route): number {
+  const tier = cost?.tiers.find(({ when }) => when === undefined)
+  if (!tier) return Number.POSITIVE_INFINITY
+  const rates = [tier.input, tier.output, tier.image, tier.second, tier.call]
+  return rates.reduce<number>((sum, rate) => sum + Number(rate ?? 0n), 0)
 }

@@ -51,10 +51,14 @@ export interface Vendors {
   failed(name: string, account: string, reason: string): void
   /** The call ended without telling anything about the vendor. */
   undecided(name: string, account: string): void
+  /** Of late; undefined when it has not answered yet. */
+  latencyMs(name: string): number | undefined
   health(): VendorHealth[]
 }
 
 const LATENCIES_KEPT = 200
+/** The weight of one call in the moving mean. */
+const NEWEST = 0.2
 const RECENT_MINUTES = 10
 const MINUTE_MS = 60_000
 
@@ -75,6 +79,8 @@ interface State {
   /** A ring: each minute takes the place of the one that is too old. */
   readonly minutes: Minute[]
   latencies: number[]
+  /** A moving mean, in which the newest counts most. */
+  latencyMs: number | undefined
   lastError: string | null
   lastAtMs: number | null
 }
@@ -95,6 +101,7 @@ export function createVendors(world: World): Vendors {
         requests: 0,
         errors: 0,
         latencies: [],
+        latencyMs: undefined,
         lastError: null,
         lastAtMs: null,
       }
@@ -155,11 +162,13 @@ export function createVendors(world: World): Vendors {
       state.breaker.succeeded(account)
       count(state, 0)
       state.lastAtMs = world.nowMs()
+      state.latencyMs = (state.latencyMs ?? latencyMs) * (1 - NEWEST) + latencyMs * NEWEST
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
     failed,
     undecided: (name, account) => stateOf(name).breaker.undecided(account),
+    latencyMs: (name) => states.get(name)?.latencyMs,
     health() {
       return [...states].map(([name, state]) => {
         const sorted = [...state.latencies].sort((a, b) => a - b)

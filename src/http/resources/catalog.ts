@@ -49,10 +49,11 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
           enabled: z.boolean().optional(),
           pricing: z.record(z.string(), z.unknown()).optional(),
           routes: z.array(z.record(z.string(), z.unknown())).max(100).optional(),
+          routing: z.record(z.string(), z.unknown()).optional(),
         })
         .refine(
           (body) => Object.values(body).some((value) => value !== undefined),
-          'give "enabled", "pricing" or "routes"',
+          'give "enabled", "pricing", "routes" or "routing"',
         ),
       answer: appliedView.extend({ uid: z.string() }),
       run: async ({ params: { uid }, body, by }) => ({

@@ -8,11 +8,13 @@ import { testAccountOf } from '../../kernel/test-account.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readMargin, readOverview } from '../../ledger/overview.ts'
+import { readRouteFigures } from '../../ledger/route-figures.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import {
   ledgerView,
   movement,
   overview,
+  routeFigures,
   type UsageDetail,
   usageDetail,
   usageOutcome,
@@ -22,6 +24,7 @@ import { id, paging, range, test, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
+const HOURS_MAX = 24 * 7
 
 interface JobFilter extends Paging {
   readonly status?: string | undefined
@@ -102,6 +105,13 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
         return { items: actor.operator ? items : items.map(withoutCost), next }
       },
       csv: ({ params, query, actor }) => usageCsv(statements, filterOf(params.id, query), { costs: actor.operator }),
+    }),
+    resource('GET /models/{uid}/routes', 'operator', {
+      query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
+      answer: page(routeFigures),
+      async run({ params, query }) {
+        return { items: await readRouteFigures(database, params.uid, query.hours), next: null }
+      },
     }),
     resource('GET /usage/{requestId}', 'member', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,

@@ -17,7 +17,7 @@ import { RoutesForm } from './routes-form.tsx'
 /** Models and data endpoints alike: what has a price can be offered. */
 interface Row {
   uid: string
-  model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'routes'>
+  model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'routes' | 'routing'>
 }
 
 function rowsOf({ models, endpoints }: CatalogDocument): Row[] {

@@ -2,19 +2,20 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
-import { formatPercent } from '../../format.ts'
+import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { typicalAmount } from '../../pricing.ts'
+import { useQuery } from '../../query.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { SelectField, Switch, TextField } from '../../ui/field.tsx'
+import { Checkbox, SelectField, Switch, TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { CatalogModel, CatalogRoute, Pricing } from '../../wire.ts'
+import type { CatalogModel, CatalogRoute, CatalogRouting, Pricing, RouteFigures } from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
 
 interface Props {
   uid: string
-  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'routes'>
+  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'routes' | 'routing'>
   vendors: readonly string[]
   onClose: () => void
 }
@@ -23,6 +24,8 @@ const TEXT = ['openai-chat', 'openai-responses', 'anthropic-messages']
 
 export function RoutesForm({ uid, model, vendors, onClose }: Props) {
   const [routes, setRoutes] = useState<readonly CatalogRoute[]>(model.routes)
+  const [routing, setRouting] = useState<CatalogRouting>(model.routing ?? {})
+  const figures = useQuery(`routes/${uid}`, (signal) => api.routeFigures(uid, signal))
   const [dragged, setDragged] = useState<number>()
   const change = (at: number, next: Partial<CatalogRoute>) =>
     setRoutes((old) => old.map((route, index) => (index === at ? { ...route, ...next } : route)))
@@ -33,6 +36,16 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
     // Whoever moves a route wants an order, and no sharing.
     setRoutes([...rest.slice(0, to), moved, ...rest.slice(to)].map((route, order) => ({ ...route, order })))
   }
+  /** One of a hundred calls, of those that are tried first. */
+  const sendOnePercent = (at: number) =>
+    setRoutes((old) => {
+      const first = Math.min(...old.filter((_, index) => index !== at).map((route) => route.order ?? 0))
+      const shared = old.filter((route, index) => index !== at && (route.order ?? 0) === first).length
+      return old.map((route, index) => {
+        if (index === at) return { ...route, order: first, weight: 10, enabled: true }
+        return (route.order ?? 0) === first ? { ...route, weight: Math.floor(990 / shared) } : route
+      })
+    })
   const add = () =>
     setRoutes((old) => [
       ...old,
@@ -45,7 +58,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
       action="Save the routes"
       disabled={routes.length === 0}
       run={async () => {
-        await api.changeModel(uid, { routes: routes.map(tidy) })
+        await api.changeModel(uid, { routes: routes.map(tidy), routing })
         toast(`The routes of ${model.name} hold from now on.`)
         catalogChanged()
       }}
@@ -55,6 +68,25 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
         Lower orders are tried first; equal orders share the calls by weight: weights 99 and 1 send 1 % to the second.
         Drag a route, or use its arrows, to give every route an order of its own.
       </Note>
+      <div className="grid-2">
+        <SelectField
+          label="Routes of equal order"
+          value={routing.policy ?? 'weighted'}
+          options={[
+            ['weighted', 'share the calls by weight'],
+            ['least-latency', 'the fastest first'],
+            ['cheapest-first', 'the cheapest first'],
+          ]}
+          // One of the options.
+          onText={(policy) => setRouting((old) => ({ ...old, policy: policy as CatalogRouting['policy'] }))}
+        />
+        <Checkbox
+          label="Keep a conversation on one route"
+          hint="So that the vendor’s prompt cache pays."
+          checked={routing.sticky === true}
+          onCheck={(sticky) => setRouting((old) => ({ ...old, sticky }))}
+        />
+      </div>
       <ol className="route-list">
         {routes.map((route, at) => (
           <li
@@ -75,6 +107,9 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
               {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
               onChange={(next) => change(at, next)}
             />
+            <p className="small muted">
+              {figuresInWords(figures.data?.items.find(({ route: number }) => number === at + 1))}
+            </p>
             <div className="row">
               <IconButton
                 icon="up"
@@ -93,6 +128,11 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
                 on={route.enabled !== false}
                 onSwitch={(enabled) => change(at, { enabled })}
               />
+              {routes.length > 1 ? (
+                <Button small onClick={() => sendOnePercent(at)}>
+                  Send 1 % here
+                </Button>
+              ) : null}
               <IconButton
                 icon="trash"
                 label={`Remove route ${at + 1}`}
@@ -108,6 +148,14 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
       </Button>
     </FormDialog>
   )
+}
+
+function figuresInWords(figures: RouteFigures | undefined): string {
+  if (!figures) return 'No calls in the last 24 hours.'
+  const { answered, failed, firstByteMsP50, costAvg } = figures
+  const share = formatPercent(answered / Math.max(1, answered + failed))
+  const cost = costAvg === null ? '' : `, ${formatCredits(costAvg)} credits a call at the vendor`
+  return `Last 24 hours: ${formatWhole(answered)} answered (${share}), p50 to the first byte ${formatMs(firstByteMsP50)}${cost}.`
 }
 
 /** Text models take any text format; the others the one that they have. */
