@@ -8,7 +8,7 @@ import { createApiKeys } from './admission/api-key.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { createKeys } from './admission/keys.ts'
 import { openDiskStore } from './assets/disk.ts'
-import { createAssetHost } from './assets/host.ts'
+import { type AssetHost, createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
 import { createAssetSigner } from './assets/signed-url.ts'
 import { openCatalog } from './catalog/store.ts'
@@ -23,7 +23,6 @@ import { mountAssets } from './http/assets.ts'
 import { openBackOffice } from './http/back-office.ts'
 import { boundConnections } from './http/connections.ts'
 import { createDrain } from './http/drain.ts'
-import { mountFetch } from './http/fetch-route.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
@@ -44,7 +43,7 @@ import { createRefusals } from './ledger/refusals.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
 import { createVerifier } from './ledger/verify-runs.ts'
-import { MCP_PATHS, openMcp } from './mcp/open.ts'
+import { openTools } from './mcp/open.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createDataCache } from './pipeline/data-cache.ts'
 import { createMetrics, type Metrics } from './pipeline/metrics.ts'
@@ -59,8 +58,8 @@ import { createVendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
-import { createGuardedFetch, type GuardedFetch } from './upstream/guard.ts'
-import { createMinuteBudget } from './upstream/minute-budget.ts'
+import type { GuardedFetch } from './upstream/guard.ts'
+import { createOutboundGuard } from './upstream/outbound.ts'
 
 export interface GatewayOptions {
   readonly config: Config
@@ -96,7 +95,7 @@ export async function createGateway(options: GatewayOptions) {
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals } = load
   const accounts = createAccounts({ database, world, ledger, audit })
-  const keys = createKeys({ ...{ database, changes, catalog, world, audit, accounts }, pepper: secrets.key('api-key') })
+  const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   await ledger.sweep()
   // A start does not wait for those who read usage: the next time is soon.
   await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
@@ -104,24 +103,17 @@ export async function createGateway(options: GatewayOptions) {
   const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
   const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
-  const guard = createGuard(options)
-  const results = createResultStore({ assets, signer, world })
+  const guard = createOutboundGuard(world, config)
   const jobs: JobEngine = await startJobs({
     ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes },
-    ...{ results, guard, secrets, world, log, timing: options.jobs ?? {} },
+    ...{ guard, secrets, world, log, timing: options.jobs ?? {} },
+    results: createResultStore({ assets, signer, world }),
   })
   const path: PathDeps = {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
     cache: createDataCache(world),
   }
-  const read: ReadDeps = {
-    world,
-    presets: config.TOLLGATE_DEFAULT_MODEL,
-    pictures: (account) => ({
-      fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
-      keep: assets.keep,
-    }),
-  }
+  const read = readerOf(options, { guard, assets })
   const admit = createAdmission({ budget, overload })
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
@@ -133,13 +125,13 @@ export async function createGateway(options: GatewayOptions) {
       ...storedHandlers({ catalog, path, strictErrors, log }),
     },
   })
-  const mcp = openMcp({ catalog, database, path, read, budget, jobs, log })
-  mountFetch(app, MCP_PATHS, { ...doors, answer: mcp, publicUrl: () => publicUrlOf(app, config) })
-
+  const publicUrl = () => publicUrlOf(app, config)
+  const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier },
+    connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
@@ -278,6 +270,21 @@ function openServer(
   return { app, drain }
 }
 
+/** What reading a request needs besides its bytes. */
+function readerOf(
+  { config, world }: GatewayOptions,
+  { guard, assets }: { guard: GuardedFetch; assets: AssetHost },
+): ReadDeps {
+  return {
+    world,
+    presets: config.TOLLGATE_DEFAULT_MODEL,
+    pictures: (account) => ({
+      fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
+      keep: assets.keep,
+    }),
+  }
+}
+
 async function openAssets(
   { config, world }: GatewayOptions,
   app: FastifyInstance,
@@ -298,16 +305,4 @@ async function openAssets(
   mountAssets(app, { store: files, signer, world })
   const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
   return { files, signer, assets }
-}
-
-function createGuard({ config, world }: GatewayOptions): GuardedFetch {
-  return createGuardedFetch({
-    world,
-    allow: config.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean),
-    budgets: {
-      fetches: createMinuteBudget(world, config.TOLLGATE_FETCHES_PER_MINUTE),
-      fetchedBytes: createMinuteBudget(world, config.TOLLGATE_FETCH_BYTES_PER_MINUTE),
-      posts: createMinuteBudget(world, config.TOLLGATE_WEBHOOKS_PER_MINUTE),
-    },
-  })
 }

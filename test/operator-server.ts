@@ -19,6 +19,7 @@ import { createMembers } from '../src/identity/members.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createSessions } from '../src/identity/sessions.ts'
+import { Fault } from '../src/kernel/fault.ts'
 import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
@@ -56,6 +57,10 @@ export interface OperatorServer {
 
 /** Hashes that take a millisecond, for tests that are not about their cost. */
 export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
+
+const nobody = async (): Promise<never> => {
+  throw new Fault('not_found')
+}
 
 export async function startOperatorServer(
   options: { cost?: Cost; overrides?: Partial<ConsoleDeps>; trustedProxies?: string[] } = {},
@@ -109,6 +114,7 @@ export async function startOperatorServer(
       queue: async () => ({ active: 0, created: 0, failed: 0, byStatus: {} }),
     },
     play: async () => undefined,
+    connections: { look: nobody, allow: nobody, refuse: nobody },
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })

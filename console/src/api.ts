@@ -89,6 +89,7 @@ const remove = <T>(path: string) => call<T>('DELETE', path)
 
 const encode = encodeURIComponent
 const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
+const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
 interface Paging {
   cursor?: string | undefined
@@ -101,6 +102,7 @@ export interface UsageFilter {
   product?: string | undefined
   key?: string | undefined
   outcome?: string | undefined
+  client?: string | undefined
   /** `true`: the rows of its test keys. */
   test?: string | undefined
 }
@@ -141,6 +143,11 @@ export const api = {
 
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
     get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
+  connection: (uid: string, signal?: AbortSignal) => get<wire.Connect>(connect(uid, 'details'), undefined, signal),
+  allowConnection: (uid: string, input: { account: string; models: string[] | null; limits: wire.LimitsInput }) =>
+    post<{ redirect: string }>(connect(uid, 'allow'), input),
+  refuseConnection: (uid: string) => post<{ redirect: string }>(connect(uid, 'refuse')),
+
   testBalance: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id, '/test-balance'), undefined, signal),
   refillTest: (id: string) => put<wire.Account>(account(id, '/test-balance'), {}),
   createKey: (id: string, input: wire.KeyInput) => post<wire.NewKey>(account(id, '/keys'), input),
@@ -153,6 +160,8 @@ export const api = {
     get<wire.Overview>(account(id, '/overview'), { days }, signal),
   usage: (id: string, query: UsageFilter & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.UsageRow>>(account(id, '/usage'), { ...query }, signal),
+  usageByClient: (id: string, query: Pick<UsageFilter, 'from' | 'to' | 'test'>, signal?: AbortSignal) =>
+    get<wire.Page<wire.ClientSum>>(account(id, '/usage-by-client'), { ...query }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
   ledger: (id: string, paging: Paging, signal?: AbortSignal) =>

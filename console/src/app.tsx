@@ -36,6 +36,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],
   ['/calls/:request', page(() => import('./pages/call.tsx'), 'AnyCallPage')],
   ['/try/:tab', page(async () => ({ TryPage }), 'TryPage')],
+  ['/connect', page(() => import('./pages/connect.tsx'), 'ConnectPage')],
   ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
 ]
 

@@ -20,6 +20,7 @@ export type {
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit-view.ts'
 export type { AgentSetup } from '../../src/http/agent-setup.ts'
+export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
 export type {
   LiveCallView as LiveCall,
   PublicCatalog,
@@ -41,6 +42,7 @@ export type { Page } from '../../src/kernel/view.ts'
 export type {
   AccountView as Account,
   AttemptView as Attempt,
+  ClientSum,
   LedgerView as LedgerRow,
   LimitName,
   LimitsInput,

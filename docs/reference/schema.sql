@@ -36,10 +36,13 @@ create table api_key (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   replaced_by text,
+  grant_id text,
+  client text,
   last_used_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
+  constraint api_key_grant_id_key UNIQUE (grant_id),
   constraint api_key_pkey PRIMARY KEY (id)
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id, id);
@@ -251,6 +254,19 @@ create table migration (
   constraint migration_pkey PRIMARY KEY (number)
 );
 
+create table oauth_object (
+  model text not null,
+  digest bytea not null,
+  payload jsonb not null,
+  grant_id text,
+  consumed_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  constraint oauth_object_pkey PRIMARY KEY (model, digest)
+);
+CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
+CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+
 create table person (
   id text collate "C" not null,
   email text not null,
@@ -336,9 +352,11 @@ create table usage (
   first_byte_ms integer not null default 0,
   story jsonb,
   cost bigint,
+  client text not null default ''::text,
   at timestamp with time zone not null default now(),
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
+CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
 
 create table usage_hour (
   account_id text collate "C" not null,
@@ -510,7 +528,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -790,8 +808,8 @@ begin
       insert into transfer (account_id, id, kind, amount, loss, held)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
     ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i] from done
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, client)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], coalesce(s_client[i], ''::text) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),

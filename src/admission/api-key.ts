@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { Changes } from '../database/changes.ts'
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -25,6 +25,8 @@ export interface ApiKeys {
     header: { authorization: string | undefined; xApiKey: string | undefined },
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     from: { readonly ip: string },
+    /** Where tokens of OAuth stand for a key too. */
+    options?: { readonly tokens: boolean },
   ): Promise<Principal> | Principal
   /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
   known(header: { authorization: string | undefined; xApiKey: string | undefined }): Principal | undefined
@@ -43,6 +45,11 @@ export function makeKey(world: World, account = ''): string {
     for (const byte of world.bytes(48)) if (byte < 248 && body.length < 32) body += BASE62[byte % 62]
   }
   return `${isTestAccount(account) ? 'tg_test_' : 'tg_live_'}${body}${checksum(body)}`
+}
+
+/** By which what OAuth gives out is kept. */
+export function tokenDigest(id: string): Buffer {
+  return hash('sha256', id, 'buffer')
 }
 
 export function digestOf(pepper: Buffer, key: string): Buffer {
@@ -104,6 +111,15 @@ const FIND = statement(
    from api_key where digest = $1`,
   SHORT_MS,
 )
+/** An access token of OAuth stands for the key of its grant, while both live. */
+const FIND_BY_TOKEN = statement(
+  'key_find_by_token',
+  `select k.id, k.account_id, k.models, k.ip_ranges, k.expires_at,
+     (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
+   from oauth_object o join api_key k on k.grant_id = o.grant_id where o.model = 'AccessToken' and o.digest = $1`,
+  SHORT_MS,
+)
+const TOKEN = /^[\w-]{43}$/
 const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
 
 const FRESH_MS = 30_000
@@ -141,10 +157,10 @@ export function createApiKeys(options: {
     underWay.clear()
   })
 
-  async function lookUp(digest: Buffer, name: string): Promise<Known | undefined> {
+  async function lookUp(find: Statement, digest: Buffer, name: string): Promise<Known | undefined> {
     const askedMs = world.elapsedMs()
     const changed = changesSeen
-    const [row] = await database.query<KeyRow>(FIND, [digest])
+    const [row] = await database.query<KeyRow>(find, [digest])
     if (!row) {
       if (changed !== changesSeen) return undefined
       if (unknown.size >= UNKNOWN_MAX) unknown.clear()
@@ -173,19 +189,22 @@ export function createApiKeys(options: {
   const isBehind = () => changes.ageMs() > BEHIND_MS
   const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
 
-  function find(key: string): Known | undefined | Promise<Known | undefined> {
-    const name = nameOf(key)
+  function find(key: string, tokens: boolean): Known | undefined | Promise<Known | undefined> {
+    const isToken = tokens && TOKEN.test(key)
+    // Where only keys are taken, no token is found by its name.
+    const name = isToken ? `token ${nameOf(key)}` : nameOf(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
     if (entry && isFresh(entry, nowMs)) return entry
     const behind = isBehind()
-    if (!looksLikeKey(key)) throw new Fault('key_unknown')
+    if (!isToken && !looksLikeKey(key)) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
     // Many calls with the same key that nobody knows yet ask once.
     let asking = underWay.get(name)
     if (!asking) {
-      asking = lookUp(digestOf(pepper, key), name)
+      const [by, digest] = isToken ? [FIND_BY_TOKEN, tokenDigest(key)] : [FIND, digestOf(pepper, key)]
+      asking = lookUp(by, digest, name)
         .catch((error: unknown) => {
           // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
@@ -222,11 +241,11 @@ export function createApiKeys(options: {
       used.add(entry.principal.keyId)
       return entry.principal
     },
-    authenticate(header, from) {
+    authenticate(header, from, { tokens } = { tokens: false }) {
       const { authorization } = header
       const key = keyIn(header)
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
-      const found = find(key)
+      const found = find(key, tokens)
       return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
     },
     async flushLastUsed() {

@@ -24,6 +24,8 @@ interface KeyInput {
 interface NewKeyInput extends KeyInput {
   /** A key of the account's test account, which is made with the first. */
   readonly test?: boolean | undefined
+  /** A connection by OAuth: its grant, and the program's name. */
+  readonly grant?: { readonly id: string; readonly client: string } | undefined
 }
 
 /** What is absent stays as it is. */
@@ -36,6 +38,8 @@ export interface Keys {
   create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
   change(id: string, input: KeyPatch, by: By): Promise<KeyView>
   revoke(id: string, by: By): Promise<KeyView>
+  /** Ends the key of a grant, if there is one that lives. */
+  revokeGrant(grant: string, by: By): Promise<void>
   /** A new key like the old one, which goes on working for the overlap. */
   rotate(id: string, overlapSeconds: number, by: By): Promise<NewKey>
 }
@@ -55,6 +59,7 @@ interface KeyRow {
   expires_at: Date | null
   revoked_at: Date | null
   replaced_by: string | null
+  client: string | null
   last_used_at: Date | null
   created_at: Date
 }
@@ -103,6 +108,8 @@ export function createKeys(options: {
       row.ipRanges,
       JSON.stringify(row.limits),
       row.expiresAtMs,
+      row.grant?.id ?? null,
+      row.grant?.client ?? null,
     ])
     return { ...keyView(inserted!), key }
   }
@@ -143,6 +150,7 @@ export function createKeys(options: {
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
           limits,
+          grant: input.grant,
         })
         await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
         await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
@@ -180,10 +188,19 @@ export function createKeys(options: {
       })
     },
 
+    async revokeGrant(grant, by) {
+      const [row] = await database.query<{ id: string }>(OF_GRANT, [grant])
+      if (row) await this.revoke(row.id, by)
+    },
+
     async rotate(id, overlapSeconds, by) {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
+        if (row.client !== null)
+          throw new Fault('conflict', {
+            message: 'The tokens of a connection renew themselves. Revoke it, and connect anew.',
+          })
         const made = await insert(tx, row.account_id, {
           name: row.name,
           models: row.models,
@@ -223,12 +240,13 @@ interface KeyRowInput {
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
   limits: Limits
+  grant?: NewKeyInput['grant']
 }
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, expiresAt, limits, ipRanges } = view
-  return { name, last4, models, expiresAt, limits, ipRanges }
+  const { name, last4, models, expiresAt, limits, ipRanges, client } = view
+  return { name, last4, models, expiresAt, limits, ipRanges, ...(client === null ? {} : { client }) }
 }
 
 function keyView(row: KeyRow): KeyView {
@@ -246,10 +264,11 @@ function keyView(row: KeyRow): KeyView {
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     replacedBy: row.replaced_by,
+    client: row.client,
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
 const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
 const LIST = statement(
@@ -260,8 +279,8 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000)) returning ${COLUMNS}`,
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12) returning ${COLUMNS}`,
 )
 const CHANGE = statement(
   'key_change',
@@ -278,6 +297,7 @@ const REPLACE = statement(
   'key_replace',
   'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
 )
+const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
 const EARLIER = statement(
   'key_earlier',
   `with recursive earlier as (

@@ -19,6 +19,8 @@ export const keyView = z.object({
   lastUsedAt: time.nullable(),
   createdAt: time,
   replacedBy: z.string().nullable(),
+  /** Of a connection that a person allowed a program by OAuth: the program's name. */
+  client: z.string().nullable(),
 })
 export type KeyView = z.infer<typeof keyView>
 

@@ -1,6 +1,14 @@
 import type { AuditCheck, AuditView } from '../database/audit-view.ts'
 import { sleep } from '../kernel/timers.ts'
-import type { LedgerView, UsageDetail, UsageView, VerificationRun, VerificationState } from '../ledger/views.ts'
+import type { Page } from '../kernel/view.ts'
+import type {
+  ClientSum,
+  LedgerView,
+  UsageDetail,
+  UsageView,
+  VerificationRun,
+  VerificationState,
+} from '../ledger/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
 import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
 import { type Columns, card, table } from './table.ts'
@@ -61,20 +69,45 @@ export const MONEY_COMMANDS: readonly Command[] = [
       product: { type: 'string', value: 'uid', help: 'Only this model or endpoint.' },
       key: { type: 'string', value: 'id', help: 'Only calls with this key.' },
       outcome: { type: 'string', value: 'word', help: 'settled, released or expired.' },
+      client: { type: 'string', value: 'name', help: 'Only calls of this agent: see usage clients.' },
       ...TEST_OPTION,
       ...CSV,
     },
     run: (call) =>
-      rowsOf<UsageView>(call, at`/accounts/${call.args[0]}/usage`, ['from', 'to', 'product', 'key', 'outcome'], {
-        REQUEST: 'id',
-        AT: 'at',
-        PRODUCT: 'product',
-        KEY: 'keyName',
-        STATUS: 'status',
-        OUTCOME: 'outcome',
+      rowsOf<UsageView>(
+        call,
+        at`/accounts/${call.args[0]}/usage`,
+        ['from', 'to', 'product', 'key', 'outcome', 'client'],
+        {
+          REQUEST: 'id',
+          AT: 'at',
+          PRODUCT: 'product',
+          KEY: 'keyName',
+          STATUS: 'status',
+          OUTCOME: 'outcome',
+          CHARGED: 'charged',
+          MS: 'durationMs',
+        },
+      ),
+  },
+  {
+    name: 'usage clients',
+    summary: 'What agents spent, each by its session or name; those that spent most first.',
+    args: ['account'],
+    options: { ...RANGE, ...TEST_OPTION },
+    async run(call) {
+      const filter = { from: text(call, 'from'), to: text(call, 'to'), test: testOf(call) }
+      const path = at`/accounts/${call.args[0]}/usage-by-client` + query(filter)
+      const { items } = await call.api.call<Page<ClientSum>>('GET', path)
+      const columns = {
+        CLIENT: 'client',
+        CALLS: 'requests',
         CHARGED: 'charged',
-        MS: 'durationMs',
-      }),
+        FIRST: 'firstAt',
+        LAST: 'lastAt',
+      } as const
+      return { answer: items, words: table(items, columns) }
+    },
   },
   {
     name: 'usage show',

@@ -16,6 +16,7 @@ import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from '
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import { mountDocs } from './docs.ts'
+import type { Connections } from './resources/consent.ts'
 import { vouch } from './routes.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -33,6 +34,7 @@ export function openBackOffice(
     readonly world: World
     readonly operatorToken: string
     readonly browserKey: Buffer
+    readonly connections: Connections
   },
 ): BackOffice {
   const { config, database, world, audit } = parts

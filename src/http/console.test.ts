@@ -424,6 +424,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['DELETE', async () => `/keys/${await keyOf()}`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/overview`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/usage`, undefined, 200, 200, 200, 403],
+    ['GET', `/accounts/${mine}/usage-by-client`, undefined, 200, 200, 200, 403],
     ['GET', '/usage/req_01call', undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/ledger`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/jobs`, undefined, 200, 200, 200, 403],

@@ -7,9 +7,11 @@ import { Fault } from '../kernel/fault.ts'
 import { operatorResources, type ResourceDeps } from './admin.ts'
 import { checkOrigin, readSession } from './cookie.ts'
 import { type Actor, mountResources, requireRole } from './resource.ts'
+import { type Connections, consentResources } from './resources/consent.ts'
 import { type SessionDeps, sessionResources, visitorResources } from './resources/session.ts'
 
 export interface ConsoleDeps extends ResourceDeps, SessionDeps {
+  readonly connections: Connections
   /**
    * Calls the public API on behalf of an account, with the request's body as it is still unread. It takes the reply out
    * of the framework's hands.
@@ -47,7 +49,11 @@ export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
       mountResources(scope, visitorResources(deps), () => VISITOR)
-      mountResources(scope, [...operatorResources(deps), ...sessionResources(deps)], authenticate)
+      mountResources(
+        scope,
+        [...operatorResources(deps), ...sessionResources(deps), ...consentResources(deps)],
+        authenticate,
+      )
       scope.route({
         method: ['GET', 'POST', 'DELETE'],
         url: '/accounts/:id/play/*',

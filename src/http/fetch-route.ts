@@ -26,6 +26,8 @@ interface FetchRoutes {
   /** Where callers reach this gateway. */
   readonly publicUrl: () => string
   readonly answer: (call: FetchCall) => Promise<Response>
+  /** What a 401 says about how to come in. */
+  readonly challenge: () => string
 }
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024
@@ -38,10 +40,10 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
       bodyLimit: BODY_BYTES_MAX,
       config: { surface: 'native' },
       async onRequest(request, reply) {
-        reply.headers({ ...CORS, 'www-authenticate': 'Bearer' })
+        reply.headers({ ...CORS, 'www-authenticate': options.challenge() })
         holdBack(request.raw)
         checkHost(request, options.publicUrl())
-        request.principal = await authenticate(request, options.keys)
+        request.principal = await authenticate(request, options.keys, { tokens: true })
         reply.removeHeader('www-authenticate')
         await options.admit(bodyBytes(request.raw), reply.raw)
       },

@@ -1,5 +1,6 @@
 // The operator's resources as a table: what each takes, who may ask, and what it does. The same table is mounted for the
 // operator token (admin.ts) and for people in the console (console.ts); nothing about a resource is said anywhere else.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
@@ -42,6 +43,8 @@ interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly visit: Visit
   /** Of a resource that is `repeatable`, when the caller sent one. */
   readonly idempotencyKey: string | undefined
+  /** For what another library reads by itself. */
+  readonly http: { readonly request: IncomingMessage; readonly response: ServerResponse }
 }
 
 /** For the few answers that set a header of their own. */
@@ -173,6 +176,7 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     by: { actor: actor.name, ip: request.ip, requestId: request.id },
     visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
+    http: { request: request.raw, response: reply.raw },
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
     return sendCsv(reply, entry.path, entry.csv(call as never))

@@ -158,7 +158,11 @@ export function mountOptions(app: FastifyInstance, url: string, used: ReadonlySe
   })
 }
 
-export function authenticate(request: FastifyRequest, keys: ApiKeys): Principal | Promise<Principal> {
+export function authenticate(
+  request: FastifyRequest,
+  keys: ApiKeys,
+  options?: { readonly tokens: boolean },
+): Principal | Promise<Principal> {
   const { headers } = request
   const google =
     surfaceOf(request.url, request.routeOptions.config.surface) === 'gemini' ? googleKey(request) : undefined
@@ -166,6 +170,7 @@ export function authenticate(request: FastifyRequest, keys: ApiKeys): Principal 
   return keys.authenticate(
     { authorization: headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey },
     request,
+    options,
   )
 }
 

@@ -63,7 +63,11 @@ export interface JobEngine {
   readonly results: ResultStore
   readonly events: JobEvents
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
-  open(order: VideoRequest, call: { requestId: string; endpoint: string }, signal: AbortSignal): Promise<OpenedJob>
+  open(
+    order: VideoRequest,
+    call: { requestId: string; endpoint: string; client?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<OpenedJob>
   /** A job has its row: its first step is due now. */
   created(jobId: string): void
   /** Throws `conflict` where it cannot be cancelled any more. */
@@ -174,11 +178,11 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     results: options.results,
     events,
     created,
-    async open(order, { requestId, endpoint }, signal) {
+    async open(order, { requestId, ...call }, signal) {
       const { callbackUrl } = order
       if (callbackUrl !== undefined) await options.guard.check(callbackUrl, { signal })
       const id = newJobId(world)
-      const { text, apart } = storeRequest(order, endpoint, world)
+      const { text, apart } = storeRequest(order, call, world)
       if (apart !== undefined) await jobs.keepBody(id, apart)
       const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: 'PENDING' }
       return {

@@ -35,7 +35,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     kind: paid ? 'settled' : 'released',
     charge: paid?.charge.amount ?? 0n,
     lines: paid?.charge.lines ?? [],
-    endpoint: endpointOf(job.request),
+    ...askedBy(job.request),
     status:
       job.verdict === 'COMPLETED' ? 200 : job.verdict === 'CANCELLED' ? CANCELLED_STATUS : (job.error?.status ?? 500),
     estimated: paid?.estimated ?? false,
@@ -63,11 +63,12 @@ function jobStory({ error, vendor, route, age_ms: ageMs }: Decided): Story {
   }
 }
 
-function endpointOf(request: string): string {
+function askedBy(request: string): Pick<Resolution, 'endpoint' | 'client'> {
   try {
-    return readStoredRequest(request).endpoint ?? 'video'
+    const { endpoint = 'video', client } = readStoredRequest(request)
+    return { endpoint, client }
   } catch {
-    return 'video'
+    return { endpoint: 'video' }
   }
 }
 

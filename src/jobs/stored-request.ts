@@ -9,6 +9,8 @@ export interface StoredRequest {
   readonly hasVideos: boolean
   /** What its usage row says was called. Absent: rows of before this was kept. */
   readonly endpoint?: string
+  /** Which agent asked, if one did. */
+  readonly client?: string | undefined
   /** Drawn by us when the caller chose none: a task can be recognised by it. */
   readonly seed?: number
   /** Absent: it is stored apart, or the vendor has it already. */
@@ -21,13 +23,18 @@ export interface StoredRequest {
 const INLINE_CHARS_MAX = 8_000
 
 /** The row's text, and what must be stored apart first. */
-export function storeRequest(request: VideoRequest, endpoint: string, world: World): { text: string; apart?: string } {
+export function storeRequest(
+  request: VideoRequest,
+  { endpoint, client }: Pick<StoredRequest, 'client'> & { readonly endpoint: string },
+  world: World,
+): { text: string; apart?: string } {
   const { order } = request
   const facts: StoredRequest = {
     seconds: order.duration,
     resolution: order.resolution,
     hasVideos: order.content.some((part) => part.type === 'video_url'),
     endpoint,
+    client,
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }
   const apart = JSON.stringify(order)

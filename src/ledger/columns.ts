@@ -55,6 +55,7 @@ const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined>
 
 /** Whether a resolution has only what every call has. */
 export function isPlain(resolution: Resolution): boolean {
+  if (resolution.client) return false
   for (const name in RARE_FACTS) if (RARE_FACTS[name]?.(resolution) !== undefined) return false
   return true
 }
@@ -62,6 +63,10 @@ export function isPlain(resolution: Resolution): boolean {
 /** Left out when nobody knows what the calls of the flush cost. */
 const costColumn: Column<'resolve'> = (all) =>
   all.some((one) => one.value.cost !== undefined) ? plain(all.map((one) => one.value.cost ?? 'NULL')) : null
+
+/** Left out when no agent called. */
+const clientColumn: Column<'resolve'> = (all) =>
+  all.some((one) => one.value.client) ? quoted(all.map((one) => one.value.client ?? '')) : null
 
 function rareColumnOf(fact: (typeof RARE_FACTS)[string]): Column<'resolve'> {
   return (all) => {
@@ -99,6 +104,7 @@ export const RESOLUTION: Record<string, Column<'resolve'>> = {
   s_in: (all) => plain(all.map((one) => one.value.inputTokens)),
   s_out: (all) => plain(all.map((one) => one.value.outputTokens)),
   s_cost: costColumn,
+  s_client: clientColumn,
   s_again: (all) => all.some((one) => one.again),
   ...Object.fromEntries(Object.entries(FACTS).map(([name, fact]) => [`s_${name}`, columnOf(fact)])),
   ...Object.fromEntries(Object.entries(RARE_FACTS).map(([name, fact]) => [`s_${name}`, rareColumnOf(fact)])),

@@ -54,6 +54,8 @@ export interface Resolution {
   readonly charge: Credits
   readonly lines: readonly ChargeLine[]
   readonly endpoint: string
+  /** Which agent called, if one did. */
+  readonly client?: string | undefined
   readonly status: number
   readonly estimated: boolean
   readonly stream: boolean

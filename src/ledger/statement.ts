@@ -28,6 +28,7 @@ export interface UsageFilter extends Paging {
   readonly outcome?: string | undefined
   /** The name of a fault. */
   readonly fault?: string | undefined
+  readonly client?: string | undefined
 }
 
 export interface LedgerFilter extends Paging {
@@ -63,7 +64,7 @@ export function createStatements(database: Queryable): Statements {
       return pageOf(rows, limit, accountView)
     },
     async usage(filter) {
-      const { account, product, key, outcome, fault, limit } = filter
+      const { account, product, key, outcome, fault, client, limit } = filter
       const values = [
         account,
         ...range(filter),
@@ -72,8 +73,9 @@ export function createStatements(database: Queryable): Statements {
         outcome ?? null,
         limit + 1,
         fault ?? null,
+        client ?? null,
       ]
-      return pageOf(await database.query<UsageRow>(USAGE, values as string[]), limit, toView)
+      return pageOf(await database.query<UsageRow>(USAGE, values), limit, toView)
     },
     async usageOf(requestId) {
       if (!requestId.startsWith('req_')) return undefined
@@ -89,7 +91,7 @@ export function createStatements(database: Queryable): Statements {
         kind ?? null,
         limit + 1,
         balances,
-      ] as string[])
+      ])
       // Newest first: each row's balance is that of the row above it, less what that one moved.
       let balance = rows[0]?.top_balance ?? 0n
       return pageOf(rows, limit, (row) => {
@@ -102,10 +104,14 @@ export function createStatements(database: Queryable): Statements {
 }
 
 /** Ids carry the time, so a range of time is a range of ids. */
-function range(filter: { cursor?: string | undefined; fromMs?: number | undefined; toMs?: number | undefined }) {
-  const to = filter.toMs === undefined ? LAST : idAtTime(filter.toMs)
-  const [before] = [filter.cursor ?? LAST, to].sort()
-  return [before, filter.fromMs === undefined ? '' : idAtTime(filter.fromMs)]
+function range(filter: {
+  cursor?: string | undefined
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}): [before: string, from: string] {
+  const { cursor = LAST, fromMs, toMs } = filter
+  const to = toMs === undefined ? LAST : idAtTime(toMs)
+  return [cursor < to ? cursor : to, fromMs === undefined ? '' : idAtTime(fromMs)]
 }
 
 function pageOf<R extends { id: string }, V>(rows: R[], limit: number, view: (row: R) => V): Page<V> {
@@ -177,6 +183,7 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   message: 'u.message',
   calls: 'u.count',
   cost: 'null::bigint',
+  client: `''`,
 } satisfies Record<UsageField, string>
 
 function toColumn(field: string): string {
@@ -286,13 +293,13 @@ const SELECT_REFUSALS = `select u.id, u.account_id, '[]'::jsonb as lines, null::
 ).join(', ')}
    from refusal u left join api_key k on k.id = u.key_id`
 const CHOSEN = `u.account_id = $1 and u.id < $2 and u.id >= $3 and ($4::text is null or u.product = $4)
-     and ($5::text is null or u.key_id = $5) and ($8::text is null or {fault} = $8)`
+     and ($5::text is null or u.key_id = $5) and ($8::text is null or {fault} = $8) and ($9::text is null or {client} = $9)`
 // Both by their ids, which are times; a page is made of as many rows of each as it has.
 const USAGE = statement(
   'statement_usage',
-  `(${SELECT_USAGE} where ${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '')} and ($6::text is null or u.outcome = $6) order by u.id desc limit $7)
+  `(${SELECT_USAGE} where ${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '').replace('{client}', 'u.client')} and ($6::text is null or u.outcome = $6) order by u.id desc limit $7)
    union all
-   (${SELECT_REFUSALS} where ${CHOSEN.replace('{fault}', 'u.fault')} and coalesce($6::text, 'refused') = 'refused' order by u.id desc limit $7)
+   (${SELECT_REFUSALS} where ${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused' order by u.id desc limit $7)
    order by id desc limit $7`,
 )
 const USAGE_ONE = statement(

@@ -123,6 +123,8 @@ export const usageView = z.object({
   /** Empty: refused before it was known. */
   product: z.string(),
   endpoint: z.string(),
+  /** Of a call by an agent: its session, or what its program calls itself. */
+  client: z.string(),
   keyId: z.string(),
   keyName: z.string().nullable(),
   outcome: usageOutcome,
@@ -148,6 +150,16 @@ export const usageView = z.object({
   cost: credits.nullable().exactOptional(),
 })
 export type UsageView = z.infer<typeof usageView>
+
+/** What agents spent, each by its session or name. */
+export const clientSum = z.object({
+  client: z.string(),
+  requests: count,
+  charged: credits,
+  firstAt: time,
+  lastAt: time,
+})
+export type ClientSum = z.infer<typeof clientSum>
 
 export const usageDetail = usageView.extend({
   account: z.string(),

@@ -42,6 +42,7 @@ const BATCH_MAX = 20
 const SUBSCRIPTIONS_MAX = 100
 const IDEMPOTENCY_KEY = 'tollgate/idempotencyKey'
 const CHARS_SHOWN = 64
+const CLIENT_CHARS_MAX = 80
 
 export function createDoor(offer: Offer): (call: FetchCall) => Promise<Response> {
   const guests = new WeakMap<Request, Guest>()
@@ -80,7 +81,8 @@ function serverFor(guest: Guest, offer: Offer): Server {
     if (!tool) throw unknown('tool', params.name)
     // Of the older revisions no request knows what its client can do.
     const canAsk = server.getClientCapabilities()?.elicitation !== undefined
-    const result = await callTool(tool, params.arguments ?? {}, { guest, context, offer, canAsk })
+    const client = clientOf(guest, server.getClientVersion()?.name)
+    const result = await callTool(tool, params.arguments ?? {}, { guest, context, offer, canAsk, client })
     return isInputRequiredResult(result) ? result : server.projectCallToolResult(result, tool.output)
   })
   server.setRequestHandler('resources/list', () => ({
@@ -123,16 +125,17 @@ interface Calling {
   readonly context: ServerContext
   readonly offer: Offer
   readonly canAsk: boolean
+  readonly client: string
 }
 
-async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq }, offer, canAsk }: Calling) {
+async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq }, offer, canAsk, client }: Calling) {
   const requestId = guest.newRequestId()
   try {
     const { max_cost: costMax, ...args } = given
     const token = mcpReq._meta?.progressToken
     const answer = await runTool(tool, {
       ...guest,
-      ...{ requestId, args, canAsk, request: mcpReq },
+      ...{ requestId, args, canAsk, client, request: mcpReq },
       costMax: readCost(costMax),
       idempotencyKey: readIdempotencyKey(keyOf(mcpReq._meta) ?? guest.header('idempotency-key')),
       progress(done, total, message) {
@@ -151,6 +154,16 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
     if (!guest.signal.aborted) logFault(fault, requestId, offer.log)
     return refused(fault, requestId)
   }
+}
+
+/** Of the older revisions no request names its program, but every HTTP client says something of itself. */
+function clientOf({ header }: Guest, name: string | undefined): string {
+  const said = header('mcp-session-id') || name || header('user-agent')?.split(' ')[0] || ''
+  return said
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')
+    .trim()
+    .slice(0, CLIENT_CHARS_MAX)
+    .toWellFormed()
 }
 
 /** What a listing promises as an object is one, also when a vendor surprises us, or another tool was called. */

@@ -1,10 +1,12 @@
 // The protocol's paths, and its answers without its library until somebody first speaks it: that takes 20 MB of memory and a
 // moment of every start, which most gateways never need.
-import type { FetchCall } from '../http/fetch-route.ts'
+import type { FastifyInstance } from 'fastify'
+import { type FetchCall, mountFetch } from '../http/fetch-route.ts'
+import { type OauthDeps, openOauth } from '../oauth/open.ts'
 import { SUBSETS } from './listing.ts'
 import type { McpDeps } from './mcp.ts'
 
-export const MCP_PATHS = ['/mcp', ...SUBSETS.map((subset) => `/mcp/${subset}`)]
+const MCP_PATHS: readonly [string, ...string[]] = ['/mcp', ...SUBSETS.map((subset) => `/mcp/${subset}`)]
 
 type Answer = (call: FetchCall) => Promise<Response>
 
@@ -21,4 +23,14 @@ export function openMcp(
     })
     return (await loading)(call)
   }
+}
+
+type Doors = Pick<Parameters<typeof mountFetch>[2], 'keys' | 'admit' | 'strictErrors' | 'log'>
+
+/** The tools at their paths, for keys and for programs that a person has allowed. */
+export function openTools(app: FastifyInstance, doors: Doors, deps: McpDeps & OauthDeps): ReturnType<typeof openOauth> {
+  const oauth = openOauth(app, deps, MCP_PATHS)
+  const { publicUrl } = deps
+  mountFetch(app, MCP_PATHS, { ...doors, answer: openMcp(deps), publicUrl, challenge: oauth.challenge })
+  return oauth
 }

@@ -64,7 +64,7 @@ export async function callEndpoint(
     await serve(
       {
         ...asked,
-        ...{ requestId, principal, catalog, endpoint, out },
+        ...{ requestId, principal, catalog, endpoint, out, client: call.client },
         startedMs: deps.path.world.elapsedMs(),
         callerHeaders: traceparent === undefined ? {} : { traceparent },
         idempotency:

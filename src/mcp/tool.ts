@@ -29,6 +29,8 @@ export interface Guest {
 export interface ToolCall extends Guest {
   readonly requestId: string
   readonly args: Arguments
+  /** The session, or what the program calls itself: by which its spending is summed. */
+  readonly client: string
   /** Nothing is done that may cost more. */
   readonly costMax: Credits | undefined
   readonly idempotencyKey: string | undefined

@@ -36,6 +36,8 @@ export interface PathDeps {
 export interface Arrived extends Application {
   readonly ask: Ask | JobAsk
   readonly endpoint: string
+  /** Which agent calls, if one does. */
+  readonly client?: string | undefined
   readonly startedMs: number
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>

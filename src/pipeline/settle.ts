@@ -126,6 +126,7 @@ function resolutionOf(
     product: held.ask.product,
     catalogVersion: held.catalog.version,
     endpoint: held.endpoint,
+    client: held.client,
     status,
     charge: owed?.amount ?? 0n,
     lines: owed?.lines ?? [],

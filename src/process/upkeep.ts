@@ -14,6 +14,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Refusals } from '../ledger/refusals.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import type { Verifier } from '../ledger/verify-runs.ts'
+import { forgetOldTokens } from '../oauth/forget.ts'
 import type { Tracer } from '../pipeline/trace.ts'
 
 interface Kept {
@@ -47,7 +48,7 @@ export function startUpkeep(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const answers = () => [forgetOldAnswers(database), forgetKeptAnswers(database)]
+  const answers = () => [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens].map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })

@@ -214,6 +214,7 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
     ...{ keys, strictErrors: false, log: silentLog },
     admit: () => undefined,
     publicUrl: () => url,
+    challenge: () => 'Bearer',
     answer: createDoor({
       ...{ tools, resources, prompts, world: realWorld, log: silentLog, instructions: 'Examples.' },
       list: () =>

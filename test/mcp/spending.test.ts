@@ -1,7 +1,7 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../gateway.ts'
 import { connect } from './client.ts'
 
 let g: TestGateway
@@ -42,6 +42,35 @@ test('a call that may cost more than max_cost, or more than there is, costs noth
   await g.settled()
   assert.equal((await g.balance(id)).posted, 100_000n)
   await client.close()
+})
+
+test('what each agent spent is summed by its session or its name, and its calls are found by it', async () => {
+  const { key, id } = await g.account()
+  const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
+  for (const name of ['lighthouse', 'lighthouse', 'beacon']) {
+    const client = await connect(g.url, key, { name })
+    await client.callTool(visits)
+    await client.close()
+  }
+  const video = await connect(g.url, key, { name: 'filmer' })
+  await video.callTool({ name: 'create_video', arguments: { model: 'videogen-2.0', prompt: 'a gate' } })
+  await video.close()
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: visits }
+  const headers = { accept: 'application/json, text/event-stream', 'mcp-session-id': 'session-7' }
+  const legacy = await g.call('/mcp', key, body, { headers })
+  assert.equal(legacy.status, 200, await legacy.text())
+  await g.settled()
+  const sums = async () =>
+    ((await (await g.call(`/admin/v1/accounts/${id}/usage-by-client`, OPERATOR_TOKEN)).json()) as any).data.items
+  const until = Date.now() + 10_000
+  while ((await sums()).length < 4 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+  const all = Object.fromEntries((await sums()).map((one: any) => [one.client, [one.requests, Number(one.charged)]]))
+  assert.deepEqual(Object.keys(all).sort(), ['beacon', 'filmer', 'lighthouse', 'session-7'])
+  assert.deepEqual(all.lighthouse, [2, 1])
+  assert.ok(all.filmer[1] > 0)
+  const rows = (await (await g.call(`/admin/v1/accounts/${id}/usage?client=lighthouse`, OPERATOR_TOKEN)).json()) as any
+  assert.equal(rows.data.items.length, 2)
+  assert.ok(rows.data.items.every((row: any) => row.client === 'lighthouse'))
 })
 
 test('a limit says when to come back, and is the same limit for tools and endpoints', async () => {

@@ -156,7 +156,13 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
         </Empty>
       }
       columns={[
-        { head: 'Name', main: true, cell: (key) => <Named name={key.name} sub={`${key.prefix}…${key.last4}`} /> },
+        {
+          head: 'Name',
+          main: true,
+          cell: (key) => (
+            <Named name={key.name} sub={key.client === null ? `${key.prefix}…${key.last4}` : 'connected by OAuth'} />
+          ),
+        },
         {
           head: 'State',
           cell: (key) => (
@@ -182,7 +188,10 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
                 label={`Actions for ${key.name}`}
                 items={[
                   { label: 'Edit', icon: 'edit', run: () => onAsk({ about: 'edit', key }) },
-                  { label: 'Rotate', icon: 'refresh', run: () => onAsk({ about: 'rotate', key }) },
+                  // The tokens of a connection renew themselves.
+                  ...(key.client === null
+                    ? [{ label: 'Rotate', icon: 'refresh' as const, run: () => onAsk({ about: 'rotate', key }) }]
+                    : []),
                   { label: 'Revoke', icon: 'trash', danger: true, run: () => onAsk({ about: 'revoke', key }) },
                 ]}
               />

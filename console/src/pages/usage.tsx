@@ -1,4 +1,5 @@
 import { api, type UsageFilter } from '../api.ts'
+import { formatCredits } from '../credits.ts'
 import { formatCompact, formatMs } from '../format.ts'
 import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
@@ -26,8 +27,9 @@ export function UsagePage({ account }: { account: string }) {
 }
 
 const ALL = ['', 'All'] as const
+const CLIENTS_SHOWN = 10
 const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired', refused: 'Refused' }
-const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'test'] as const
+const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'client', 'test'] as const
 
 export function UsagePanel({ account }: { account: string }) {
   const { query } = useLocation()
@@ -49,6 +51,7 @@ export function UsagePanel({ account }: { account: string }) {
         <UsageFilters keys={keys} chosen={chosen} />
         <CsvButton fetchIt={() => api.csv(account, 'usage', filter)} name={`usage-${account}.csv`} />
       </div>
+      <Clients account={account} filter={filter} chosen={chosen.client} />
       <TableCard
         label="Calls"
         list={list}
@@ -101,6 +104,31 @@ export function UsagePanel({ account }: { account: string }) {
 function useKeyLabels(account: string): Map<string, string> {
   const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
   return keyLabels(keys.data?.items ?? [])
+}
+
+/** What agents spent, by their session or name, where there were any; a click shows the calls of one. */
+function Clients({ account, filter, chosen }: { account: string; filter: UsageFilter; chosen: string | undefined }) {
+  const { from, to, test } = filter
+  const sums = useQuery(`clients/${account}/${from}/${to}/${test}`, (signal) =>
+    api.usageByClient(account, { from, to, test }, signal),
+  )
+  const items = sums.data?.items ?? []
+  if (items.length === 0) return null
+  return (
+    <section className="filters" aria-label="Spent by agents">
+      <span className="field-label">Agents</span>
+      {items.slice(0, CLIENTS_SHOWN).map(({ client, requests, charged }) => (
+        <Button
+          key={client}
+          small
+          aria-pressed={client === chosen}
+          onClick={() => setQuery({ client: client === chosen ? undefined : client })}
+        >
+          {client}: {formatCredits(charged)} credits, {requests === 1 ? '1 call' : `${formatCompact(requests)} calls`}
+        </Button>
+      ))}
+    </section>
+  )
 }
 
 function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; chosen: UsageFilter }) {

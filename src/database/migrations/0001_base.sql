@@ -107,10 +107,13 @@ create table usage (
   story jsonb,
   -- What the vendor took for it, in micro-credits, by the catalogue's cost of the route at that moment. Null: not known.
   cost bigint,
+  -- Of a call by an agent: its session, or what its program calls itself.
+  client text not null default '',
   at timestamptz not null default now(),
   primary key (account_id, id)
 ) partition by range (id);
 create table usage_rest partition of usage default;
+create index usage_client on usage (account_id, client, id) where client <> '';
 
 -- Calls that were refused before they held anything. Kept for days, a bounded number for each key: ledger/refusals.ts.
 create table refusal (
@@ -202,10 +205,28 @@ create table api_key (
   expires_at timestamptz,
   revoked_at timestamptz,
   replaced_by text,
+  -- Of a connection that somebody allowed a program by OAuth: nobody has the key's value, only the tokens of this grant stand for it.
+  grant_id text unique,
+  -- What the program calls itself.
+  client text,
   last_used_at timestamptz,
   created_at timestamptz not null default now()
 );
 create index api_key_account on api_key (account_id, id);
+
+-- What the library for OAuth keeps: clients, grants, codes, tokens, consents that are under way. By a digest of the id, which may be the secret itself.
+create table oauth_object (
+  model text not null,
+  digest bytea not null,
+  payload jsonb not null,
+  grant_id text,
+  consumed_at timestamptz,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  primary key (model, digest)
+);
+create index oauth_object_grant on oauth_object (grant_id) where grant_id is not null;
+create index oauth_object_age on oauth_object (expires_at);
 
 create table catalog_version (
   version integer primary key,

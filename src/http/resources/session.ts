@@ -118,7 +118,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
   ]
 }
 
-function sessionOf(actor: Actor): Session {
+export function sessionOf(actor: Actor): Session {
   if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
   return actor.session
 }

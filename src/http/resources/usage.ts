@@ -6,11 +6,13 @@ import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'
+import { readClients } from '../../ledger/clients.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readMargin, readOverview } from '../../ledger/overview.ts'
 import { readRouteFigures } from '../../ledger/route-figures.ts'
 import type { Statements } from '../../ledger/statement.ts'
 import {
+  clientSum,
   ledgerView,
   movement,
   overview,
@@ -25,6 +27,7 @@ import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
 const HOURS_MAX = 24 * 7
+const CLIENT_CHARS_MAX = 80
 
 interface JobFilter extends Paging {
   readonly status?: string | undefined
@@ -43,6 +46,7 @@ const usageQuery = z.strictObject({
   test,
   product: text(100).optional(),
   key: id.optional(),
+  client: text(CLIENT_CHARS_MAX).optional(),
   outcome: usageOutcome.optional(),
   fault: text(40).optional(),
 })
@@ -112,6 +116,14 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       async run({ params, query }) {
         return { items: await readRouteFigures(database, params.uid, query.hours), next: null }
       },
+    }),
+    resource('GET /accounts/{id}/usage-by-client', 'member', {
+      query: z.strictObject({ ...range, test }),
+      answer: page(clientSum),
+      run: async ({ params, query }) => ({
+        items: await readClients(database, filterOf(params.id, query)),
+        next: null,
+      }),
     }),
     resource('GET /usage/{requestId}', 'member', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,

@@ -1,0 +1,121 @@
+// The addresses of OAuth: what it says about itself, and those that its library answers. Strangers come here, so that each network address
+// has so many requests a minute.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { createMinuteBudget } from '../upstream/minute-budget.ts'
+import { Caller, CORS } from './caller.ts'
+import { mountOptions } from './routes.ts'
+import { logFault } from './server.ts'
+
+interface OauthRoutes {
+  readonly enabled: () => boolean
+  readonly publicUrl: () => string
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Whether another program may register at all. */
+  readonly mayRegister: () => Promise<boolean>
+  /** The paths of what tokens are for; the first is its name. */
+  readonly resources: readonly [string, ...string[]]
+  readonly scope: string
+  readonly world: World
+  readonly log: Log
+}
+
+/** What its library answers, below our own names for it. */
+const ANSWERED = [
+  ['GET', '/.well-known/oauth-authorization-server'],
+  ['GET', '/.well-known/openid-configuration'],
+  ['GET', '/oauth/jwks'],
+  ['GET', '/oauth/authorize'],
+  ['GET', '/oauth/authorize/:uid'],
+  ['POST', '/oauth/token'],
+  ['POST', '/oauth/revoke'],
+  ['POST', '/oauth/register'],
+] as const
+const METADATA = '/.well-known/oauth-protected-resource'
+const BODY_BYTES_MAX = 65_536
+const REQUESTS_PER_MINUTE = 120
+const REGISTRATIONS_PER_MINUTE = 20
+
+/** What a 401 says to programs that can connect by themselves. */
+export function challengeOf({ enabled, publicUrl, resources, scope }: OauthRoutes): () => string {
+  return () =>
+    enabled() ? `Bearer resource_metadata="${publicUrl()}${METADATA}${resources[0]}", scope="${scope}"` : 'Bearer'
+}
+
+export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
+  const { enabled, publicUrl, resources, scope, world } = options
+  const requests = createMinuteBudget(world, REQUESTS_PER_MINUTE)
+  const registrations = createMinuteBudget(world, REGISTRATIONS_PER_MINUTE)
+
+  async function admit(request: FastifyRequest, url: string): Promise<void> {
+    if (!enabled())
+      throw new Fault('not_found', {
+        message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
+      })
+    const isRegistration = url === '/oauth/register'
+    const wait = (isRegistration ? registrations : requests).spend(request.ip, 1)
+    if (wait !== undefined) throw new Fault('rate_limited', { retryAfterSeconds: wait })
+    if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
+    if (isRegistration && !(await options.mayRegister())) throw new Fault('rate_limited', { retryAfterSeconds: 600 })
+  }
+
+  for (const [method, url] of ANSWERED) {
+    app.route({
+      method,
+      url,
+      config: { surface: 'native' },
+      // Before the framework would read the body: the library reads it.
+      async onRequest(request, reply) {
+        if (url !== '/oauth/authorize') reply.headers(CORS)
+        await admit(request, url)
+        app.hurry(reply.raw)
+        reply.hijack()
+        reply.raw.setHeader('x-request-id', request.id).setHeader('cache-control', 'no-store')
+        reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')
+        if (url === '/oauth/register')
+          for (const [name, value] of Object.entries(CORS)) reply.raw.setHeader(name, value)
+        if (url === '/oauth/authorize') {
+          request.raw.url = withScope(request.raw.url ?? '', scope)
+          // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
+          delete request.raw.headers.cookie
+        }
+        await options.answer(request.raw, reply.raw).catch((error: unknown) => {
+          logFault(new Fault('internal', { cause: error }), request.id, options.log)
+          new Caller(reply.raw, request.id).send(500, {}, '')
+        })
+      },
+      handler: () => undefined,
+    })
+    mountOptions(app, url, new Set([method]))
+  }
+  for (const path of ['', ...resources]) {
+    const url = METADATA + path
+    app.get(url, { config: { surface: 'native' } }, async (request, reply) => {
+      await admit(request, url)
+      return reply.headers({ ...CORS, 'cache-control': 'public, max-age=300' }).send({
+        resource: publicUrl() + resources[0],
+        authorization_servers: [publicUrl()],
+        scopes_supported: [scope],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Tollgate',
+        resource_documentation: `${publicUrl()}/docs/guides/18-agents`,
+      })
+    })
+    mountOptions(app, url, new Set(['GET']))
+  }
+  // The consent's cookie is bound to this path, below which the console's page asks.
+  app.get('/console/api/connect/:uid', (request, reply) => {
+    const { uid } = request.params as { uid: string } // As the path says.
+    return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
+  })
+}
+
+/** A program that names no scope wants what there is. */
+function withScope(url: string, scope: string): string {
+  const [path, query = ''] = url.split('?', 2)
+  const given = new URLSearchParams(query)
+  return given.has('scope') ? url : `${path}?${query}${query ? '&' : ''}scope=${scope}`
+}

@@ -1,0 +1,146 @@
+// Our authorization server: OAuth 2.1 for programs that act for a person, such as hosted agents. The library keeps the protocol's rules; what
+// is ours is said here. A code for PKCE with S256, tokens for one resource (/mcp), short access tokens, refresh tokens that are exchanged with each
+// use, and a person who consents each time.
+import { createPrivateKey } from 'node:crypto'
+import Provider, { errors } from 'oidc-provider'
+import type { Secrets } from '../kernel/secret.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import { type AdapterDeps, createAdapter } from './adapter.ts'
+import { resourceOf, SCOPE } from './scope.ts'
+
+export interface AuthorityDeps extends AdapterDeps {
+  readonly secrets: Secrets
+  readonly guard: Pick<GuardedFetch, 'download'>
+  /** Whether a program's own document may be fetched now. */
+  readonly mayFetch: () => boolean
+}
+
+const ROUTES = {
+  authorization: '/oauth/authorize',
+  token: '/oauth/token',
+  registration: '/oauth/register',
+  revocation: '/oauth/revoke',
+  jwks: '/oauth/jwks',
+} as const
+
+const MINUTE = 60
+const DAY = 86_400
+const TTL = {
+  AccessToken: 10 * MINUTE,
+  AuthorizationCode: MINUTE,
+  RefreshToken: 30 * DAY,
+  Grant: 365 * DAY,
+  Interaction: 15 * MINUTE,
+  Session: 15 * MINUTE,
+} as const
+const DOCUMENT_BYTES_MAX = 10_240
+
+export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
+  const key = deps.secrets.key('oauth')
+  const provider = new Provider(issuer, {
+    adapter: createAdapter(deps),
+    routes: ROUTES,
+    ttl: TTL,
+    jwks: { keys: [signingKey(key)] },
+    cookies: {
+      keys: [key.toString('base64url')],
+      names: { session: 'tg_oauth_session', interaction: 'tg_oauth_consent', resume: 'tg_oauth_resume' },
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+    },
+    // Programs on people's machines and hosted ones alike cannot keep a secret that everybody may register.
+    clientAuthMethods: ['none'],
+    clientDefaults: {
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      id_token_signed_response_alg: 'EdDSA',
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
+    responseTypes: ['code'],
+    scopes: ['offline_access', SCOPE],
+    claims: {},
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    expiresWithSession: () => false,
+    issueRefreshToken: (_: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
+      client.grantTypeAllowed('refresh_token'),
+    clientBasedCORS: () => true,
+    findAccount: (_: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    loadExistingGrant: ({ oidc }: ConsentContext) => {
+      // Nothing is allowed by an earlier consent: which account and how much is asked each time.
+      const grant = oidc.result?.consent?.grantId
+      return grant === undefined ? undefined : oidc.provider.Grant.find(grant)
+    },
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => `/console/api/connect/${uid}` },
+    fetch: (url: string) => fetchDocument(url, deps.guard),
+    fetchResponseBodyLimits: { 'client_id metadata document': DOCUMENT_BYTES_MAX },
+    renderError,
+    features: featuresOf(issuer, deps),
+  })
+  // Who is asked under which name is known, and not read from what a request says; the routes put it there.
+  provider.proxy = true
+  return provider
+}
+
+interface ConsentContext {
+  readonly oidc: { readonly provider: Provider; readonly result?: { consent?: { grantId?: string } } }
+}
+
+function featuresOf(issuer: string, { mayFetch }: AuthorityDeps): Record<string, unknown> {
+  const resource = resourceOf(issuer)
+  return {
+    devInteractions: { enabled: false },
+    userinfo: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    registration: { enabled: true, issueRegistrationAccessToken: false },
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: () => mayFetch() },
+    revocation: {
+      enabled: true,
+      allowedPolicy: (_: unknown, client: { clientId: string }, token: { clientId: string }) =>
+        token.clientId === client.clientId,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resource,
+      useGrantedResource: () => true,
+      getResourceServerInfo(_: unknown, asked: string) {
+        if (asked.replace(/\/$/, '') !== resource) throw new errors.InvalidTarget()
+        return { scope: SCOPE, audience: resource, accessTokenFormat: 'opaque', accessTokenTTL: TTL.AccessToken }
+      },
+    },
+  }
+}
+
+/** The library wants a key to sign with, though nothing is signed that anybody is given. All processes have the same. */
+function signingKey(seed: Buffer): object {
+  // An Ed25519 key in PKCS 8 is these sixteen bytes and its seed.
+  const key = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed.subarray(0, 32)])
+  return { ...createPrivateKey({ key, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' }), use: 'sig' }
+}
+
+/** A program may name itself by the address of a document about it: a stranger's address, fetched by the rules for such. */
+async function fetchDocument(url: string, guard: AuthorityDeps['guard']): Promise<Response> {
+  const pieces: Buffer[] = []
+  const keep = (piece: Buffer) => {
+    pieces.push(piece)
+    return undefined
+  }
+  const signal = AbortSignal.timeout(5_000)
+  const { contentType } = await guard.download(url, keep, { bytesMax: DOCUMENT_BYTES_MAX, signal })
+  return new Response(Buffer.concat(pieces), { headers: { 'content-type': contentType } })
+}
+
+interface Page {
+  type: string
+  body: string
+}
+
+/** For the person whose browser was sent here with something wrong; it must not go on to an address that nobody vouches for. */
+function renderError(page: Page, out: { error: string; error_description?: string }): void {
+  page.type = 'text/plain; charset=utf-8'
+  page.body = `This connection could not be made: ${out.error}${out.error_description ? `, ${out.error_description}` : ''}.`
+}

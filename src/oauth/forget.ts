@@ -1,0 +1,27 @@
+// What keeps the table of OAuth small: strangers may register programs, and most of what is written expires within minutes.
+import { type Database, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+
+/** Over all processes. A program registers once for each of its installations. */
+const CLIENTS_PER_HOUR = 500
+
+const REGISTERED = statement(
+  'oauth_registered',
+  `select count(*)::int as count from oauth_object where model = 'Client' and created_at > now() - interval '1 hour'`,
+)
+const FORGET = statement(
+  'oauth_forget',
+  `with gone as (
+     delete from oauth_object where ctid = any(array(select ctid from oauth_object where expires_at < now() limit 5000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+/** Whether another program may register. */
+export async function mayRegister(database: Database): Promise<boolean> {
+  const [row] = await database.query<{ count: number }>(REGISTERED)
+  return (row?.count ?? 0) < CLIENTS_PER_HOUR
+}
+
+export async function forgetOldTokens(database: Database): Promise<void> {
+  await removeAll(database, FORGET)
+}

@@ -1,0 +1,89 @@
+// OAuth without its library until somebody first asks for it: most gateways never do. It is there where people reach the gateway by https,
+// or on the machine itself: a code that travels in the clear is anybody's.
+import type { FastifyInstance } from 'fastify'
+import type Provider from 'oidc-provider'
+import type { Keys } from '../admission/keys.ts'
+import type { Changes } from '../database/changes.ts'
+import type { Database } from '../database/database.ts'
+import { challengeOf, mountOauth } from '../http/oauth-routes.ts'
+import type { Connections } from '../http/resources/consent.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Secrets } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import { createMinuteBudget } from '../upstream/minute-budget.ts'
+import { createConnections } from './connections.ts'
+import { mayRegister } from './forget.ts'
+import { SCOPE } from './scope.ts'
+
+export interface OauthDeps {
+  readonly publicUrl: () => string
+  readonly database: Database
+  readonly changes: Pick<Changes, 'bump' | 'notice'>
+  readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
+  readonly secrets: Secrets
+  readonly guard: Pick<GuardedFetch, 'download'>
+  readonly world: World
+  readonly log: Log
+}
+
+/** The authorization server, and the name under which it is known. */
+export interface Authority {
+  readonly issuer: () => string
+  readonly load: () => Promise<Provider>
+}
+
+/** Documents that programs name themselves by, over all callers of this process. */
+const DOCUMENTS_PER_MINUTE = 60
+const BY = { actor: 'oauth', ip: null, requestId: null }
+
+export function openOauth(
+  app: FastifyInstance,
+  deps: OauthDeps,
+  /** The paths of what tokens are for. */
+  resources: readonly [string, ...string[]],
+): { challenge: () => string; connections: Connections } {
+  const { publicUrl: issuer, database, keys, world } = deps
+  const documents = createMinuteBudget(world, DOCUMENTS_PER_MINUTE)
+  const mayFetch = () => documents.spend('', 1) === undefined
+  const revoked = (grant: string) => keys.revokeGrant(grant, BY)
+  async function forget(): Promise<void> {
+    await database.transaction((tx) => deps.changes.bump(tx, 'keys'))
+    await deps.changes.notice('keys')
+  }
+  let loading: Promise<Provider> | undefined
+
+  async function make(): Promise<Provider> {
+    const { createAuthority } = await import('./authority.ts')
+    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch })
+  }
+  function load(): Promise<Provider> {
+    // What failed once may succeed with the next call.
+    loading ??= make().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+
+  const routes = {
+    ...deps,
+    resources,
+    scope: SCOPE,
+    enabled: () => isTrustworthy(new URL(issuer())),
+    mayRegister: () => mayRegister(database),
+    async answer(...[request, response]: Parameters<ReturnType<Provider['callback']>>) {
+      const { protocol, host } = new URL(issuer())
+      request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+      request.headers['x-forwarded-host'] = host
+      await (await load()).callback()(request, response)
+    },
+  }
+  mountOauth(app, routes)
+  return { challenge: challengeOf(routes), connections: createConnections({ issuer, load }, deps) }
+}
+
+function isTrustworthy({ protocol, hostname, pathname }: URL): boolean {
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+  return pathname === '/' && (protocol === 'https:' || isLoopback)
+}

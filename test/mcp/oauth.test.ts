@@ -1,0 +1,295 @@
+// OAuth: programs connect with a person's consent, by the official client, and hostile ones do not.
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
+import { Program, serveDocument } from './oauth-program.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+let document: Awaited<ReturnType<typeof serveDocument>>
+let home: TestConsole
+let person: Visitor
+let own = ''
+/** Where the program would listen; anything that answers will do. */
+let callback = ''
+before(async () => {
+  document = await serveDocument()
+  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: document?.host ?? '' } })
+  callback = `${home.url}/healthz`
+  own = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  person = await home.visitor()
+  await home.setUp(person, 'op@example.com')
+})
+after(async () => {
+  document?.server.close()
+  await home?.close()
+})
+
+async function connect(program: Program): Promise<{ client: Client; transport: StreamableHTTPClientTransport }> {
+  const client = new Client(
+    { name: 'lighthouse', version: '1.0.0' },
+    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  const transport = new StreamableHTTPClientTransport(new URL(`${home.url}/mcp`), { authProvider: program })
+  return { client, transport }
+}
+
+/** Where a browser that follows a link to the callback ends. */
+async function endOf({ page }: Visitor, act: () => Promise<unknown>): Promise<URL> {
+  await act()
+  await page.waitForURL((url) => url.href.startsWith(callback))
+  return new URL(page.url())
+}
+
+async function consent(program: Program): Promise<URL> {
+  const { page } = person
+  await page.goto(String(program.asked))
+  await page.getByRole('heading', { name: 'Connect a program' }).waitFor()
+  return endOf(person, () => page.getByRole('button', { name: 'Allow' }).click())
+}
+
+test('the official client connects with a click of consent, calls, renews its tokens, and stops when it is revoked', async () => {
+  const program = new Program(callback)
+  const first = await connect(program)
+  await assert.rejects(first.client.connect(first.transport), UnauthorizedError)
+  assert.match(String(program.asked), new RegExp(`^${home.url}/oauth/authorize\\?`))
+  assert.equal(program.asked?.searchParams.get('resource'), `${home.url}/mcp`)
+
+  const { page } = person
+  await page.goto(String(program.asked))
+  await page.getByText('Lighthouse <b>agent</b>').first().waitFor()
+  await page.getByText(new URL(home.url).host).waitFor()
+  await page.getByLabel('Social data').uncheck()
+  await page.getByLabel('Credits per day at most').fill('2')
+  const back = await endOf(person, () => page.getByRole('button', { name: 'Allow' }).click())
+  assert.equal(back.searchParams.get('iss'), home.url)
+  await first.transport.finishAuth(back.searchParams)
+
+  const { client, transport } = await connect(program)
+  await client.connect(transport)
+  const { tools } = await client.listTools()
+  assert.ok(tools.some(({ name }) => name === 'website_ranks'))
+  assert.ok(!tools.some(({ name }) => name.startsWith('social_')))
+  const ranks = { name: 'website_ranks', arguments: { keys: 'example.com' } }
+  assert.equal((await client.callTool(ranks)).isError, undefined)
+
+  const { items } = await home.gateway.keys.list(own, { limit: 10 })
+  const [key] = items
+  assert.equal(key?.client, 'Lighthouse <b>agent</b>')
+  assert.deepEqual(key?.models, ['siteanalytics'])
+  assert.equal(key?.limits.spendPerDay, '2')
+
+  const before = program.kept
+  assert.equal(before.expires_in, 600)
+  program.kept = { ...before, access_token: randomBytes(32).toString('base64url') }
+  assert.equal((await client.callTool(ranks)).isError, undefined, 'a token that is no good is renewed')
+  const refreshed = program.kept.refresh_token
+  assert.notEqual(refreshed, before.refresh_token)
+
+  // Nowhere else: the token is for the tools.
+  const elsewhere = await home.call('/v1/account', program.kept.access_token)
+  assert.equal(elsewhere.status, 401)
+
+  await person.go(`/a/${own}/keys`)
+  await page.getByRole('row', { name: /Lighthouse.*connected/ }).waitFor()
+  await home.gateway.keys.revoke(key!.id, BY)
+  await assert.rejects(client.callTool(ranks))
+  assert.equal(await isLive(program.kept?.access_token ?? 'x'), false)
+  const again = await token({ grant_type: 'refresh_token', refresh_token: refreshed }, program)
+  assert.deepEqual([again.status, again.body.error], [400, 'invalid_grant'])
+  await client.close()
+})
+
+const clientIdOf = (program: Program) => String(program.information?.client_id)
+
+async function token(fields: Record<string, string>, program: Program): Promise<{ status: number; body: any }> {
+  const body = new URLSearchParams({ client_id: clientIdOf(program), ...fields })
+  const answer = await fetch(`${home.url}/oauth/token`, { method: 'POST', body })
+  return { status: answer.status, body: await answer.json() }
+}
+
+/** A program that has a code, and has not used it. */
+async function withCode(): Promise<{ program: Program; code: string }> {
+  const program = new Program(callback)
+  const { client, transport } = await connect(program)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  const back = await consent(program)
+  return { program, code: back.searchParams.get('code') ?? '' }
+}
+
+const exchange = (code: string, { verifier }: Program) => ({
+  grant_type: 'authorization_code',
+  code,
+  code_verifier: verifier,
+  redirect_uri: callback,
+})
+
+const isLive = async (bearer: string) =>
+  (await home.call('/mcp', bearer, { jsonrpc: '2.0', id: 1, method: 'ping' })).status !== 401
+
+test('a code is good once, for its program and its verifier; used again, all that came of it ends', async () => {
+  const { program, code } = await withCode()
+  const other = new Program(callback)
+  const { client, transport } = await connect(other)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  assert.equal((await token(exchange(code, program), other)).status, 400, 'another program’s code')
+  const wrong = await token({ ...exchange(code, program), code_verifier: randomBytes(32).toString('hex') }, program)
+  assert.equal(wrong.status, 400)
+  const { status, body } = await token(exchange(code, program), program)
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.equal(await isLive(body.access_token), true)
+  assert.equal((await token(exchange(code, program), program)).status, 400, 'the code again')
+  assert.equal(await isLive(body.access_token), false)
+  const refreshed = await token({ grant_type: 'refresh_token', refresh_token: body.refresh_token }, program)
+  assert.equal(refreshed.status, 400)
+})
+
+test('a refresh token that comes a second time ends the connection: one of the two has stolen it', async () => {
+  const { program, code } = await withCode()
+  const { body: first } = await token(exchange(code, program), program)
+  const refresh = (refresh_token: string) => token({ grant_type: 'refresh_token', refresh_token }, program)
+  const second = await refresh(first.refresh_token)
+  assert.equal(second.status, 200)
+  assert.equal(await isLive(second.body.access_token), true)
+  assert.equal((await refresh(first.refresh_token)).status, 400)
+  assert.equal(await isLive(second.body.access_token), false)
+  assert.equal((await refresh(second.body.refresh_token)).status, 400)
+  const [key] = (await home.gateway.keys.list(own, { limit: 1 })).items
+  assert.ok(key?.revokedAt, 'and is listed as revoked')
+})
+
+test('a code that two exchange at once is exchanged by one at most', async () => {
+  const { program, code } = await withCode()
+  const answers = await Promise.all(Array.from({ length: 5 }, () => token(exchange(code, program), program)))
+  assert.ok(answers.filter(({ status }) => status === 200).length <= 1)
+})
+
+test('an address that was not registered, a plain challenge, none, and another resource are refused', async () => {
+  const registered = await register({ redirect_uris: [callback] })
+  const { client_id } = (await registered.json()) as { client_id: string }
+  const ask = async (changes: Record<string, string | undefined>) => {
+    const all = {
+      ...{ client_id, response_type: 'code', redirect_uri: callback, scope: 'mcp', state: 's' },
+      code_challenge: createHash('sha256').update('x'.repeat(43)).digest('base64url'),
+      code_challenge_method: 'S256',
+      ...changes,
+    }
+    const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const answer = await fetch(`${home.url}/oauth/authorize?${new URLSearchParams(given)}`, { redirect: 'manual' })
+    const location = answer.headers.get('location') ?? ''
+    return { status: answer.status, location, error: /[?&#]error=(\w+)/.exec(location)?.[1] }
+  }
+  assert.match((await ask({})).location, /\/console\/api\/connect\//)
+  const elsewhere = await ask({ redirect_uri: 'https://thief.example/callback' })
+  assert.deepEqual([elsewhere.status, elsewhere.location], [400, ''], 'nobody is sent there')
+  assert.equal((await ask({ code_challenge_method: 'plain' })).error, 'invalid_request')
+  assert.equal((await ask({ code_challenge: undefined, code_challenge_method: undefined })).error, 'invalid_request')
+  assert.equal((await ask({ resource: 'https://other.example/mcp' })).error, 'invalid_target')
+  assert.equal((await ask({ response_type: 'token' })).error, 'unsupported_response_type')
+  for (const id of [
+    'https://127.0.0.1/client.json',
+    'https://169.254.169.254/client.json',
+    'https://[::1]/c',
+    'nobody',
+  ]) {
+    const { status, location } = await ask({ client_id: id })
+    assert.deepEqual([status, location], [400, ''], id)
+  }
+})
+
+test('a consent is given only in the browser that asked for it', async () => {
+  const program = new Program(callback)
+  const { client, transport } = await connect(program)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  // Somebody else begins, and sends the person a link to what they have begun.
+  const begun = await fetch(String(program.asked), { redirect: 'manual' })
+  const uid = begun.headers.get('location')?.split('/').at(-1) ?? ''
+  await person.page.goto(`${home.url}/console/connect?consent=${uid}`)
+  await person.page.getByText('is not known here, or has expired').waitFor()
+})
+
+test('refusing sends the program away with nothing', async () => {
+  const program = new Program(callback)
+  const { client, transport } = await connect(program)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  await person.page.goto(String(program.asked))
+  const back = await endOf(person, () => person.page.getByRole('button', { name: 'Refuse' }).click())
+  assert.equal(back.searchParams.get('error'), 'access_denied')
+  assert.equal(back.searchParams.get('code'), null)
+})
+
+test('a program that names itself by a document is known by the host that vouches for it', async (t) => {
+  if (!document) return t.skip('there is no openssl with which to make a certificate')
+  const program = Object.assign(new Program(callback), { clientMetadataUrl: document.url })
+  document.answer = { ...program.clientMetadata, client_id: document.url, client_name: 'Documented' }
+  const { client, transport } = await connect(program)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  assert.equal(program.asked?.searchParams.get('client_id'), document.url)
+  const { page } = person
+  await page.goto(String(program.asked))
+  await page.getByText('Documented').first().waitFor()
+  await page.getByText(document.host).waitFor()
+  const back = await endOf(person, () => page.getByRole('button', { name: 'Allow' }).click())
+  const { status, body } = await token(exchange(back.searchParams.get('code') ?? '', program), program)
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.equal(await isLive(body.access_token), true)
+  await fetch(`${home.url}/oauth/revoke`, {
+    method: 'POST',
+    body: new URLSearchParams({ client_id: document.url, token: body.access_token }),
+  })
+  assert.equal(await isLive(body.access_token), false, 'and may give its token back')
+
+  const refused = async (about: object) => {
+    assert.ok(document)
+    document.answer = about
+    const asked = new URL(String(program.asked))
+    asked.searchParams.set('client_id', `${document.url}?${Math.random()}`)
+    const { status: answered, headers } = await fetch(asked, { redirect: 'manual' })
+    assert.deepEqual([answered, headers.get('location')], [400, null])
+  }
+  await refused({ ...program.clientMetadata, client_id: 'https://other.example/client.json' })
+  await refused({ ...program.clientMetadata, client_id: document.url, padding: 'x'.repeat(20_000) })
+})
+
+function register(metadata: object): Promise<Response> {
+  return fetch(`${home.url}/oauth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(metadata),
+  })
+}
+
+test('what says how to connect is where the standards look for it', async () => {
+  const refused = await home.call('/mcp', undefined, {})
+  assert.equal(refused.status, 401)
+  const [, where] = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? []
+  const resource = (await (await fetch(where ?? '')).json()) as any
+  assert.equal(resource.resource, `${home.url}/mcp`)
+  const server = (await (
+    await fetch(`${resource.authorization_servers[0]}/.well-known/oauth-authorization-server`)
+  ).json()) as any
+  assert.equal(server.issuer, home.url)
+  assert.deepEqual(server.code_challenge_methods_supported, ['S256'])
+  assert.deepEqual(server.response_types_supported, ['code'])
+  assert.deepEqual(server.token_endpoint_auth_methods_supported, ['none'])
+  assert.equal(server.client_id_metadata_document_supported, true)
+  for (const name of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
+    assert.ok(server[name].startsWith(`${home.url}/oauth/`), name)
+})
+
+test('registrations are bounded, and what is registered must be sound', async () => {
+  for (const wrong of [
+    {},
+    { redirect_uris: ['http://shop.example/callback'] },
+    { redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' },
+    { redirect_uris: [callback], grant_types: ['implicit'], response_types: ['token'] },
+  ])
+    assert.equal((await register(wrong)).status, 400, JSON.stringify(wrong))
+  const many = await Promise.all(Array.from({ length: 40 }, () => register({ redirect_uris: [callback] })))
+  const refused = many.filter(({ status }) => status === 429)
+  assert.ok(refused.length >= 20, `${refused.length} were refused`)
+  assert.ok(Number(refused[0]?.headers.get('retry-after')) > 0)
+  const large = await register({ redirect_uris: [callback], client_name: 'x'.repeat(100_000) })
+  assert.ok(large.status === 413 || large.status === 429)
+})
