@@ -7,6 +7,7 @@ import { RoomContext } from './context.ts'
 import { embeddingsRoom } from './embeddings.ts'
 import { geminiCountRoom, geminiRoom } from './gemini.ts'
 import { imagesRoom } from './images.ts'
+import { moderationsRoom, rerankRoom } from './judgement.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import { Memory } from './memory.ts'
 import { modelsRoom } from './models.ts'
@@ -26,6 +27,8 @@ function openRooms(): Room[] {
     geminiRoom,
     geminiCountRoom,
     embeddingsRoom,
+    rerankRoom,
+    moderationsRoom,
     modelsRoom,
     imagesRoom,
     openVideoRoom(),

@@ -96,6 +96,8 @@ test('every kind of paid request can be quoted, and is read as its endpoint read
     [{ model: 'beta-sonnet-5', max_tokens: 10, system: 'Be kind.', messages: hello }, 'messages'],
     [{ model: 'beta-sonnet-5', max_tokens: 10, messages: hello }, 'chat', true],
     [{ model: 'alpha-embed-3-small', input: 'a boat' }, 'embeddings'],
+    [{ model: 'alpha-rerank-1', query: 'a boat', documents: ['a ship'] }, 'rerank'],
+    [{ model: 'alpha-moderation-1', input: 'a boat' }, 'moderations'],
     [{ model: 'alpha-image-2', prompt: 'a boat' }, 'images'],
     [{ model: 'videogen-2.0', prompt: 'a boat' }, 'video'],
     [{ keys: 'example.com' }, RANKS, true],

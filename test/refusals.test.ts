@@ -60,6 +60,8 @@ const BODIES: Readonly<Record<string, object>> = {
     encoding_format: 'float',
     user: 'u',
   },
+  '/v1/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, return_documents: true },
+  '/v1/moderations': { model: 'alpha-moderation-1', input: ['a', 'b'] },
   '/v1/images/generations': { model: 'alpha-image-2', prompt: 'p', n: 1, size: '1024x1024', quality: 'low', user: 'u' },
   '/v1/video/seedance': {
     model: 'videogen-2.0',

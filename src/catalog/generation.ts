@@ -28,6 +28,7 @@ import {
   responsesBody,
   videoBody,
 } from './generation-bodies.ts'
+import { moderations, rerank } from './judgement.ts'
 
 const inPath = (description: string, example: string): TextField => ({
   kind: 'text',
@@ -94,6 +95,8 @@ export const PAID = define({
   gemini: generateContent,
   'gemini/stream': streamGenerateContent,
   embeddings,
+  rerank,
+  moderations,
   images: {
     route: 'POST /alpha/v1/images/generations',
     aliases: ['/v1/images/generations', '/alpha/images/generations'],

@@ -20,6 +20,8 @@ export const KINDS = {
   },
   image: { protocols: ['openai-images'], priced: [['image', 'output']], traits: none },
   embedding: { protocols: ['openai-embeddings'], priced: [['input']], traits: none },
+  rerank: { protocols: ['rerank'], priced: [['input', 'call']], traits: none },
+  moderation: { protocols: ['openai-moderations'], priced: [['call']], traits: none },
   video: { protocols: ['video-task'], priced: [['second', 'output']], traits: videoTraits.prefault({}) },
   data: { protocols: ['social-v2', 'site-analytics'], priced: [['call']], traits: dataTraits.prefault({}) },
 } as const satisfies Record<string, Kind>

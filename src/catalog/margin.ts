@@ -11,6 +11,8 @@ const TYPICAL: Readonly<Record<KindName, Usage>> = {
   text: { input: 1_000, output: 300 },
   image: { image: 1, input: 100, output: 4_000 },
   embedding: { input: 1_000 },
+  rerank: { input: 10_000, call: 1 },
+  moderation: { call: 1 },
   video: { second: 5, output: 100_000 },
   data: { call: 1, row: 10 },
 }

@@ -11,6 +11,8 @@ const VENDORS: Record<ProtocolName, string> = {
   'openai-responses': 'openai',
   'openai-embeddings': 'openai',
   'openai-images': 'openai',
+  'openai-moderations': 'openai',
+  rerank: 'openai',
   'anthropic-messages': 'anthropic',
   gemini: 'google',
   'video-task': 'ark',

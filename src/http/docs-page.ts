@@ -79,7 +79,7 @@ function playgroundOf({ path, method }: Listed, document: JsonSchema): string | 
     for (const [name, field] of Object.entries(spec.params)) if (field.required) query.append(name, field.example ?? '')
     return `${spec.id.startsWith('social') ? 'social' : 'analytics'}?${query}`
   }
-  const tab = { text: 'chat', embedding: 'embedding', image: 'image', video: 'video', data: undefined }[spec.sells]
+  const tab = spec.sells === 'text' ? 'chat' : spec.sells === 'data' ? undefined : spec.sells
   const example = spec.body ? exampleOf(spec.body, document) : undefined
   if (!tab || typeof example !== 'object' || example === null) return undefined
   const query = new URLSearchParams()
@@ -87,7 +87,7 @@ function playgroundOf({ path, method }: Listed, document: JsonSchema): string | 
   const [model, prompt, input] = ['model', 'prompt', 'input'].map(given)
   if (typeof model === 'string') query.set('model', model)
   if (typeof prompt === 'string') query.set('prompt', prompt)
-  if (tab === 'embedding' && input !== undefined) query.set('text', [input].flat().join('\n'))
+  if ((tab === 'embedding' || tab === 'moderation') && input !== undefined) query.set('text', [input].flat().join('\n'))
   if (tab === 'chat') query.set('message', 'Say hello in three languages.')
   return `${tab}?${query}`
 }

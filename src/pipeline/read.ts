@@ -19,6 +19,7 @@ import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { readVideoRequest } from '../protocols/media/video-task/request.ts'
 import { ANY_MODEL } from '../protocols/media/video-task/rules.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
+import { readModerationsAsk, readRerankAsk } from '../protocols/text/judgement.ts'
 import { readEmbeddingsAsk } from '../protocols/text/openai-embeddings.ts'
 import { type ModelFacts, readModelName, readTextAsk } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
@@ -65,6 +66,8 @@ type Reader = (incoming: Incoming, deps: ReadDeps) => Read
 const READERS: Record<KindName, Reader> = {
   text: readText,
   embedding: byModel('embedding', readEmbeddingsAsk),
+  rerank: byModel('rerank', readRerankAsk),
+  moderation: byModel('moderation', readModerationsAsk),
   image: readImage,
   video: byModel('video', readVideoAsk),
   data: readData,

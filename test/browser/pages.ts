@@ -104,6 +104,25 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     {
+      name: 'rerank',
+      path: `${base}/playground/rerank`,
+      async act(page) {
+        await page.getByLabel('Query').fill('When does the gate open?')
+        await page.getByLabel('Documents').fill('The toll gate opens at dawn\nA recipe for onion soup')
+        await press(page, 'Rerank')
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
+      name: 'moderation',
+      path: `${base}/playground/moderation`,
+      async act(page) {
+        await page.getByLabel('Texts').fill('A kind word\nAn example of hate')
+        await press(page, 'Moderate')
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
       name: 'image',
       path: `${base}/playground/image`,
       async act(page) {

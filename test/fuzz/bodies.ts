@@ -240,6 +240,8 @@ const simple = {
     { requiredKeys: ['model', 'input'] },
   ),
   embeddings: fc.record({ model: fc.constant('alpha-embed-3-small'), input: said, dimensions: fc.constant(8) }),
+  rerank: fc.record({ model: fc.constant('alpha-rerank-1'), query: said, documents: fc.array(said, { maxLength: 3 }) }),
+  moderations: fc.record({ model: fc.constant('alpha-moderation-1'), input: fc.array(said, { maxLength: 3 }) }),
   images: fc.record({ model: fc.constant('alpha-image-2'), prompt: said, size: fc.constant('1024x1024') }),
   video: fc.record({
     model: fc.constantFrom('videogen-2.0', 'videogen-2.5'),
@@ -261,6 +263,8 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   messages: fc.oneof({ weight: 3, arbitrary: messages }, { weight: 1, arbitrary: nearlyRight(simple.messages) }),
   responses: fc.oneof({ weight: 3, arbitrary: responses }, { weight: 1, arbitrary: nearlyRight(simple.responses) }),
   embeddings: fc.oneof(embeddings, nearlyRight(simple.embeddings)),
+  rerank: nearlyRight(simple.rerank),
+  moderations: nearlyRight(simple.moderations),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),

@@ -7,7 +7,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { surfaceOf } from '../../src/http/envelope.ts'
 import { bodyOf, text } from './bodies.ts'
-import { bodyFor, RECORDINGS, type Script } from './vendor.ts'
+import { bodyFor, pathFor, RECORDINGS, type Script } from './vendor.ts'
 import type { Wire } from './wire.ts'
 
 export interface FuzzedRequest {
@@ -195,7 +195,7 @@ export function scriptedBy(script: Script): FuzzedRequest {
   const { id, path, surface } = ENDPOINTS.find(({ format }) => format === script.front)!
   return {
     method: 'POST',
-    path,
+    path: pathFor(script, path),
     // The mark of an SDK, for which codes are spelt out at every door.
     headers: { 'content-type': 'application/json', 'x-stainless-lang': 'js' },
     body: JSON.stringify(bodyFor(script)),

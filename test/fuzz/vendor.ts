@@ -38,9 +38,17 @@ export function addVendors(document: CatalogInput, baseUrl: string): void {
   }
 }
 
+/** One format has the model, and whether it streams, in its address. */
+export function pathFor({ act, back, stream }: Script, path: string): string {
+  if (!path.includes('{model}')) return path
+  const named = path.replace('{model}', modelOf(back, act % VENDORS))
+  return stream ? `${named.replace(':generate', ':streamGenerate')}?alt=sse` : named
+}
+
 export function bodyFor({ act, front, back, stream }: Script): object {
   // Of one length, so that the tokens that a stream begins with are the same in each.
   const said = `fuzz ${String(act).padStart(12, '0')} ${back} ${PROMPT}`
+  if (front === 'gemini') return { contents: [{ parts: [{ text: said }] }], generationConfig: { maxOutputTokens: 50 } }
   const asked = front === 'openai-responses' ? { input: said } : { messages: [{ role: 'user', content: said }] }
   return { model: modelOf(back, act % VENDORS), max_tokens: 50, ...asked, stream }
 }
@@ -147,7 +155,7 @@ export async function startFuzzVendor(): Promise<FuzzVendor> {
     const [, number, back] = /fuzz (\d{1,12}) ([a-z-]{1,30}) /.exec(body) ?? []
     const act = Number(number)
     asked.add(act)
-    const stream = body.includes('"stream":true')
+    const stream = body.includes('"stream":true') || (request.url ?? '').includes(':stream')
     await play(response, actOf({ act, back: back as TextProtocolName, stream }), stream)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -184,8 +192,8 @@ const ALLOWED = new Set([200, 400, 404, 409, 413, 422, 429, 502, 503, 504])
 export function lasting(text: string): string {
   return text
     .replaceAll(/^:.*\n+/gm, '')
-    .replaceAll(/fuzz-[a-z]+-[a-z]+-\d+/g, 'fuzz')
-    .replaceAll(/"(\w*id|obfuscation)": ?"[^"]*"/g, '"$1":""')
+    .replaceAll(/fuzz-[a-z]+(?:-[a-z]+)?-\d+/g, 'fuzz')
+    .replaceAll(/"(\w*[iI]d|obfuscation)": ?"[^"]*"/g, '"$1":""')
     .replaceAll(/"(created|created_at|completed_at)": ?[\d.]+/g, '"$1":0')
 }
 

@@ -25,6 +25,8 @@ export type PaidEndpoint =
   | 'gemini'
   | 'gemini/stream'
   | 'embeddings'
+  | 'rerank'
+  | 'moderations'
   | 'images'
   | 'video'
   | 'social/users'

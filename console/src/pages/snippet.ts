@@ -24,6 +24,8 @@ const BODIES: Record<PostKind, () => Body> = {
   messages: () => ({ max_tokens: 512, messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
   gemini: () => ({ contents: [{ role: 'user', parts: [{ text: DEFAULT_PROMPT }] }] }),
   embedding: () => ({ input: ['The gate is open.', 'The barrier is up.'] }),
+  rerank: () => ({ query: 'When does the gate open?', documents: ['It opens at dawn.', 'A recipe for soup.'] }),
+  moderation: () => ({ input: ['A kind word.', 'Another one.'] }),
   image: () => ({ prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }),
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
 }
@@ -37,6 +39,7 @@ const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: s
   chat: { base: 'v1', method: 'chat.completions.create', result: 'answer.choices[0].message.content' },
   responses: { base: 'alpha', method: 'responses.create', result: 'answer.output_text' },
   embedding: { base: 'v1', method: 'embeddings.create', result: 'answer.data[0].embedding' },
+  moderation: { base: 'v1', method: 'moderations.create', result: 'answer.results[0].flagged' },
 }
 
 export function snippet(language: Language, subject: Subject): string {
@@ -81,6 +84,15 @@ function googleSnippet(language: Language, model: string): string {
 
 function pythonPost(kind: PostKind, body: Body): string {
   const openai = OPENAI[kind]
+  if (kind === 'rerank')
+    return [
+      'import os',
+      'from openai import OpenAI',
+      '',
+      `client = OpenAI(base_url="${origin()}/v1", api_key=os.environ["TOLLGATE_KEY"])`,
+      `answer = client.post("/rerank", cast_to=object, body=${JSON.stringify(body)})`,
+      'print(answer["results"])',
+    ].join('\n')
   if (openai)
     return [
       'import os',
@@ -109,6 +121,14 @@ function pythonPost(kind: PostKind, body: Body): string {
 function typescriptPost(kind: PostKind, body: Body): string {
   const shown = typescript(body)
   const openai = OPENAI[kind]
+  if (kind === 'rerank')
+    return [
+      "import OpenAI from 'openai'",
+      '',
+      `const client = new OpenAI({ baseURL: '${origin()}/v1', apiKey: process.env.TOLLGATE_KEY })`,
+      `const answer = await client.post('/rerank', { body: ${shown} })`,
+      'console.log(answer.results)',
+    ].join('\n')
   if (openai)
     return [
       "import OpenAI from 'openai'",

@@ -76,7 +76,7 @@ export async function play<Answer>(
 }
 
 interface BenchFormProps {
-  kind: 'embedding' | 'image' | 'video'
+  kind: 'embedding' | 'rerank' | 'moderation' | 'image' | 'video'
   action: string
   icon: IconName
   bench: Pick<BenchProps, 'models'> & {

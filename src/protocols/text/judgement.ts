@@ -1,0 +1,125 @@
+// Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
+import type { Model } from '../../catalog/document.ts'
+import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/judgement.ts'
+import type { ProtocolName } from '../../catalog/kind.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { type JsonText, splice } from '../../kernel/json.ts'
+import { readCount, type Usage } from '../../meter/usage.ts'
+import { Fields, isObject, type Json, mustBe } from '../check.ts'
+import type { Ask } from '../protocol.ts'
+import { readErrorBody } from '../vendor-words.ts'
+import { readWhole, renamed } from './whole.ts'
+
+/** Around a query and a document. */
+const FRAME_TOKENS = 8
+const LIKELY_BYTES_PER_TOKEN = 4
+/** Vendors that bill by the search count a hundred documents, or pieces of 500 tokens of longer ones, as one. */
+const DOCUMENTS_PER_CALL = 100
+const PIECE_TOKENS = 500
+
+/** Paid by tokens where the price says so, else by the search. */
+export function readRerankAsk(json: JsonText, uid: string, model?: Pick<Model, 'limits' | 'pricing'>): Ask {
+  const fields = new Fields(json)
+  const query = fields.required('query')
+  if (typeof query !== 'string') throw mustBe('query', 'a string', query)
+  if (query === '') throw invalid('"query" must not be empty.', 'query')
+  const documents = readTexts(fields.required('documents'), 'documents', DOCUMENTS_MAX)
+  fields.integer('top_n', 1)
+  fields.boolean('return_documents')
+  const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
+  // A token is at least a byte, so that no honest count is above the hold.
+  const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
+  const most = sizes.reduce((sum, size) => sum + Math.min(size, tokensMax), 0)
+  const pieces = sizes.reduce((sum, size) => sum + Math.ceil(Math.min(size, tokensMax) / PIECE_TOKENS), 0)
+  const calls = Math.ceil(pieces / DOCUMENTS_PER_CALL)
+  const byTokens = model?.pricing.tiers.some(({ input }) => input !== undefined) ?? false
+  const usageOf = byTokens
+    ? (value: Json): Usage | undefined => {
+        const input = tokensOf(value)
+        return input === undefined ? undefined : { input }
+      }
+    : (value: Json): Usage => ({
+        call: Math.min(searchesOf(value) ?? Math.ceil(documents.length / DOCUMENTS_PER_CALL), calls),
+      })
+  return {
+    ...passed({ door: 'rerank', path: '/rerank' }, json, uid, usageOf),
+    worst: byTokens ? { input: most } : { call: calls },
+    ...(byTokens ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: most } : {}),
+  }
+}
+
+/** Paid by the input: vendors report nothing. */
+export function readModerationsAsk(json: JsonText, uid: string): Ask {
+  const given = new Fields(json).required('input')
+  const isParts = Array.isArray(given) && given.some((entry) => typeof entry !== 'string')
+  if (typeof given !== 'string') readTexts(given, 'input', MODERATED_MAX, true)
+  else if (given === '') throw invalid('"input" must not be empty.', 'input')
+  // Parts of several kinds are one input together.
+  const worst = { call: Array.isArray(given) && !isParts ? given.length : 1 }
+  return { ...passed({ door: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
+}
+
+function readTexts(value: unknown, at: string, most: number, parts = false): string[] {
+  if (!Array.isArray(value)) throw mustBe(at, 'an array', value)
+  if (value.length === 0 || value.length > most)
+    throw invalid(`"${at}" must hold 1 to ${most} entries, not ${value.length}.`, at)
+  return value.map((entry, i) => {
+    if (parts && isObject(entry) && typeof entry.type === 'string') return ''
+    const text = isObject(entry) && !parts ? entry.text : entry
+    if (typeof text !== 'string')
+      throw mustBe(`${at}[${i}]`, parts ? 'a string or a part' : 'a string or {text}', entry)
+    if (text === '') throw invalid(`"${at}[${i}]" must not be empty.`, `${at}[${i}]`)
+    return text
+  })
+}
+
+type UsageOf = (value: Json) => Usage | undefined
+
+interface Way {
+  readonly door: ProtocolName
+  /** Below the vendor's address. */
+  readonly path: string
+}
+
+function passed({ door, path }: Way, json: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
+  return {
+    product: uid,
+    door,
+    sent: json.text,
+    stream: false,
+    price: {},
+    open: (target) => ({
+      call: {
+        method: 'POST',
+        url: target.baseUrl + path,
+        headers: { 'content-type': 'application/json', accept: 'application/json' },
+        body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
+      },
+      answer(body) {
+        const whole = readWhole(body)
+        if (!Array.isArray(whole.value.results))
+          throw new Fault('upstream_garbled', { internal: { why: 'the answer has no results' } })
+        return { body: renamed(body, whole, uid), contentType: 'application/json', usage: usageOf(whole.value) }
+      },
+      said: readErrorBody,
+    }),
+  }
+}
+
+/** Where vendors report it. */
+function tokensOf({ usage, meta }: Json): number | undefined {
+  const own = isObject(usage) ? usage : {}
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
+  const counted = isObject(meta) && isObject(meta.tokens) ? meta.tokens : {}
+  return (
+    readCount(own.total_tokens) ??
+    readCount(own.prompt_tokens) ??
+    readCount(billed.input_tokens) ??
+    readCount(counted.input_tokens)
+  )
+}
+
+function searchesOf({ meta }: Json): number | undefined {
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
+  return readCount(billed.search_units)
+}
