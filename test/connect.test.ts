@@ -280,3 +280,21 @@ test('a route that costs more than it is sold for is named by the check of the c
     /gamma-v4-pro, route 1 \(gamma, openai-chat\) costs more than it is sold for: a call of 1000 input, 300 output costs 0\.2787 credits and brings 0\.2784\./,
   )
 })
+
+test('a configuration of LiteLLM is shown line by line, and applied only when that is asked for', async () => {
+  const file = join(import.meta.dirname, 'fixtures', 'litellm', 'config.yaml')
+  const { version } = gateway.gateway.catalog.current
+  const shown = await tollgate(['import', 'litellm', file, '--markup', '1.5'])
+  assert.equal(shown.code, 0, shown.out)
+  assert.match(
+    shown.out,
+    /^taken {4}model_list\[0\]: gpt-5\.4 is offered as gpt-5\.4, served by openai as gpt-5\.4\.$/m,
+  )
+  assert.match(shown.out, /^left {5}model_list\[5\]: voice is of the kind "audio_transcription"/m)
+  assert.match(shown.out, /Nothing was applied/)
+  assert.equal(gateway.gateway.catalog.current.version, version)
+  const applied = await tollgate(['import', 'litellm', file, '--apply'])
+  assert.equal(applied.code, 0, applied.out)
+  assert.equal(modelOf('house-llama')?.routes[0]?.vendor, 'ollama-10.1.2.3-11434')
+  assert.equal((await tollgate(['import', 'litellm', '/nowhere/config.yaml'])).code, 1)
+})

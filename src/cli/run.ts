@@ -10,6 +10,7 @@ import { CliError, type Command, type Option, type Settings } from './command.ts
 import { completionCommand } from './completion.ts'
 import { CONNECT_COMMANDS } from './connect.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
+import { IMPORT_COMMANDS } from './import.ts'
 import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...CONNECT_COMMANDS,
+  ...IMPORT_COMMANDS,
   ...CATALOG_COMMANDS,
   ...VENDOR_COMMANDS,
   ...PEOPLE_COMMANDS,
