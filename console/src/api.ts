@@ -107,6 +107,16 @@ export interface UsageFilter {
   test?: string | undefined
 }
 
+export interface SumsFilter {
+  from?: string | undefined
+  to?: string | undefined
+  product?: string | undefined
+  key?: string | undefined
+  test?: string | undefined
+  by?: string | undefined
+  per?: string | undefined
+}
+
 export const api = {
   session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
   setupOpen: () => get<wire.Setup>('/setup'),
@@ -162,6 +172,21 @@ export const api = {
     get<wire.Page<wire.UsageRow>>(account(id, '/usage'), { ...query }, signal),
   usageByClient: (id: string, query: Pick<UsageFilter, 'from' | 'to' | 'test'>, signal?: AbortSignal) =>
     get<wire.Page<wire.ClientSum>>(account(id, '/usage-by-client'), { ...query }, signal),
+  sums: (id: string, query: SumsFilter, signal?: AbortSignal) =>
+    get<wire.UsageSums>(account(id, '/usage/sums'), { ...query }, signal),
+  sumsCsv: async (id: string, query: SumsFilter) => {
+    const response = await send('GET', account(id, '/usage/sums'), {
+      query: { ...query },
+      headers: { accept: 'text/csv' },
+    })
+    return response.blob()
+  },
+  limitFills: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Fill>>(account(id, '/limits'), undefined, signal),
+  keyFigures: (id: string, days: number, signal?: AbortSignal) =>
+    get<wire.Page<wire.KeyFigures>>(account(id, '/keys/figures'), { days }, signal),
+  home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
+  search: (q: string, signal?: AbortSignal) => get<wire.Page<wire.Found>>('/search', { q }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
   ledger: (id: string, paging: Paging, signal?: AbortSignal) =>

@@ -99,7 +99,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page
           .getByLabel('Texts')
           .fill('The toll gate opens at dawn\nToll gates open at dawn\nA recipe for onion soup')
-        await press(page, 'Embed')
+        await press(page, /^Embed$/)
         await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },

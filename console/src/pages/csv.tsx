@@ -3,11 +3,19 @@ import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { toastError } from '../ui/toast.tsx'
 
-export function CsvButton({ fetchIt, name }: { fetchIt: () => Promise<Blob>; name: string }) {
+export function CsvButton({
+  fetchIt,
+  name,
+  label = 'CSV',
+}: {
+  fetchIt: () => Promise<Blob>
+  name: string
+  label?: string
+}) {
   const { busy, go } = useAction(() => save(fetchIt, name).catch(toastError))
   return (
     <Button icon="download" busy={busy} onClick={() => go()}>
-      CSV
+      {label}
     </Button>
   )
 }

@@ -1,53 +1,68 @@
 import { api } from '../api.ts'
 import { creditsAsNumber, formatCredits, sumCredits } from '../credits.ts'
-import {
-  formatAny,
-  formatCompact,
-  formatDate,
-  formatHour,
-  formatMs,
-  formatPercent,
-  formatTime,
-  formatWhole,
-  plural,
-} from '../format.ts'
+import { formatCompact, formatDate, formatHour, formatPercent, formatTime, formatWhole, plural } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { BarList, Chart, type ChartProps } from '../ui/chart.tsx'
 import { Code } from '../ui/code.tsx'
-import { Segments } from '../ui/field.tsx'
+import { Segments, TextField } from '../ui/field.tsx'
 import { Amount, Card, Page, Stat, Stats } from '../ui/page.tsx'
 import { Loaded, Skeleton } from '../ui/state.tsx'
-import type { Overview } from '../wire.ts'
+import type { Overview, UsageSums } from '../wire.ts'
+import { dayStart } from '../zone.ts'
 import { snippet } from './snippet.ts'
+import { LatencyTable, StackedSums } from './sums.tsx'
 
 const PERIODS = [
   { value: '1', label: '24 h' },
   { value: '7', label: '7 days' },
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
+  { value: 'range', label: 'Range' },
 ] as const
 type Period = (typeof PERIODS)[number]['value']
+const HOUR_MS = 3_600_000
+const STACKS = [
+  { value: 'product', label: 'By model' },
+  { value: 'key', label: 'By key' },
+] as const
+type Stack = (typeof STACKS)[number]['value']
 
 export function OverviewPage({ account }: { account: string }) {
   const { query } = useLocation()
-  const days = PERIODS.find((period) => period.value === query.get('days'))?.value ?? '30'
-  const overview = useQuery(`overview/${account}/${days}`, (signal) => api.overview(account, Number(days), signal), {
-    everyMs: 60_000,
-  })
+  const period = PERIODS.find(({ value }) => value === query.get('days'))?.value ?? '30'
+  const by = STACKS.find(({ value }) => value === query.get('by'))?.value ?? 'product'
+  const days = period === 'range' ? 1 : Number(period)
+  const everyMs = 60_000
+  const overview = useQuery(`overview/${account}/${days}`, (signal) => api.overview(account, days, signal), { everyMs })
+  const range = rangeOf(period, query)
+  const sums = useQuery(
+    `overview/${account}/sums/${by}/${JSON.stringify(range)}`,
+    (signal) => api.sums(account, { ...range, by }, signal),
+    { everyMs },
+  )
   return (
     <Page
       title="Overview"
       actions={
-        <Segments<Period>
-          label="Period"
-          value={days}
-          options={PERIODS}
-          onPick={(value) => setQuery({ days: value === '30' ? undefined : value })}
-        />
+        <>
+          <Segments<Stack>
+            label="Stack"
+            value={by}
+            options={STACKS}
+            onPick={(value) => setQuery({ by: value === 'product' ? undefined : value })}
+          />
+          <Segments<Period>
+            label="Period"
+            value={period}
+            options={PERIODS}
+            onPick={(value) => setQuery({ days: value === '30' ? undefined : value })}
+          />
+        </>
       }
     >
+      {period === 'range' ? <RangeFields query={query} /> : null}
       <Loaded
         query={overview}
         skeleton={
@@ -57,20 +72,45 @@ export function OverviewPage({ account }: { account: string }) {
           </>
         }
       >
-        {(data) => <OverviewBody account={account} data={data} />}
+        {(data) => (
+          <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
+            {(summed) => <OverviewBody account={account} data={data} sums={summed} whole={period !== 'range'} />}
+          </Loaded>
+        )}
       </Loaded>
     </Page>
   )
 }
 
-export function OverviewBody({ account, data }: { account: string; data: Overview }) {
-  const requests = data.series.reduce((sum, slot) => sum + slot.requests, 0)
-  const errors = data.series.reduce((sum, slot) => sum + slot.errors, 0)
-  const spent = sumCredits(data.series.map((slot) => slot.charged))
-  const latencies = data.series.filter((slot) => slot.latencyMsAvg !== null)
-  const answered = latencies.reduce((sum, slot) => sum + slot.requests, 0)
-  const latency = latencies.reduce((sum, slot) => sum + (slot.latencyMsAvg ?? 0) * slot.requests, 0) / (answered || 1)
-  const nothingYet = requests === 0
+/** Whole hours, so that the same question is asked until the next one. */
+function rangeOf(period: Period, query: URLSearchParams): { from?: string | undefined; to?: string | undefined } {
+  if (period === 'range')
+    return { from: dayStart(query.get('from') ?? undefined, 0), to: dayStart(query.get('to') ?? undefined, 1) }
+  const end = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS
+  return { from: new Date(end - Number(period) * 24 * HOUR_MS).toISOString() }
+}
+
+function RangeFields({ query }: { query: URLSearchParams }) {
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
+  return (
+    <div className="filters">
+      <TextField label="From" type="date" value={from} max={to} onText={(text) => setQuery({ from: text })} />
+      <TextField label="To" type="date" value={to} min={from} onText={(text) => setQuery({ to: text })} />
+    </div>
+  )
+}
+
+interface BodyProps {
+  account: string
+  data: Overview
+  sums: UsageSums
+  /** The period is one that has tokens and latency over time too. */
+  whole: boolean
+}
+
+export function OverviewBody({ account, data, sums, whole }: BodyProps) {
+  const { requests, errors, charged, refused } = sums.totals
+  const nothingYet = requests === 0 && refused === 0
   return (
     <>
       <Stats>
@@ -83,46 +123,39 @@ export function OverviewBody({ account, data }: { account: string; data: Overvie
             </>
           }
         />
-        <Stat label="Spent" value={formatCredits(spent, 2)} note="credits" />
+        <Stat label="Spent" value={formatCredits(charged, 2)} note="credits" />
         <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
           label="Success rate"
-          value={nothingYet ? '–' : formatPercent((requests - errors) / requests)}
-          note={nothingYet ? 'no requests yet' : 'of all requests'}
+          value={requests === 0 ? '–' : formatPercent((requests - errors) / requests)}
+          note={requests === 0 ? 'no requests yet' : 'of all requests'}
         />
-        <Stat label="Average latency" value={nothingYet ? '–' : formatMs(latency)} note="to the end of the answer" />
+        <Stat
+          label="Refused"
+          value={
+            <Link to={`/a/${encodeURIComponent(account)}/usage?outcome=refused`} className="plain-link">
+              {formatWhole(refused)}
+            </Link>
+          }
+          note="before a vendor was asked"
+        />
       </Stats>
-      {nothingYet ? <FirstSteps account={account} /> : <Charts data={data} account={account} />}
+      {nothingYet ? <FirstSteps account={account} /> : <Charts {...{ account, data, sums, whole }} />}
     </>
   )
 }
 
-function Charts({ account, data }: { account: string; data: Overview }) {
+function Charts({ account, data, sums, whole }: BodyProps) {
   const slots = data.series
   const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
   const labels = slots.map((slot) => (hourly ? formatTime(slot.at) : `${formatDate(slot.at)} UTC`))
   const axis = slots.map((slot) => (hourly ? formatHour : formatDate)(slot.at))
   const charts: Pick<ChartProps, 'title' | 'kind' | 'format' | 'series'>[] = [
     {
-      title: 'Spend',
-      kind: 'bars',
-      format: formatAny,
-      series: [{ name: 'Credits', color: 1, values: slots.map((slot) => creditsAsNumber(slot.charged)) }],
-    },
-    {
-      title: 'Requests',
+      title: 'Failed requests',
       kind: 'bars',
       format: formatCompact,
-      series: [
-        { name: 'Succeeded', color: 4, values: slots.map((slot) => slot.requests - slot.errors) },
-        { name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) },
-      ],
-    },
-    {
-      title: 'Latency',
-      kind: 'lines',
-      format: formatMs,
-      series: [{ name: 'Average', color: 3, values: slots.map((slot) => slot.latencyMsAvg) }],
+      series: [{ name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) }],
     },
     {
       title: 'Tokens',
@@ -134,30 +167,67 @@ function Charts({ account, data }: { account: string; data: Overview }) {
       ],
     },
   ]
-  const products = [...data.products].sort((a, b) => creditsAsNumber(b.charged) - creditsAsNumber(a.charged))
   return (
     <>
       <div className="charts">
-        {charts.map((chart) => (
+        <Card>
+          <StackedSums data={sums} measure="charged" title="Spend" />
+        </Card>
+        <Card>
+          <StackedSums data={sums} measure="requests" title="Requests" />
+        </Card>
+        {(whole ? charts : []).map((chart) => (
           <Card key={chart.title}>
             <Chart labels={labels} axis={axis} {...chart} />
           </Card>
         ))}
       </div>
-      {products.length ? (
-        <Card title="By product" actions={<Link to={`/a/${encodeURIComponent(account)}/usage`}>All usage</Link>}>
-          <BarList
-            label="Spend by product"
-            rows={products.slice(0, 8).map((entry) => ({
-              name: entry.product,
-              value: creditsAsNumber(entry.charged),
-              shown: `${formatCredits(entry.charged, 2)} credits`,
-              note: plural(entry.requests, 'request'),
-            }))}
-          />
+      <Spenders account={account} sums={sums} />
+      {sums.latency.length ? (
+        <Card flush title="Time to answer" lead="Of the newest calls of the period, by kind: jobs apart from chats.">
+          <LatencyTable rows={sums.latency} />
         </Card>
       ) : null}
     </>
+  )
+}
+
+const SPENDERS_MAX = 8
+
+/** The dearest, each a way to its calls, and the rest in one line. */
+function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
+  const base = `/a/${encodeURIComponent(account)}/usage`
+  const filter = sums.by === 'key' ? 'key' : 'product'
+  const rest = sums.groups.slice(SPENDERS_MAX)
+  const row = ({ group, name, requests, charged }: UsageSums['groups'][number]) => ({
+    name: name ?? group,
+    value: creditsAsNumber(charged),
+    shown: `${formatCredits(charged, 2)} credits`,
+    note: plural(requests, 'request'),
+    to: `${base}?${filter}=${encodeURIComponent(group)}`,
+  })
+  if (sums.groups.length === 0) return null
+  const restSum = sumCredits(rest.map(({ charged }) => charged))
+  const more = {
+    name: `${rest.length} more`,
+    value: Number(restSum) / 1e6,
+    shown: `${formatCredits(restSum, 2)} credits`,
+    note: plural(
+      rest.reduce((sum, { requests }) => sum + requests, 0),
+      'request',
+    ),
+    to: `${base}?by=${sums.by}`,
+  }
+  return (
+    <Card
+      title={sums.by === 'key' ? 'By key' : 'By product'}
+      actions={<Link to={`${base}?by=${sums.by}`}>All usage</Link>}
+    >
+      <BarList
+        label={sums.by === 'key' ? 'Spend by key' : 'Spend by product'}
+        rows={[...sums.groups.slice(0, SPENDERS_MAX).map(row), ...(rest.length ? [more] : [])]}
+      />
+    </Card>
   )
 }
 

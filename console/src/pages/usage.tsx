@@ -1,19 +1,22 @@
+import { useState } from 'react'
 import { api, type UsageFilter } from '../api.ts'
-import { formatCredits } from '../credits.ts'
-import { formatCompact, formatMs } from '../format.ts'
+import { creditsAsNumber, formatCredits } from '../credits.ts'
+import { formatCompact, formatMs, plural } from '../format.ts'
 import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
-import { SelectField, TextField } from '../ui/field.tsx'
+import { CopyButton } from '../ui/code.tsx'
+import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
 import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
-import { TableCard } from '../ui/table.tsx'
+import { TableCard, type TableColumn } from '../ui/table.tsx'
 import type { UsageRow } from '../wire.ts'
 import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
 import { keyLabels } from './key-label.ts'
+import { readChoice, SumsCard } from './sums.tsx'
 
 export function UsagePage({ account }: { account: string }) {
   return (
@@ -41,17 +44,37 @@ export function UsagePanel({ account }: { account: string }) {
     to: dayStart(chosen.to, 1),
   }
   const filtered = FILTERS.some((name) => chosen[name])
-  const list = useList(`usage/${account}/${JSON.stringify(filter)}`, (cursor, signal) =>
-    api.usage(account, { ...filter, cursor, limit: 50 }, signal),
+  const everyMs = query.get('live') ? LIVE_MS : undefined
+  const list = useList(
+    `usage/${account}/${JSON.stringify(filter)}`,
+    (cursor, signal) => api.usage(account, { ...filter, cursor, limit: 50 }, signal),
+    { everyMs },
   )
+  const [hidden, setHidden] = useHiddenColumns()
   const to = (row: UsageRow) => `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
   return (
     <>
       <div className="filters">
         <UsageFilters keys={keys} chosen={chosen} />
-        <CsvButton fetchIt={() => api.csv(account, 'usage', filter)} name={`usage-${account}.csv`} />
+        <CsvButton
+          label="CSV of calls"
+          fetchIt={() => api.csv(account, 'usage', filter)}
+          name={`usage-${account}.csv`}
+        />
+        <CopyButton text={window.location.href} label="Copy link" small={false} />
+        <Button icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>
+          {everyMs ? 'Live' : 'Refresh by itself'}
+        </Button>
       </div>
       <Clients account={account} filter={filter} chosen={chosen.client} />
+      <SumsCard
+        account={account}
+        filter={{ from: filter.from, to: filter.to, product: filter.product, key: filter.key, test: filter.test }}
+        choice={readChoice(query)}
+        onChoice={setQuery}
+        everyMs={everyMs}
+      />
+      <Columns hidden={hidden} onHidden={setHidden} />
       <TableCard
         label="Calls"
         list={list}
@@ -72,32 +95,95 @@ export function UsagePanel({ account }: { account: string }) {
             <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
           </Empty>
         }
-        columns={[
-          {
-            head: 'Product',
-            main: true,
-            cell: (row) => (
-              <Link to={to(row)} className="cell-link">
-                <Name text={row.product} />
-              </Link>
-            ),
-          },
-          { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-          {
-            head: 'Key',
-            cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted nowrap">console</span>,
-          },
-          { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
-          {
-            head: 'Consumed',
-            cell: (row) => <span className="muted">{describeUnits(row.units)}</span>,
-            wideOnly: true,
-          },
-          { head: 'Duration', cell: (row) => formatMs(row.durationMs), right: true, wideOnly: true },
-          { head: 'Credits', cell: (row) => <Amount value={row.charged} />, right: true },
-        ]}
+        columns={callColumns(keys, to).filter(({ head }) => !hidden.includes(head))}
       />
     </>
+  )
+}
+
+/** Those that may be left out; the first names the row. */
+const OPTIONAL = ['Time', 'Key', 'Outcome', 'Endpoint', 'Consumed', 'First byte', 'Duration', 'Credits']
+const HIDDEN_FIRST = ['Endpoint', 'First byte']
+const STORED_COLUMNS = 'usage-columns'
+const LIVE_MS = 5000
+
+function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => string) {
+  const columns: TableColumn<UsageRow>[] = [
+    {
+      head: 'Product',
+      main: true,
+      cell: (row) => (
+        <>
+          <Link to={to(row)} className="cell-link">
+            <Name text={row.product || 'unknown model'} />
+          </Link>
+          {row.calls > 1 ? <span className="cell-sub">stands for {plural(row.calls, 'call')}</span> : null}
+        </>
+      ),
+      sort: (row) => row.product,
+    },
+    { head: 'Time', cell: (row) => <When at={row.at} />, tight: true, sort: (row) => row.at },
+    {
+      head: 'Key',
+      cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted nowrap">console</span>,
+      sort: (row) => row.keyName ?? '',
+    },
+    { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true, sort: (row) => row.status },
+    { head: 'Endpoint', cell: (row) => <code>{row.endpoint}</code>, wideOnly: true, sort: (row) => row.endpoint },
+    { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
+    { head: 'First byte', cell: (row) => formatMs(row.firstByteMs), right: true, wideOnly: true },
+    {
+      head: 'Duration',
+      cell: (row) => formatMs(row.durationMs),
+      right: true,
+      wideOnly: true,
+      sort: (row) => row.durationMs,
+    },
+    {
+      head: 'Credits',
+      cell: (row) => <Amount value={row.charged} />,
+      right: true,
+      sort: (row) => creditsAsNumber(row.charged),
+    },
+  ]
+  return columns
+}
+
+/** Which columns are left out, remembered in this browser. */
+function useHiddenColumns(): [readonly string[], (hidden: readonly string[]) => void] {
+  const [hidden, setHidden] = useState<readonly string[]>(() => {
+    try {
+      return localStorage.getItem(STORED_COLUMNS)?.split(',') ?? HIDDEN_FIRST
+    } catch {
+      return HIDDEN_FIRST
+    }
+  })
+  const change = (next: readonly string[]) => {
+    setHidden(next)
+    try {
+      localStorage.setItem(STORED_COLUMNS, next.join(','))
+    } catch {
+      // Without storage the choice lasts until the reload.
+    }
+  }
+  return [hidden, change]
+}
+
+function Columns({ hidden, onHidden }: { hidden: readonly string[]; onHidden: (hidden: readonly string[]) => void }) {
+  return (
+    <details className="fold">
+      <summary>Columns</summary>
+      <div className="row">
+        {OPTIONAL.map((head) => (
+          <Checkbox
+            key={head}
+            label={head}
+            checked={!hidden.includes(head)}
+            onCheck={(on) => onHidden(on ? hidden.filter((one) => one !== head) : [...hidden, head])}
+          />
+        ))}
+      </div>
+    </details>
   )
 }
 

@@ -1,6 +1,7 @@
 // Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values are
 // shown beside the legend and announced.
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
+import { Link } from '../router.tsx'
 import { niceTicks, pickLabels } from './scale.ts'
 
 interface Series {
@@ -209,14 +210,14 @@ export function BarList({
   rows,
 }: {
   label: string
-  rows: readonly { name: string; value: number; shown: string; note?: string }[]
+  rows: readonly { name: string; value: number; shown: string; note?: string; to?: string }[]
 }) {
   const top = Math.max(...rows.map((row) => Math.abs(row.value)), 0)
   return (
     <ul className="bars" aria-label={label}>
       {rows.map((row) => (
         <li key={row.name}>
-          <span className="bars-name">{row.name}</span>
+          <span className="bars-name">{row.to ? <Link to={row.to}>{row.name}</Link> : row.name}</span>
           <span className="bars-value">
             {row.shown}
             {row.note ? <span className="bars-note"> {row.note}</span> : null}

@@ -1,12 +1,12 @@
 // A table on wide screens; on narrow ones each row becomes a card that names its own columns. The roles are written out
 // because browsers drop a table's meaning when its display changes.
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { List } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
 import { Card } from './page.tsx'
 import { Loaded, LoadMore } from './state.tsx'
 
-interface Column<Row> {
+export interface TableColumn<Row> {
   head: string
   cell: (row: Row) => ReactNode
   /** Right-aligned, so that digits line up. */
@@ -17,6 +17,8 @@ interface Column<Row> {
   wideOnly?: boolean
   /** Never wraps. */
   tight?: boolean
+  /** The rows that are loaded can be put in this order. */
+  sort?: (row: Row) => number | string
 }
 
 /** The name of a row, which leads to it where it can be opened, and below it what tells it apart from its like. */
@@ -38,7 +40,7 @@ export function Named({ name, to, sub }: { name: string; to?: string; sub?: stri
 interface TableProps<Row> {
   label: string
   rows: readonly Row[]
-  columns: readonly (Column<Row> | false)[]
+  columns: readonly (TableColumn<Row> | false)[]
   rowKey: (row: Row) => string
   /** Where a click on the row leads; the row's main cell should hold a real link to the same place. */
   to?: (row: Row) => string | undefined
@@ -66,16 +68,40 @@ export function TableCard<Row>({
   )
 }
 
-export function Table<Row>({ label, rows, columns, rowKey, to, dim }: TableProps<Row>) {
+interface Order {
+  head: string
+  down: boolean
+}
+
+function ordered<Row>(rows: readonly Row[], column: TableColumn<Row> | undefined, down: boolean): readonly Row[] {
+  const key = column?.sort
+  if (!key) return rows
+  const compare = (a: number | string, b: number | string) => (a < b ? -1 : a > b ? 1 : 0)
+  return rows.toSorted((a, b) => compare(key(a), key(b)) * (down ? -1 : 1))
+}
+
+export function Table<Row>({ label, rows: given, columns, rowKey, to, dim }: TableProps<Row>) {
+  const [order, setOrder] = useState<Order>()
   const shown = columns.filter((column) => column !== false)
+  const rows = ordered(
+    given,
+    shown.find(({ head }) => head === order?.head),
+    order?.down ?? false,
+  )
   return (
     <div className="table-frame">
       <table className="table" role="table" aria-label={label}>
         <thead role="rowgroup">
           <tr role="row">
             {shown.map((column) => (
-              <th key={column.head} scope="col" role="columnheader" className={cellClass(column)}>
-                {column.head === 'Actions' ? <span className="sr-only">Actions</span> : column.head}
+              <th
+                key={column.head}
+                scope="col"
+                role="columnheader"
+                className={cellClass(column)}
+                aria-sort={order?.head === column.head ? (order.down ? 'descending' : 'ascending') : undefined}
+              >
+                <Head column={column} order={order} onOrder={setOrder} />
               </th>
             ))}
           </tr>
@@ -107,7 +133,23 @@ export function Table<Row>({ label, rows, columns, rowKey, to, dim }: TableProps
   )
 }
 
-function cellClass(column: Column<never>): string | undefined {
+/** Largest first, then smallest first, then as the server gave them. */
+function Head<Row>(props: { column: TableColumn<Row>; order: Order | undefined; onOrder: (order?: Order) => void }) {
+  const { column, order, onOrder } = props
+  const { head } = column
+  if (head === 'Actions') return <span className="sr-only">Actions</span>
+  if (!column.sort) return head
+  const mine = order?.head === head ? order : undefined
+  const next = mine ? (mine.down ? { head, down: false } : undefined) : { head, down: true }
+  return (
+    <button type="button" className="head-sort" onClick={() => onOrder(next)}>
+      {head}
+      <span aria-hidden="true">{mine ? (mine.down ? ' ↓' : ' ↑') : ' ↕'}</span>
+    </button>
+  )
+}
+
+function cellClass(column: TableColumn<never>): string | undefined {
   const names = [
     column.right ? 'cell-right' : '',
     column.main ? 'cell-main' : '',
