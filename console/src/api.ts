@@ -146,6 +146,16 @@ export const api = {
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
     post<wire.Link>(account(id, '/invites'), input),
+  changeRole: (id: string, userId: string, role: wire.Role) =>
+    patch<unknown>(account(id, `/members/${encode(userId)}`), { role }),
+  invites: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.PendingInvite>>(account(id, '/invites'), undefined, signal),
+  withdrawInvite: (id: string, inviteId: string) => remove<unknown>(account(id, `/invites/${encode(inviteId)}`)),
+  operators: (signal?: AbortSignal) => get<wire.Page<wire.Operator>>('/operators', undefined, signal),
+  removeOperator: (userId: string) => remove<unknown>(`/operators/${encode(userId)}`),
+  operatorInvites: (signal?: AbortSignal) => get<wire.Page<wire.PendingInvite>>('/operator-invites', undefined, signal),
+  inviteOperator: (email: string) => post<wire.Link>('/operator-invites', { email }),
+  withdrawOperatorInvite: (inviteId: string) => remove<unknown>(`/operator-invites/${encode(inviteId)}`),
   webhookSecret: (id: string, signal?: AbortSignal) =>
     get<wire.WebhookSecret>(account(id, '/webhook-secret'), undefined, signal),
   passwordLink: (email: string) => post<wire.Link>('/password-link', { email }),

@@ -51,6 +51,8 @@ const operatorRoutes: typeof routes = [
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/ledger', page(() => import('./pages/operator/ledger.tsx'), 'LedgerPage')],
   ['/operator/audit', page(() => import('./pages/operator/audit.tsx'), 'AuditPage')],
+  ['/operator/operators', page(() => import('./pages/operator/operators.tsx'), 'OperatorsPage')],
+  ['/operator/home', page(() => import('./pages/operator/home.tsx'), 'HomePage')],
   ['/operator/system', page(() => import('./pages/operator/system.tsx'), 'SystemPage')],
 ]
 
@@ -135,11 +137,7 @@ function Home() {
   const { user, accounts } = useSession()
   const last = lastAccount()
   const known = accounts.find((account) => account.id === last) ?? accounts[0]
-  const target = known
-    ? `/a/${encodeURIComponent(known.id)}`
-    : user.role === 'operator'
-      ? '/operator/accounts'
-      : undefined
+  const target = known ? `/a/${encodeURIComponent(known.id)}` : user.role === 'operator' ? '/operator/home' : undefined
   useEffect(() => {
     if (target) navigate(target, { replace: true })
   }, [target])

@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { api } from './api.ts'
+import { BalanceBanner } from './banner.tsx'
 import { Finder, type Place, useFinder } from './finder.tsx'
 import { useQuery } from './query.ts'
 import { Link, match, useLocation } from './router.tsx'
@@ -74,6 +75,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <IconButton icon="menu" label="Menu" onClick={() => setMenu(true)} />
       </header>
       <main id="main" className="main" ref={main} tabIndex={-1}>
+        {account.inPath ? <BalanceBanner account={account.inPath} /> : null}
         {children}
       </main>
       <nav className="dock" aria-label="Main">
@@ -223,12 +225,14 @@ function useNavigation(accountId: string | undefined): Navigation {
   const operator: NavigationLink[] =
     user.role === 'operator'
       ? [
+          { to: '/operator/home', label: 'Home', icon: 'chart' },
           { to: '/operator/accounts', label: 'Accounts', icon: 'accounts' },
           { to: '/operator/catalogue', label: 'Catalogue', icon: 'catalogue' },
           { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
           { to: '/operator/live', label: 'Live requests', icon: 'live' },
           { to: '/operator/ledger', label: 'Ledger check', icon: 'ledger' },
           { to: '/operator/audit', label: 'Audit', icon: 'audit' },
+          { to: '/operator/operators', label: 'Operators', icon: 'user' },
           { to: '/operator/system', label: 'System', icon: 'system' },
         ]
       : []
@@ -242,8 +246,16 @@ function isCurrent(to: string, path: string): boolean {
   return path === to || path.startsWith(`${to}/`)
 }
 
+interface CurrentAccount {
+  id: string | undefined
+  /** Only where the address names it. */
+  inPath: string | undefined
+  name: string | undefined
+  mayPick: boolean
+}
+
 /** The account of the address; on pages without one, the account that was open last. */
-function useCurrentAccount(path: string): { id: string | undefined; name: string | undefined; mayPick: boolean } {
+function useCurrentAccount(path: string): CurrentAccount {
   const { user, accounts } = useSession()
   const operator = user.role === 'operator'
   const inPath = (
@@ -264,6 +276,7 @@ function useCurrentAccount(path: string): { id: string | undefined; name: string
   const gone = operator && !own && looked.error !== undefined && inPath === undefined
   return {
     id: gone ? undefined : id,
+    inPath,
     name: own?.name ?? looked.data?.name ?? (gone ? undefined : id),
     mayPick: operator || accounts.length > 1,
   }

@@ -32,6 +32,8 @@ export type {
   InviteView as Invite,
   LinkView as Link,
   MemberView as Member,
+  OperatorView as Operator,
+  PendingInvite,
   Role,
   SessionView as SessionRow,
   SetupView as Setup,

@@ -47,7 +47,9 @@ test('the link that the first start prints makes the operator’s login, once', 
   await page.locator('input[name=password]').fill(PASSWORD)
   await page.getByLabel('Password again').fill(PASSWORD)
   await page.getByRole('button', { name: 'Create the operator’s login' }).click()
-  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.getByRole('heading', { name: 'Home' }).waitFor()
+  await page.getByText('Connect a real vendor').waitFor()
+  await page.getByRole('link', { name: 'Accounts', exact: true }).first().click()
   await page
     .getByRole('link', { name: /First account/ })
     .first()

@@ -195,6 +195,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'statement', path: `${base}/statement` },
     { name: 'members', path: `${base}/members` },
     { name: 'profile', path: '/profile' },
+    { name: 'operator-home', path: '/operator/home' },
+    { name: 'operator-operators', path: '/operator/operators' },
     { name: 'operator-accounts', path: '/operator/accounts' },
     { name: 'operator-account', path: `/operator/accounts/${account}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },

@@ -270,6 +270,59 @@ test('which vendor is ill: one click from home, the worst first', async () => {
   await first.getByText(/^(Circuit open|Degraded)/).waitFor()
 })
 
+test('which key spends most this week: two clicks from home', async () => {
+  const made = await home.account()
+  const dear = await home.gateway.keys.create(made.id, { name: 'the dear one' }, BY)
+  const ask = (key: string, model: string) =>
+    home.call('/v1/chat-completions', key, { model, messages: [{ role: 'user', content: 'Hello!' }] })
+  for (const model of ['beta-opus-5', 'beta-opus-5', 'alpha-5.4']) await ask(dear.key, model)
+  await ask(made.key, 'alpha-5.4')
+  const page = await walk(made.id, follow('Keys'), (on) => on.getByRole('button', { name: /^Spent in 7 days/ }).click())
+  const first = page.getByRole('row').nth(1)
+  await first.getByText('the dear one').waitFor()
+  assert.equal(await first.getByRole('link', { name: 'Calls of the dear one' }).textContent(), '3')
+})
+
+test('is my balance about to end: one click from home, and said on every page when it has', async () => {
+  const made = await home.account({ credits: 2_000_000n })
+  const ask = () =>
+    home.call('/v1/chat-completions', made.key, {
+      model: 'alpha-5.4',
+      max_tokens: 500,
+      messages: [{ role: 'user', content: 'Hello!' }],
+    })
+  assert.equal((await ask()).status, 200)
+  const page = await walk(made.id, follow('Overview'))
+  const lasts = page.locator('.stat').filter({ hasText: 'Lasts' })
+  assert.match((await lasts.textContent()) ?? '', /Lasts\d+ days?/)
+
+  for (let status = 200; status === 200; ) status = (await ask()).status
+  await page.reload()
+  const banner = page.locator('.banner')
+  await banner.getByText(/calls are refused with HTTP 402/).waitFor()
+  await banner.getByRole('link', { name: 'See what was refused' }).click()
+  // Refusals are written together, a moment later.
+  await page.getByRole('button', { name: 'Refresh by itself' }).click()
+  await page.getByRole('row').getByText('Refused · credits short').first().waitFor()
+})
+
+test('an invitation is listed until it is withdrawn, and a second operator can be made', async () => {
+  const { page } = operator
+  await operator.go('/operator/operators')
+  await page.getByRole('button', { name: 'Invite an operator' }).click()
+  await page.getByLabel('Email').fill('second@example.com')
+  await page.getByRole('button', { name: 'Create link' }).click()
+  const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
+  await page.getByRole('button', { name: 'Done' }).click()
+  const row = page.getByRole('row', { name: /second@example\.com/ })
+  await row.getByRole('button', { name: 'Withdraw' }).click()
+  await row.waitFor({ state: 'detached' })
+  const stranger = await home.visitor()
+  await stranger.page.goto(link)
+  await stranger.page.locator('.fault').waitFor()
+  await stranger.close()
+})
+
 test('Ctrl K finds a page, a model, a key and a call by its id', async () => {
   const { page } = operator
   const { key, last4, id } = await home.gateway.keys.create(account, { name: 'checkout' }, BY)
@@ -280,7 +333,7 @@ test('Ctrl K finds a page, a model, a key and a call by its id', async () => {
   await operator.go(`/a/${account}`)
   const find = async (words: string, name: string | RegExp) => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill(words)
+    await page.getByRole('combobox', { name: /^Find/ }).fill(words)
     await page.getByRole('option', { name }).first().waitFor()
     await page.keyboard.press('Enter')
   }

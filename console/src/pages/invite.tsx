@@ -29,7 +29,9 @@ export function Invite() {
         <Loaded query={invite}>
           {(data) => (
             <>
-              {renewing ? null : (
+              {renewing ? null : data.kind === 'operator' ? (
+                <p>You are invited to run this gateway, as an operator.</p>
+              ) : (
                 <p>
                   You are invited to <b>{data.account}</b> as {data.role === 'owner' ? 'an owner' : 'a member'}.
                 </p>

@@ -12,6 +12,7 @@ import { Empty, Fault } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
+import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
 import { describeLimits } from './limits.tsx'
 import { NewKeyDialog } from './new-key.tsx'
@@ -70,7 +71,7 @@ export function KeysPanel({
   return (
     <>
       {keys.data?.some((key) => key.test) ? <TestBalance account={account} /> : null}
-      <KeyTable list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
+      <KeyTable account={account} list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
       {creating ? (
         <KeyForm account={account} preset={preset} onClose={() => onCreating(false)} onMade={onMade} />
       ) : null}
@@ -133,7 +134,9 @@ function TestBalance({ account }: { account: string }) {
   )
 }
 
-function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask) => void; onCreate: () => void }) {
+function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) => void; onCreate: () => void }) {
+  const { account, list, onAsk, onCreate } = props
+  const figures = useKeyFigures(account)
   const now = Math.max(useNow(), Date.now())
   const over = (key: Key) => isPast(key.revokedAt, now) || isPast(key.expiresAt, now)
   return (
@@ -173,6 +176,7 @@ function KeyTable({ list, onAsk, onCreate }: { list: List<Key>; onAsk: (ask: Ask
           ),
           tight: true,
         },
+        ...figureColumns(account, figures),
         { head: 'Restrictions', cell: (key) => <Restrictions row={key} /> },
         { head: 'Last used', cell: (key) => <Ago at={key.lastUsedAt} none="Never" />, tight: true },
         { head: 'Created', cell: (key) => <Ago at={key.createdAt} />, tight: true, wideOnly: true },

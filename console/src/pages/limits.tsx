@@ -21,6 +21,9 @@ const WORDS: Record<LimitName, { label: string; short: (value: string) => string
 
 const NAMES = Object.keys(WORDS) as LimitName[]
 
+export const limitLabel = (name: LimitName) => WORDS[name].label
+export const isMoney = (name: LimitName) => WORDS[name].money
+
 export type LimitTexts = Partial<Record<LimitName, string>>
 
 export function describeLimits(limits: Limits): string[] {

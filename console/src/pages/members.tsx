@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useList, useQuery } from '../query.ts'
 import { useIsOperator, useSession } from '../session.tsx'
@@ -10,8 +10,9 @@ import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { Ago, Badge, Note, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
-import { toast } from '../ui/toast.tsx'
+import { toast, toastError } from '../ui/toast.tsx'
 import type { Member, Role } from '../wire.ts'
+import { PassOn, PendingInvites } from './pending-invites.tsx'
 
 export function MembersPage({ account }: { account: string }) {
   const [inviting, setInviting] = useState(false)
@@ -53,6 +54,11 @@ export function MembersPanel({
   const [leaving, setLeaving] = useState<Member>()
   const actions = (member: Member): MenuItem[] => [
     ...(operator ? [{ label: 'New password link', icon: 'key', run: () => setForgetful(member.email) } as const] : []),
+    {
+      label: member.role === 'owner' ? 'Make a member' : 'Make an owner',
+      icon: 'swap',
+      run: () => void changeRole(account, member).catch(toastError),
+    },
     { label: 'Remove', icon: 'trash', danger: true, run: () => setLeaving(member) },
   ]
   return (
@@ -61,19 +67,7 @@ export function MembersPanel({
         label="Members"
         list={members}
         rowKey={(member) => member.userId}
-        empty={
-          <Empty
-            icon="members"
-            title="No members yet"
-            action={
-              <Button look="primary" icon="plus" onClick={() => onInviting(true)}>
-                Invite someone
-              </Button>
-            }
-          >
-            <p>An invitation is a link that you pass on yourself; no email is sent.</p>
-          </Empty>
-        }
+        empty={<NoMembers onInvite={() => onInviting(true)} />}
         columns={[
           {
             head: 'Email',
@@ -98,6 +92,11 @@ export function MembersPanel({
           },
         ]}
       />
+      <PendingInvites
+        name={`invites/${account}`}
+        read={(signal) => api.invites(account, signal)}
+        withdraw={(id) => api.withdrawInvite(account, id)}
+      />
       {forgetful ? <PasswordLink email={forgetful} onClose={() => setForgetful(undefined)} /> : null}
       {inviting ? <InviteForm account={account} onClose={() => onInviting(false)} /> : null}
       {leaving ? (
@@ -119,6 +118,29 @@ export function MembersPanel({
       ) : null}
     </>
   )
+}
+
+function NoMembers({ onInvite }: { onInvite: () => void }) {
+  return (
+    <Empty
+      icon="members"
+      title="No members yet"
+      action={
+        <Button look="primary" icon="plus" onClick={onInvite}>
+          Invite someone
+        </Button>
+      }
+    >
+      <p>An invitation is a link that you pass on yourself; no email is sent.</p>
+    </Empty>
+  )
+}
+
+async function changeRole(account: string, member: Member): Promise<void> {
+  const role = member.role === 'owner' ? 'member' : 'owner'
+  await api.changeRole(account, member.userId, role)
+  toast(`${member.email} is ${role === 'owner' ? 'an owner' : 'a member'} now.`)
+  refresh(`members/${account}`, 'session')
 }
 
 /** For whoever receives the account's webhooks; only owners are told. */
@@ -147,7 +169,10 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
     <FormDialog
       title="Invite someone"
       action="Create link"
-      run={async () => setLink((await api.inviteMember(account, { email, role })).link)}
+      run={async () => {
+        setLink((await api.inviteMember(account, { email, role })).link)
+        refresh(`invites/${account}`)
+      }}
       onClose={onClose}
       stay
     >
@@ -186,14 +211,5 @@ function PasswordLink({ email, onClose }: { email: string; onClose: () => void }
         With it, <b>{email}</b> chooses a new password. It works once, for a day.
       </p>
     </Confirm>
-  )
-}
-
-function PassOn(props: { label: string; link: string; children: ReactNode; onClose: () => void }) {
-  return (
-    <Notice title="Pass this link on" once onClose={props.onClose}>
-      <Note tone="warn">{props.children}</Note>
-      <Code label={props.label} text={new URL(props.link, window.location.origin).href} wrap />
-    </Notice>
   )
 }

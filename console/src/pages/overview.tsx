@@ -11,6 +11,7 @@ import { Amount, Card, Page, Stat, Stats } from '../ui/page.tsx'
 import { Loaded, Skeleton } from '../ui/state.tsx'
 import type { Overview, UsageSums } from '../wire.ts'
 import { dayStart } from '../zone.ts'
+import { AccountFills } from './limit-fill.tsx'
 import { snippet } from './snippet.ts'
 import { LatencyTable, StackedSums } from './sums.tsx'
 
@@ -74,7 +75,9 @@ export function OverviewPage({ account }: { account: string }) {
       >
         {(data) => (
           <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
-            {(summed) => <OverviewBody account={account} data={data} sums={summed} whole={period !== 'range'} />}
+            {(summed) => (
+              <OverviewBody account={account} data={data} sums={summed} days={period === 'range' ? undefined : days} />
+            )}
           </Loaded>
         )}
       </Loaded>
@@ -104,11 +107,19 @@ interface BodyProps {
   account: string
   data: Overview
   sums: UsageSums
-  /** The period is one that has tokens and latency over time too. */
-  whole: boolean
+  /** Undefined for a range of one's own, which has no tokens over time. */
+  days: number | undefined
 }
 
-export function OverviewBody({ account, data, sums, whole }: BodyProps) {
+/** How long the credits last at the period's pace. */
+function lastsOf(data: Overview, charged: string, days: number): string | undefined {
+  const perDay = creditsAsNumber(charged) / days
+  if (!(perDay > 0)) return undefined
+  const left = creditsAsNumber(data.available) / perDay
+  return left < 1 ? 'less than a day' : left > 999 ? 'years' : plural(Math.floor(left), 'day')
+}
+
+export function OverviewBody({ account, data, sums, days }: BodyProps) {
   const { requests, errors, charged, refused } = sums.totals
   const nothingYet = requests === 0 && refused === 0
   return (
@@ -123,6 +134,9 @@ export function OverviewBody({ account, data, sums, whole }: BodyProps) {
             </>
           }
         />
+        {days && lastsOf(data, charged, days) ? (
+          <Stat label="Lasts" value={lastsOf(data, charged, days)} note="at the pace of this period" />
+        ) : null}
         <Stat label="Spent" value={formatCredits(charged, 2)} note="credits" />
         <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
@@ -139,13 +153,21 @@ export function OverviewBody({ account, data, sums, whole }: BodyProps) {
           }
           note="before a vendor was asked"
         />
+        {data.margin ? (
+          <Stat
+            label="Margin"
+            value={formatCredits(sumCredits([data.margin.charged]) - sumCredits([data.margin.cost]), 2)}
+            note={`of ${plural(data.margin.requests, 'call')} with a known cost`}
+          />
+        ) : null}
       </Stats>
-      {nothingYet ? <FirstSteps account={account} /> : <Charts {...{ account, data, sums, whole }} />}
+      <AccountFills account={account} />
+      {nothingYet ? <FirstSteps account={account} /> : <Charts {...{ account, data, sums, days }} />}
     </>
   )
 }
 
-function Charts({ account, data, sums, whole }: BodyProps) {
+function Charts({ account, data, sums, days }: BodyProps) {
   const slots = data.series
   const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
   const labels = slots.map((slot) => (hourly ? formatTime(slot.at) : `${formatDate(slot.at)} UTC`))
@@ -176,7 +198,7 @@ function Charts({ account, data, sums, whole }: BodyProps) {
         <Card>
           <StackedSums data={sums} measure="requests" title="Requests" />
         </Card>
-        {(whole ? charts : []).map((chart) => (
+        {(days ? charts : []).map((chart) => (
           <Card key={chart.title}>
             <Chart labels={labels} axis={axis} {...chart} />
           </Card>

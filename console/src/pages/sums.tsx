@@ -20,18 +20,18 @@ import { Table } from '../ui/table.tsx'
 import type { UsageSums } from '../wire.ts'
 import { CsvButton } from './csv.tsx'
 
-export const GROUPINGS = [
+const GROUPINGS = [
   ['product', 'By model'],
   ['key', 'By key'],
   ['status', 'By status'],
   ['endpoint', 'By endpoint'],
 ] as const
-export type Grouping = (typeof GROUPINGS)[number][0]
+type Grouping = (typeof GROUPINGS)[number][0]
 const MEASURES = [
   ['charged', 'Credits'],
   ['requests', 'Requests'],
 ] as const
-export type Measure = (typeof MEASURES)[number][0]
+type Measure = (typeof MEASURES)[number][0]
 const STEPS = [
   ['', 'Hours or days, by the range'],
   ['hour', 'By the hour'],
@@ -42,7 +42,7 @@ const STEPS = [
 const STACKED_MAX = 5
 const COLORS = [1, 2, 3, 4, 5] as const
 
-export interface SumsChoice {
+interface SumsChoice {
   by: Grouping
   per: '' | 'hour' | 'day'
   measure: Measure

@@ -1,0 +1,31 @@
+// What stops an account from working, said on each of its pages with what to do about it.
+import { api } from './api.ts'
+import { parseCredits } from './credits.ts'
+import { useQuery } from './query.ts'
+import { Link } from './router.tsx'
+import { useIsOperator } from './session.tsx'
+import { Note } from './ui/page.tsx'
+
+/** Below this most calls are refused for their hold, though something is left. */
+const NEARLY_NOTHING = 1_000_000n
+
+export function BalanceBanner({ account }: { account: string }) {
+  const operator = useIsOperator()
+  const money = useQuery(`account/${account}`, (signal) => api.account(account, signal), { everyMs: 60_000 })
+  const available = money.data && parseCredits(money.data.available)
+  if (available === undefined || available >= NEARLY_NOTHING) return null
+  const id = encodeURIComponent(account)
+  return (
+    <div className="banner" role="status">
+      <Note tone="warn">
+        {available <= 0n ? 'No credits are left' : 'Less than one credit is left'}: calls are refused with HTTP 402.{' '}
+        {operator ? (
+          <Link to={`/operator/accounts/${id}`}>Add credits</Link>
+        ) : (
+          'Ask whoever runs this gateway to add credits, or send a smaller max_tokens, which holds less.'
+        )}{' '}
+        <Link to={`/a/${id}/usage?outcome=refused`}>See what was refused</Link>
+      </Note>
+    </div>
+  )
+}

@@ -1,0 +1,68 @@
+// What a key did lately: its calls, what it spent, how much of its limits is left, and the last thing that went wrong.
+import { api } from '../api.ts'
+import { creditsAsNumber, formatCredits } from '../credits.ts'
+import { formatWhole, plural } from '../format.ts'
+import { useQuery } from '../query.ts'
+import { Link } from '../router.tsx'
+import { Ago } from '../ui/page.tsx'
+import type { TableColumn } from '../ui/table.tsx'
+import type { Key, KeyFigures } from '../wire.ts'
+import { faultTitle } from './fault-words.ts'
+import { FillBar } from './limit-fill.tsx'
+
+const DAYS = 7
+type Figures = ReadonlyMap<string, KeyFigures>
+
+export function useKeyFigures(account: string): Figures {
+  const figures = useQuery(`keys/${account}/figures`, (signal) => api.keyFigures(account, DAYS, signal))
+  return new Map(figures.data?.items.map((one) => [one.keyId, one]))
+}
+
+export function figureColumns(account: string, figures: Figures): TableColumn<Key>[] {
+  const base = `/a/${encodeURIComponent(account)}/usage`
+  return [
+    {
+      head: `Spent in ${DAYS} days`,
+      right: true,
+      cell: (key) => formatCredits(figures.get(key.id)?.charged ?? '0', 2),
+      sort: (key) => creditsAsNumber(figures.get(key.id)?.charged ?? '0'),
+    },
+    {
+      head: 'Calls',
+      right: true,
+      cell: (key) => {
+        const { requests = 0, errors = 0 } = figures.get(key.id) ?? {}
+        return (
+          <>
+            <Link to={`${base}?key=${encodeURIComponent(key.id)}`} aria-label={`Calls of ${key.name}`}>
+              {formatWhole(requests)}
+            </Link>
+            {errors ? <span className="cell-sub">{plural(errors, 'error')}</span> : null}
+          </>
+        )
+      },
+      sort: (key) => figures.get(key.id)?.requests ?? 0,
+    },
+    {
+      head: 'Limits used',
+      cell: (key) => {
+        const limits = figures.get(key.id)?.limits ?? []
+        if (limits.length === 0) return <span className="muted">–</span>
+        return limits.map((fill) => <FillBar key={fill.limit} fill={fill} />)
+      },
+      wideOnly: true,
+    },
+    {
+      head: 'Last error',
+      cell: (key) => {
+        const last = figures.get(key.id)?.lastError
+        if (!last) return <span className="muted">–</span>
+        return (
+          <Link to={`${base}/${encodeURIComponent(last.requestId)}`}>
+            {last.fault ? faultTitle(last.fault) : `HTTP ${last.status}`}, <Ago at={last.at} />
+          </Link>
+        )
+      },
+    },
+  ]
+}
