@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { paint } from '../../sandbox/picture.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 interface Ordered {
@@ -127,88 +126,6 @@ test('on a phone a tap shows what a pointer would read, and keeps it', async () 
     .getByText(/credits/)
     .waitFor()
   await phone.close()
-})
-
-/** Whether it can be seen without scrolling the conversation. */
-async function inSight(page: Page, selector: string): Promise<void> {
-  await page.waitForFunction((wanted) => {
-    interface Box {
-      querySelector(path: string): Box | null
-      getBoundingClientRect(): { top: number; bottom: number }
-    }
-    const { document } = globalThis as unknown as { document: Box }
-    const [log, found] = [document.querySelector('.talk-log'), document.querySelector(wanted)]
-    if (!log || !found) return false
-    return found.getBoundingClientRect().bottom <= log.getBoundingClientRect().bottom + 1
-  }, selector)
-}
-
-test('the playground finds a model by a word, says the price that the gateway quotes, and shows what goes wrong', async () => {
-  const { page } = operator
-  await operator.go(`/a/${account}/playground/chat`)
-  await page.getByRole('button', { name: /^Model/ }).click()
-  await page.getByLabel('Search models').fill('haiku')
-  await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: /^Model.*Haiku/ }).waitFor()
-
-  const quoted = page.waitForResponse((response) => response.url().endsWith('/play/v1/quote'))
-  await page.getByLabel('Message', { exact: true }).fill('A long story [[error-in-stream=60]] [[tokens=3000]]')
-  const quote = (await (await quoted).json()) as { data: { product: string; costAtMost: string } }
-  assert.equal(quote.data.product, 'beta-haiku-4-5')
-  await page.locator('.cost-hint').getByText(Number(quote.data.costAtMost).toFixed(4).replace(/0+$/, '')).waitFor()
-  await page.getByRole('button', { name: 'Send' }).click()
-  await page.locator('.talk-log .fault').waitFor()
-  await inSight(page, '.talk-log .fault')
-  const said = (await page.locator('.talk-log .markdown').last().textContent()) ?? ''
-  assert.ok(said.length > 100, 'the answer broke in the middle')
-
-  await page.getByRole('button', { name: 'Code', exact: true }).click()
-  const code = (await page.getByRole('dialog').locator('pre').first().textContent()) ?? ''
-  assert.ok(code.includes('A long story') && !code.includes(said.slice(0, 40)), 'a failed answer is not exported')
-  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
-
-  await page.getByRole('button', { name: 'New chat' }).click()
-  await page.getByText('Tools', { exact: true }).click()
-  await page.getByRole('button', { name: 'Insert an example' }).click()
-  await page.getByLabel('Message', { exact: true }).fill('How is the weather in Oslo?')
-  await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByRole('button', { name: 'Send the result' }).waitFor()
-  await inSight(page, '.tool-results')
-
-  await page.getByText('History (1)').click()
-  await page.getByRole('button', { name: /^A long story/ }).click()
-  await page.locator('.talk-log .turn-user').getByText('A long story').waitFor()
-})
-
-test('a picture goes to a model that sees', async () => {
-  const { page } = operator
-  await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=What+is+this%3F`)
-  await page.getByText('Images', { exact: true }).click()
-  const picture = await paint({
-    ...{ prompt: 'A fox', model: 'alpha-image-2', quality: 'low', seed: 7, references: [], note: '' },
-    ...{ width: 256, height: 256, format: 'png' },
-  })
-  await page.locator('input[type=file]').setInputFiles({ name: 'fox.png', mimeType: 'image/png', buffer: picture })
-  await page.getByText('Images (1)').waitFor()
-  const sent = page.waitForRequest((request) => request.url().endsWith('/play/v1/chat-completions'))
-  await page.getByRole('button', { name: 'Send' }).click()
-  const { messages } = (await sent).postDataJSON() as { messages: { content: { image_url?: { url: string } }[] }[] }
-  assert.equal(messages.at(-1)!.content[1]!.image_url!.url, `data:image/png;base64,${picture.toString('base64')}`)
-  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-  await page.locator('.turn-image').waitFor()
-})
-
-test('two models answer the same question side by side, with cost and time', async () => {
-  const { page } = operator
-  await operator.go(`/a/${account}/playground/compare`)
-  await page.getByRole('button', { name: 'Add a model' }).click()
-  await page.getByLabel('Search models').fill('opus')
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Question').fill('What is a hold?')
-  await page.getByRole('button', { name: 'Ask all 3' }).click()
-  await page.getByText(/ credits, cheapest/).waitFor()
-  assert.equal(await page.getByRole('link', { name: 'Cost breakdown' }).count(), 3)
-  assert.equal(await page.getByText(/, fastest/).count(), 1)
 })
 
 /** Clicks from the home page of the console; whoever needs a fourth has lost the way. */
