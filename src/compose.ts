@@ -29,6 +29,8 @@ import { mountProbes } from './http/probes.ts'
 import { createAdmission, createRefused, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
+import { createMailer } from './jobs/alert-delivery.ts'
+import { type Alerts, createAlerts } from './jobs/alerts.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
@@ -54,7 +56,7 @@ import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { probeVendor } from './routing/probe.ts'
-import { createVendors } from './routing/vendor.ts'
+import { createVendors, type Vendors } from './routing/vendor.ts'
 import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
@@ -127,10 +129,11 @@ export async function createGateway(options: GatewayOptions) {
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
+  const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors })
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
-    ...{ statements: createStatements(database), verifier },
+    ...{ statements: createStatements(database), verifier, alerts },
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
@@ -147,7 +150,7 @@ export async function createGateway(options: GatewayOptions) {
 
   const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors, refusals },
+    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors, refusals, alerts },
     ...{ storeVersion, migrations },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -155,7 +158,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
-      const handedOver = jobs.stop(forMs)
+      const handedOver = alerts.stop().then(() => jobs.stop(forMs))
       await drain.close({ running: () => monitor.running, forMs })
       await handedOver
       for (const stop of timers) stop()
@@ -164,9 +167,7 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
-      await refusals.flush().catch(() => undefined)
-      await apiKeys.flushLastUsed().catch(() => undefined)
-      await tracer?.flush()
+      await Promise.allSettled([refusals.flush(), apiKeys.flushLastUsed(), tracer?.flush()])
       await upstream.close()
       await database.close()
     },
@@ -305,4 +306,20 @@ async function openAssets(
   mountAssets(app, { store: files, signer, world })
   const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
   return { files, signer, assets }
+}
+
+function openAlerts(
+  { config, world, log }: GatewayOptions,
+  {
+    jobs,
+    vendors,
+    ...parts
+  }: { database: Database; secrets: Secrets; guard: GuardedFetch; jobs: JobEngine; vendors: Vendors },
+): Alerts {
+  const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
+  return createAlerts({
+    ...{ ...parts, world, log, queue: jobs.queue },
+    mailer: url && from ? createMailer(url, from) : undefined,
+    openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
+  })
 }

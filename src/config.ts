@@ -212,6 +212,16 @@ const schema = z
       .min(1_000_000)
       .default(1_500_000_000)
       .describe('Most bytes of large bodies that one process works on at once; more are refused with 503.'),
+    TOLLGATE_SMTP_URL: z
+      .url({ protocol: /^smtps?$/ })
+      .optional()
+      .describe('The mail server for alerts, such as `smtps://user:password@mail.example.com`.'),
+    TOLLGATE_MAIL_FROM: z
+      .string()
+      .min(3)
+      .max(300)
+      .optional()
+      .describe('The sender of mails, needed with `TOLLGATE_SMTP_URL`.'),
     TOLLGATE_REFUSAL_DAYS: z.coerce
       .number()
       .int()

@@ -19,6 +19,8 @@ import { createMembers } from '../src/identity/members.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createSessions } from '../src/identity/sessions.ts'
+import { createAlerts } from '../src/jobs/alerts.ts'
+import type { Queue } from '../src/jobs/queue.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
@@ -29,6 +31,13 @@ import { createVerifier } from '../src/ledger/verify-runs.ts'
 import { checkAnswers } from './answers.ts'
 import { freshDatabase } from './database.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
+
+/** Keeps nothing, and has nothing to do. */
+const idleQueue: Queue = {
+  push: async () => undefined,
+  consume: () => ({ wake() {}, stop: async () => undefined, running: 0 }),
+  close: async () => undefined,
+}
 
 export const OPERATOR_TOKEN = 'tg_op_token-of-the-operator-for-tests'
 
@@ -114,6 +123,11 @@ export async function startOperatorServer(
       queue: async () => ({ active: 0, created: 0, failed: 0, byStatus: {} }),
     },
     play: async () => undefined,
+    alerts: createAlerts({
+      ...{ database, secrets, world, log: silentLog, mailer: undefined, openVendors: () => [] },
+      guard: { check: async () => undefined, post: async () => ({ status: 200 }) },
+      queue: idleQueue,
+    }),
     connections: { look: nobody, allow: nobody, refuse: nobody },
     ...options.overrides,
   }
@@ -131,6 +145,7 @@ export async function startOperatorServer(
     resources: { operator: operatorResources(deps), session: sessionResources(deps), visitor: visitorResources(deps) },
     async close() {
       await app.close()
+      await deps.alerts.stop()
       changes.stop()
       await ledger.idle()
       await database.close()

@@ -23,6 +23,53 @@ create table account_move (
   constraint account_move_pkey PRIMARY KEY (account_id)
 );
 
+create table alert (
+  id text collate "C" not null,
+  scope text collate "C" not null,
+  rule text not null,
+  subject text not null,
+  level text not null,
+  title text not null,
+  message text not null,
+  at timestamp with time zone not null default now(),
+  read_at timestamp with time zone,
+  constraint alert_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alert_scope ON public.alert USING btree (scope, id);
+
+create table alert_delivery (
+  id text collate "C" not null,
+  alert_id text collate "C" not null,
+  receiver smallint not null,
+  kind text not null,
+  shown text,
+  state text not null default 'waiting'::text,
+  tries integer not null default 0,
+  error text,
+  at timestamp with time zone not null default now(),
+  constraint alert_delivery_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alert(id) ON DELETE CASCADE,
+  constraint alert_delivery_pkey PRIMARY KEY (id),
+  constraint alert_delivery_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+CREATE INDEX alert_delivery_alert ON public.alert_delivery USING btree (alert_id);
+CREATE INDEX alert_delivery_waiting ON public.alert_delivery USING btree (at) WHERE (state = 'waiting'::text);
+
+create table alert_setting (
+  scope text collate "C" not null,
+  sealed bytea not null,
+  constraint alert_setting_pkey PRIMARY KEY (scope)
+);
+
+create table alert_state (
+  scope text collate "C" not null,
+  rule text not null,
+  subject text not null,
+  level text not null,
+  rank integer not null,
+  at timestamp with time zone not null default now(),
+  constraint alert_state_pkey PRIMARY KEY (scope, rule, subject)
+);
+
 create table api_key (
   id text collate "C" not null,
   account_id text collate "C" not null,
@@ -175,6 +222,7 @@ create table job (
   constraint job_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONNECT'::text, 'PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))),
   constraint job_verdict_check CHECK ((verdict = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
 ) with (fillfactor=70);
+CREATE INDEX job_failed ON public.job USING btree (completed_at) WHERE (status = 'FAILED'::text);
 CREATE INDEX job_listed ON public.job USING btree (account_id, hold_id);
 CREATE INDEX job_open ON public.job USING btree (id) WHERE open;
 

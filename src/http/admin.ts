@@ -5,6 +5,7 @@ import { Fault } from '../kernel/fault.ts'
 import { bearerCheck } from './bearer.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import { type AccountDeps, accountResources } from './resources/accounts.ts'
+import { type AlertDeps, alertResources } from './resources/alerts.ts'
 import { catalogResources } from './resources/catalog.ts'
 import { type ConnectDeps, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
@@ -19,6 +20,7 @@ export interface ResourceDeps
     UsageDeps,
     ConnectDeps,
     FiguresDeps,
+    AlertDeps,
     VendorDeps,
     OperationsDeps,
     MemberDeps {
@@ -32,6 +34,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...keyResources(deps),
     ...usageResources(deps),
     ...figureResources(deps),
+    ...alertResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
     ...vendorResources(deps),

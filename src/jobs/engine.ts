@@ -62,6 +62,8 @@ export interface JobEngine {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly events: JobEvents
+  /** For what else is to be done later; closed when the engine stops. */
+  readonly queue: Queue
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
   open(
     order: VideoRequest,
@@ -177,6 +179,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     jobs,
     results: options.results,
     events,
+    queue,
     created,
     async open(order, { requestId, ...call }, signal) {
       const { callbackUrl } = order

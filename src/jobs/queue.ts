@@ -7,10 +7,10 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
-type QueueName = 'job-step' | 'webhook'
+type QueueName = 'job-step' | 'webhook' | 'alert'
 
 export interface QueueItem {
-  /** The job that it is about. */
+  /** The job or the delivery that it is about. */
   readonly key: string
   /** Earlier tries that failed. */
   readonly retries: number
@@ -205,21 +205,23 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
 }
 
 function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
-  return { 'job-step': make('job-step'), webhook: make('webhook') }
+  return { 'job-step': make('job-step'), webhook: make('webhook'), alert: make('alert') }
 }
 
 function queueSettings(webhookRetrySeconds: number) {
+  const told = {
+    policy: 'short',
+    retryLimit: WEBHOOK_RETRIES,
+    retryDelay: webhookRetrySeconds,
+    retryBackoff: true,
+    retryDelayMax: 7_200,
+    expireInSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  } as const
   return {
     // An item left by a dead process is not tried again by the queue: the job's row knows better when its next step is due.
     'job-step': { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 },
-    webhook: {
-      policy: 'short',
-      retryLimit: WEBHOOK_RETRIES,
-      retryDelay: webhookRetrySeconds,
-      retryBackoff: true,
-      retryDelayMax: 7_200,
-      expireInSeconds: 60,
-      deleteAfterSeconds: 86_400,
-    },
+    webhook: told,
+    alert: told,
   } satisfies Record<QueueName, object>
 }

@@ -29,13 +29,21 @@ function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body:
   }
 }
 
-interface WebhookDeps {
+export interface WebhookDeps {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly secrets: Secrets
-  readonly guard: Pick<GuardedFetch, 'post'>
+  readonly guard: Pick<GuardedFetch, 'check' | 'post'>
   readonly world: World
   readonly log: Log
+}
+
+/** For whoever has the secret of this account; the operator's own is that of no account. */
+export function signedHeaders(
+  { secrets, world }: Pick<WebhookDeps, 'secrets' | 'world'>,
+  { account, id, body }: { readonly account: string; readonly id: string; readonly body: string },
+): Record<string, string> {
+  return webhookHeaders(keyOf(secrets, account), id, Math.floor(world.nowMs() / 1000), body)
 }
 
 /** One try. False: it is worth another. `last`: there will be none. */
@@ -45,7 +53,7 @@ export async function sendWebhook(
   deps: WebhookDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { jobs, world, log } = deps
+  const { jobs, log } = deps
   const job = await jobs.findCallback(jobId)
   if (!job || job.called_back_at !== null || job.callback_url === null || job.completed_at === null) return true
   const body = JSON.stringify({
@@ -54,12 +62,7 @@ export async function sendWebhook(
     livemode: !isTestAccount(job.account_id),
     data: viewJob(job, deps.results),
   })
-  const headers = webhookHeaders(
-    keyOf(deps.secrets, job.account_id),
-    `msg_${job.id}`,
-    Math.floor(world.nowMs() / 1000),
-    body,
-  )
+  const headers = signedHeaders(deps, { account: job.account_id, id: `msg_${job.id}`, body })
   let why: unknown
   try {
     const { status } = await deps.guard.post(job.callback_url, body, headers, { account: job.account_id, signal })

@@ -2,7 +2,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { World } from './world.ts'
 
-type Purpose = 'api-key' | 'asset-url' | 'browser' | 'credential' | 'oauth' | 'session' | 'webhook' | 'continuation'
+type Purpose =
+  | 'alert'
+  | 'api-key'
+  | 'asset-url'
+  | 'browser'
+  | 'credential'
+  | 'oauth'
+  | 'session'
+  | 'webhook'
+  | 'continuation'
 
 export interface Secrets {
   key(purpose: Purpose): Buffer

@@ -321,6 +321,7 @@ create table job (
 -- A hold's id sorts by time; a job's own id must not tell any.
 create index job_listed on job (account_id, hold_id);
 create index job_open on job (id) where open;
+create index job_failed on job (completed_at) where status = 'FAILED';
 
 -- Requests too large to travel with the reservation: pictures that were sent inline. Gone when the vendor has them.
 create table job_body (
@@ -406,6 +407,53 @@ create table kept_answer (
   primary key (account_id, id)
 );
 create index kept_answer_age on kept_answer (created_at);
+
+-- Alerts of an account, or with an empty scope of the gateway: what fired, to whom it was told, and what is true now, so that each crossing
+-- fires once.
+create table alert (
+  id text collate "C" primary key,
+  scope text collate "C" not null,
+  rule text not null,
+  subject text not null,
+  level text not null,
+  title text not null,
+  message text not null,
+  at timestamptz not null default now(),
+  read_at timestamptz
+);
+create index alert_scope on alert (scope, id);
+
+create table alert_delivery (
+  id text collate "C" primary key,
+  alert_id text collate "C" not null references alert on delete cascade,
+  -- Its place among the receivers in the settings.
+  receiver smallint not null,
+  kind text not null,
+  -- To whom, as far as it may be shown.
+  shown text,
+  state text not null default 'waiting' check (state in ('waiting', 'delivered', 'failed')),
+  tries integer not null default 0,
+  error text,
+  at timestamptz not null default now()
+);
+create index alert_delivery_alert on alert_delivery (alert_id);
+create index alert_delivery_waiting on alert_delivery (at) where state = 'waiting';
+
+create table alert_state (
+  scope text collate "C" not null,
+  rule text not null,
+  subject text not null,
+  level text not null,
+  rank integer not null,
+  at timestamptz not null default now(),
+  primary key (scope, rule, subject)
+);
+
+-- Rules and receivers, encrypted by the gateway.
+create table alert_setting (
+  scope text collate "C" primary key,
+  sealed bytea not null
+);
 
 -- How far `ledger verify` has come, by account: what was written before a moment of the database's clock has been checked, and
 -- sums to this. An account in which something was wrong has no row, and is read from its beginning again.

@@ -1,0 +1,120 @@
+// One delivery of one alert: a signed webhook, a message for Slack and what reads the same JSON, or a mail.
+import { createTransport } from 'nodemailer'
+import { type Database, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { unseal } from '../kernel/secret.ts'
+import { type AlertSettings, alertSettings, type Receiver } from './alert-views.ts'
+import { signedHeaders, type WebhookDeps } from './webhook.ts'
+
+export interface Mailer {
+  send(mail: { to: string; subject: string; text: string }): Promise<void>
+}
+
+const MAIL_MS = 15_000
+
+/** Connects anew for each mail: there are few. */
+export function createMailer(url: string, from: string): Mailer {
+  const wait = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS }
+  const transport = createTransport({ url, ...wait })
+  return {
+    async send({ to, subject, text }) {
+      await transport.sendMail({ from, to, subject, text, disableFileAccess: true, disableUrlAccess: true })
+    },
+  }
+}
+
+interface DeliveryDeps extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' | 'log'> {
+  readonly database: Database
+  readonly mailer: Mailer | undefined
+}
+
+interface Row {
+  id: string
+  alert_id: string
+  receiver: number
+  scope: string
+  rule: string
+  subject: string
+  level: string
+  title: string
+  message: string
+  at: Date
+  sealed: Buffer | null
+}
+
+/** One try. False: it is worth another. `last`: there will be none. */
+export async function deliver(id: string, last: boolean, deps: DeliveryDeps, signal: AbortSignal): Promise<boolean> {
+  const { database, log } = deps
+  const [row] = await database.query<Row>(FIND, [id])
+  if (!row) return true
+  const receiver = receiverOf(row, deps)
+  if (!receiver) {
+    await database.query(TRIED, [id, 'failed', 'This receiver is no longer in the settings.', null])
+    return true
+  }
+  try {
+    await send(row, receiver, deps, signal)
+    await database.query(TRIED, [id, 'delivered', null, shown(receiver)])
+    return true
+  } catch (error) {
+    if (signal.aborted) return false
+    const why = whyOf(error)
+    log.warn({ alert: row.alert_id, kind: receiver.kind, why, last }, 'alert was not accepted')
+    await database.query(TRIED, [id, last ? 'failed' : 'waiting', why, shown(receiver)])
+    return last
+  }
+}
+
+function receiverOf({ scope, sealed, receiver }: Row, { secrets }: DeliveryDeps): Receiver | undefined {
+  const text = sealed === null ? undefined : unseal(secrets.key('alert'), `alert_setting:${scope}`, sealed)
+  const settings: AlertSettings | undefined = text === undefined ? undefined : alertSettings.parse(JSON.parse(text))
+  return settings?.receivers[receiver]
+}
+
+async function send(row: Row, { kind, to }: Receiver, deps: DeliveryDeps, signal: AbortSignal): Promise<void> {
+  const { scope, rule, subject, level, title, message, alert_id: alert } = row
+  if (kind === 'email') {
+    if (!deps.mailer) throw new Error('no mail server is set up')
+    return deps.mailer.send({
+      to,
+      subject: `[Tollgate] ${title}`,
+      text: `${message}\n\n${rule} · ${subject} · ${row.at.toISOString()}\n`,
+    })
+  }
+  const data = { id: alert, account: scope === '' ? null : scope, rule, subject, level, title, message }
+  const body =
+    kind === 'slack'
+      ? JSON.stringify({ text: `*${title}*\n${message}` })
+      : JSON.stringify({ type: `alert.${rule}`, timestamp: row.at.toISOString(), data })
+  const headers =
+    kind === 'slack'
+      ? { 'content-type': 'application/json' }
+      : signedHeaders(deps, { account: scope, id: `msg_${row.id}`, body })
+  const { status } = await deps.guard.post(to, body, headers, { account: scope, signal })
+  if (status < 200 || status >= 300) throw new Error(`HTTP ${status}`)
+}
+
+/** Who was told, without what would let somebody else tell them: of an address on the web its host. */
+function shown({ kind, to }: Receiver): string {
+  return kind === 'email' ? to : (URL.parse(to)?.host ?? '')
+}
+
+function whyOf(error: unknown): string {
+  if (error instanceof Fault) {
+    const words = Object.values(error.details.internal ?? {}).filter((value) => typeof value === 'string')
+    return (words.join(' ') || error.kind).slice(0, 200)
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+  return (code ?? (error instanceof Error ? error.message : 'unknown')).slice(0, 200)
+}
+
+const FIND = statement(
+  'alert_delivery_find',
+  `select d.id, d.alert_id, d.receiver, a.scope, a.rule, a.subject, a.level, a.title, a.message, a.at, s.sealed
+   from alert_delivery d join alert a on a.id = d.alert_id left join alert_setting s on s.scope = a.scope
+   where d.id = $1 and d.state = 'waiting'`,
+)
+const TRIED = statement(
+  'alert_delivery_tried',
+  'update alert_delivery set state = $2, tries = tries + 1, error = $3, shown = coalesce($4, shown), at = now() where id = $1',
+)

@@ -1,0 +1,267 @@
+// Alerts: once a minute one process looks what is true now. What has become true, or worse, since the last look is written down once, with a
+// delivery for each receiver; the queue delivers. What is no longer true may fire again.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import { every } from '../kernel/timers.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { deliver, type Mailer } from './alert-delivery.ts'
+import { type AlertFact, fact, readFacts } from './alert-facts.ts'
+import { type AlertSettings, type AlertView, alertRules, alertSettings, type Receiver } from './alert-views.ts'
+import { type Queue, WEBHOOK_RETRIES } from './queue.ts'
+import type { WebhookDeps } from './webhook.ts'
+
+export interface Alerts {
+  /** Of an account; of '' the gateway's own; of null all. Newest first. */
+  list(scope: string | null, paging: Paging): Promise<Page<AlertView>>
+  /** Those up to this one have been seen. */
+  read(scope: string, until: string): Promise<void>
+  settings(scope: string): Promise<AlertSettings>
+  change(scope: string, settings: AlertSettings): Promise<AlertSettings>
+  /** Tells all receivers of a scope something that means nothing. */
+  test(scope: string): Promise<AlertView>
+  /** Looks now. Answers how many have fired. */
+  look(): Promise<number>
+  stop(): Promise<void>
+}
+
+interface AlertsOptions extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' | 'log'> {
+  readonly database: Database
+  readonly queue: Queue
+  readonly mailer: Mailer | undefined
+  /** Vendors whose circuit breaker is open in this process. */
+  readonly openVendors: () => readonly string[]
+  readonly everyMs?: number
+}
+
+const LOOK_EVERY_MS = 60_000
+const DELIVERIES_AT_ONCE_MAX = 10
+const FETCH_EVERY_MS = 3_000
+
+export function createAlerts(options: AlertsOptions): Alerts {
+  const { database, queue, world, log } = options
+  const store = createSettings(options)
+  const stopping = new AbortController()
+  const deliveries = queue.consume('alert', {
+    atOnceMax: DELIVERIES_AT_ONCE_MAX,
+    everyMs: FETCH_EVERY_MS,
+    run: ({ key, retries }) => deliver(key, retries >= WEBHOOK_RETRIES, options, stopping.signal),
+  })
+
+  async function send(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => queue.push('alert', id, 0)))
+    if (ids.length > 0) deliveries.wake()
+  }
+
+  /** What has become worse since it was last true, each once, whoever else looks at the same time. */
+  async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
+    const fired: string[] = []
+    let count = 0
+    for (const one of facts) {
+      const { scope, rule, subject, level, rank } = one
+      const [risen] = await tx.query(RAISE, [scope, rule, subject, level, rank])
+      if (!risen) continue
+      count += 1
+      fired.push(...(await write(tx, one, receivers(scope), world)))
+    }
+    return { fired, count }
+  }
+
+  async function look(): Promise<number> {
+    const { rulesOf, receiversOf, special } = await store.all()
+    const facts = [...(await readFacts(database, rulesOf, special))]
+    if (rulesOf('').vendorOpen)
+      for (const name of options.openVendors())
+        facts.push(fact('', 'vendor', name, { title: `The circuit breaker of ${name} is open`, message: VENDOR_TEXT }))
+    const { fired, count } = await database.transaction(async (tx) => {
+      await tx.query(LOCK)
+      await tx.query(LOWER, [
+        JSON.stringify(facts.map(({ scope, rule, subject, rank }) => ({ scope, rule, subject, rank }))),
+      ])
+      return fire(tx, facts, receiversOf)
+    })
+    await send(fired)
+    return count
+  }
+
+  /** One process a minute looks at the database; each looks for its own vendors, and for deliveries that nobody queued. */
+  async function tick(): Promise<void> {
+    const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
+    if (due || options.openVendors().length > 0) await look()
+    const waiting = await database.query<{ id: string }>(WAITING)
+    await send(waiting.map(({ id }) => id))
+    if (due) await database.query(FORGET)
+  }
+  const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
+
+  async function list(scope: string | null, { cursor, limit }: Paging): Promise<Page<AlertView>> {
+    const rows = await database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1])
+    return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
+  }
+
+  return {
+    list,
+    read: async (scope, until) => void (await database.query(READ, [scope, until])),
+    settings: store.of,
+    async change(scope, settings) {
+      for (const { kind, to } of settings.receivers) {
+        if (kind === 'email' && !options.mailer)
+          throw new Fault('conflict', {
+            message: 'No mail server is set up: TOLLGATE_SMTP_URL and TOLLGATE_MAIL_FROM.',
+          })
+        if (kind === 'email' && !/^[^\s@,;<>]{1,64}@[^\s@,;<>]{1,190}$/.test(to))
+          throw new Fault('request_invalid', { message: `receivers: "${to}" is not the address of a mailbox.` })
+        if (kind !== 'email') await options.guard.check(to, { signal: stopping.signal })
+      }
+      await store.put(scope, settings)
+      return settings
+    },
+    async test(scope) {
+      const { receivers } = await store.of(scope)
+      const about = { title: 'A test', message: 'Somebody pressed the test button. Nothing has happened.' }
+      const one = fact(scope, 'test', scope, about)
+      await send(await database.transaction((tx) => write(tx, one, receivers, world)))
+      const { items } = await list(scope, { limit: 1 })
+      if (!items[0]) throw new Fault('internal')
+      return items[0]
+    },
+    look,
+    async stop() {
+      stopTicking()
+      stopping.abort()
+      await deliveries.stop()
+    },
+  }
+}
+
+const VENDOR_TEXT =
+  'Its calls fail. Routes to others are taken where there are some; the page of vendors has its last error.'
+
+/** Answers the ids of the deliveries. */
+async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[], world: World): Promise<string[]> {
+  const id = newId(world)
+  const { scope, rule, subject, level, title, message } = one
+  await tx.query(WRITE, [id, scope, rule, subject, level, title, message.slice(0, 1000)])
+  const ids: string[] = []
+  for (const [index, { kind }] of receivers.entries()) {
+    const delivery = `${id}-${index}`
+    await tx.query(DELIVERY, [delivery, id, index, kind])
+    ids.push(delivery)
+  }
+  return ids
+}
+
+interface SettingRow {
+  scope: string
+  sealed: Buffer
+}
+
+/** Addresses of receivers are secrets to whoever reads the database: some let anybody write to a channel. */
+function createSettings({ database, secrets, world }: { database: Database; secrets: Secrets; world: World }) {
+  const DEFAULTS: AlertSettings = { rules: alertRules.parse({}), receivers: [] }
+  const placeOf = (scope: string) => `alert_setting:${scope}`
+  function open({ scope, sealed }: SettingRow): AlertSettings {
+    const text = unseal(secrets.key('alert'), placeOf(scope), sealed)
+    const read = text === undefined ? undefined : alertSettings.safeParse(JSON.parse(text))
+    return read?.success ? read.data : DEFAULTS
+  }
+  return {
+    async of(scope: string): Promise<AlertSettings> {
+      const [row] = await database.query<SettingRow>(SETTING, [scope])
+      return row ? open(row) : DEFAULTS
+    },
+    async put(scope: string, settings: AlertSettings): Promise<void> {
+      const sealed = seal(secrets.key('alert'), placeOf(scope), JSON.stringify(settings), world)
+      await database.query(PUT_SETTING, [scope, sealed])
+    },
+    async all() {
+      const rows = await database.query<SettingRow>(SETTINGS)
+      const known = new Map(rows.map((row) => [row.scope, open(row)]))
+      return {
+        special: [...known.keys()],
+        rulesOf: (scope: string) => (known.get(scope) ?? DEFAULTS).rules,
+        receiversOf: (scope: string) => (known.get(scope) ?? DEFAULTS).receivers,
+      }
+    },
+  }
+}
+
+interface AlertRow {
+  id: string
+  at: Date
+  scope: string
+  rule: AlertView['rule']
+  subject: string
+  level: string
+  title: string
+  message: string
+  read: boolean
+  deliveries: AlertView['deliveries'] | null
+}
+
+function view({ scope, at, deliveries, ...row }: AlertRow): AlertView {
+  return { ...row, at: at.toISOString(), account: scope === '' ? null : scope, deliveries: deliveries ?? [] }
+}
+
+const LOCK = statement('alert_lock', 'select pg_advisory_xact_lock(7046029257)')
+const CLAIM = statement(
+  'alert_claim',
+  `insert into setting as s (name, value) values ('alerts looked at', extract(epoch from now())::text)
+   on conflict (name) do update set value = excluded.value
+   where s.value::float8 < extract(epoch from now()) - $1::float8 * 0.9 or s.value::float8 > extract(epoch from now()) + 60 returning name`,
+)
+const RAISE = statement(
+  'alert_raise',
+  `insert into alert_state as s (scope, rule, subject, level, rank) values ($1, $2, $3, $4, $5)
+   on conflict (scope, rule, subject) do update set level = excluded.level, rank = excluded.rank, at = now() where s.rank < excluded.rank
+   returning 1`,
+)
+// What is true to a lesser degree goes down to it, what is no longer true goes; a job's failure stays one. A breaker is each process' own:
+// it is closed when nobody has seen it open for ten minutes.
+const LOWER = statement(
+  'alert_lower',
+  `with now_true as (
+     select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, rank int)
+   ), fresh as (
+     update alert_state s set rank = least(s.rank, n.rank), at = now() from now_true n
+     where s.scope = n.scope and s.rule = n.rule and s.subject = n.subject and (n.rank < s.rank or s.rule = 'vendor')
+   )
+   delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
+     and (case s.rule when 'job' then s.at < now() - interval '2 hours' when 'vendor' then s.at < now() - interval '10 minutes' else true end)`,
+)
+const WRITE = statement(
+  'alert_write',
+  'insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7)',
+)
+const DELIVERY = statement(
+  'alert_delivery_write',
+  `insert into alert_delivery (id, alert_id, receiver, kind) values ($1, $2, $3, $4)`,
+)
+const WAITING = statement(
+  'alert_waiting',
+  `select id from alert_delivery where state = 'waiting' and tries = 0 and at < now() - interval '30 seconds' limit 100`,
+)
+const LIST = statement(
+  'alert_list',
+  `select a.id, a.at, a.scope, a.rule, a.subject, a.level, a.title, a.message, a.read_at is not null as read, (
+     select jsonb_agg(jsonb_build_object('kind', d.kind, 'to', coalesce(d.shown, ''), 'state', d.state, 'tries', d.tries, 'error', d.error,
+       'at', to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by d.receiver)
+     from alert_delivery d where d.alert_id = a.id
+   ) as deliveries
+   from alert a where ($1::text is null or a.scope = $1) and a.id < $2 order by a.id desc limit $3`,
+)
+const READ = statement(
+  'alert_read',
+  'update alert set read_at = now() where scope = $1 and id <= $2 and read_at is null',
+)
+const SETTING = statement('alert_setting', 'select scope, sealed from alert_setting where scope = $1')
+const SETTINGS = statement('alert_settings', 'select scope, sealed from alert_setting limit 10000')
+const PUT_SETTING = statement(
+  'alert_setting_put',
+  'insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed',
+)
+const FORGET = statement(
+  'alert_forget',
+  `delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`,
+)

@@ -1,0 +1,232 @@
+// Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real mail server.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { SMTPServer } from 'smtp-server'
+import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alert-views.ts'
+import type { Page } from '../src/kernel/view.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+
+interface Got {
+  readonly url: string
+  readonly headers: Record<string, string | string[] | undefined>
+  readonly body: string
+}
+
+let g: TestGateway
+let hooks: Server
+let mails: SMTPServer
+const got: Got[] = []
+const mailed: string[] = []
+let refusals = 0
+
+const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
+
+before(async () => {
+  hooks = createServer(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += piece
+    if (refusals > 0) {
+      refusals -= 1
+      response.writeHead(500).end()
+      return
+    }
+    got.push({ url: request.url ?? '', headers: request.headers, body })
+    response.end('ok')
+  })
+  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
+  mails = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      let text = ''
+      stream.on('data', (piece: Buffer) => {
+        text += piece
+      })
+      stream.on('end', () => {
+        mailed.push(text)
+        done()
+      })
+    },
+  })
+  await new Promise<void>((resolve) => mails.listen(0, '127.0.0.1', () => resolve()))
+  g = await startGateway({
+    env: {
+      TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${portOf(hooks)}`,
+      TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${portOf(mails.server)}`,
+      TOLLGATE_MAIL_FROM: 'Tollgate <alerts@gateway.example>',
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  await new Promise((resolve) => hooks.close(resolve))
+  await new Promise<void>((resolve) => mails.close(() => resolve()))
+})
+
+async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
+  const text = await answer.text()
+  assert.equal(answer.status, 200, `${method} ${path}: ${text}`)
+  return JSON.parse(text).data
+}
+
+const alertsOf = async (account: string) => (await ask<Page<AlertView>>('GET', `/accounts/${account}/alerts`)).items
+const inShort = (alerts: readonly AlertView[]) => alerts.map(({ rule, level }) => `${rule} ${level}`)
+
+async function until<T>(read: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (let tries = 0; tries < 600; tries++) {
+    const found = await read()
+    if (found) return found
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  throw new Error('It did not come.')
+}
+
+const sql = (text: string, values: Array<string | number | Date | bigint>) => g.gateway.database.query({ text }, values)
+
+test('a share of a limit fires once at each step, however many look at once, and again after it fell', async () => {
+  const { id } = await g.account()
+  await ask('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '100' } })
+  const spend = (credits: number) =>
+    sql(`update limited set day_spent = $2 where account_id = $1 and scope = 'account'`, [id, credits * 1_000_000])
+  const look = () => Promise.all(Array.from({ length: 4 }, () => g.gateway.alerts.look()))
+  await spend(49)
+  await look()
+  assert.deepEqual(inShort(await alertsOf(id)), [])
+  await spend(60)
+  await look()
+  await look()
+  assert.deepEqual(inShort(await alertsOf(id)), ['limit 50'])
+  await spend(100)
+  await look()
+  assert.deepEqual(inShort(await alertsOf(id)), ['limit 100', 'limit 50'])
+  await spend(10)
+  await look()
+  await spend(85)
+  await look()
+  assert.deepEqual(inShort(await alertsOf(id)), ['limit 80', 'limit 100', 'limit 50'])
+})
+
+test('balances, failures, keys, jobs, breakers and the verification have their rules', async () => {
+  const low = await g.account({ credits: 5_000_000n })
+  const hour = `date_trunc('hour', now(), 'UTC')`
+  const summed = (account: string, requests: number, errors: number, charged: number) =>
+    sql(
+      `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+       values ($1, ${hour}, 'alpha-5.4', 'k', $2, $3, $4, 0, 0, 0)`,
+      [account, requests, errors, charged],
+    )
+  await summed(low.id, 10, 0, 70_000_000)
+  const failing = await g.account()
+  await summed(failing.id, 40, 30, 1)
+  const ending = await g.account()
+  await sql(`update api_key set expires_at = now() + interval '2 days' where id = $1`, [ending.keyId])
+  const unlucky = await g.account()
+  await sql(
+    `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, input, request, open, completed_at, error)
+     values ('job_unlucky', $1, 'k', 'h1', 'videogen-2.0', 1, 'FAILED', '{}', '{}', false, now(), '{"message": "The provider failed."}')`,
+    [unlucky.id],
+  )
+  await sql(
+    `insert into verification (id, whole, ended_at, problems) values ('ver_1', false, now(), '["The balance is wrong."]')`,
+    [],
+  )
+  for (const account of [low.id, failing.id, ending.id, unlucky.id])
+    for (let i = 0; i < 6; i++) g.gateway.vendors.failed('alpha', account, 'HTTP 500')
+  await g.gateway.alerts.look()
+  assert.equal(await g.gateway.alerts.look(), 0, 'nothing fires twice')
+  assert.deepEqual(inShort(await alertsOf(low.id)), ['balance on'])
+  assert.match((await alertsOf(low.id))[0]?.message ?? '', /they last 0\.5 days/)
+  assert.deepEqual(inShort(await alertsOf(failing.id)), ['failures on'])
+  assert.deepEqual(inShort(await alertsOf(ending.id)), ['key on'])
+  const [job] = await alertsOf(unlucky.id)
+  assert.deepEqual([job?.rule, job?.message], ['job', 'The provider failed.'])
+  const own = (await ask<Page<AlertView>>('GET', '/alerts')).items.filter(({ account }) => account === null)
+  assert.deepEqual(inShort(own).sort(), ['vendor on', 'verification on'])
+  assert.equal(own.find(({ rule }) => rule === 'vendor')?.subject, 'alpha')
+  await ask('POST', `/accounts/${low.id}/alerts/read`, { until: (await alertsOf(low.id))[0]?.id })
+  assert.equal((await alertsOf(low.id))[0]?.read, true)
+  await sql(`delete from usage_hour where product = 'alpha-5.4' and key_id = 'k'`, [])
+  await sql(`delete from job where id = 'job_unlucky'`, [])
+  await sql(`delete from verification where id = 'ver_1'`, [])
+})
+
+test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and what fails is tried again', async () => {
+  const { id } = await g.account({ credits: 1n })
+  const at = `http://127.0.0.1:${portOf(hooks)}`
+  const receivers: Receiver[] = [
+    { kind: 'webhook', to: `${at}/hook` },
+    { kind: 'slack', to: `${at}/services/T0/secret-of-the-channel` },
+    { kind: 'email', to: 'ada@example.com' },
+  ]
+  const settings = await ask<AlertSettings>('PUT', `/accounts/${id}/alert-settings`, {
+    rules: { balanceBelow: '5' },
+    receivers,
+  })
+  assert.equal(settings.rules.balanceDays, 3, 'what is not said has its default')
+  const [kept] = await g.gateway.database.query<{ row: string }>({
+    text: `select s::text as row from alert_setting s where scope = '${id}'`,
+  })
+  assert.ok(!kept?.row.includes('secret-of-the-channel'))
+  refusals = 1
+  await g.gateway.alerts.look()
+  const told = await until(async () => {
+    const [alert] = await alertsOf(id)
+    return alert?.deliveries.every(({ state }) => state === 'delivered') ? alert : undefined
+  })
+  assert.deepEqual(
+    told.deliveries.map(({ kind, to }) => [kind, to]),
+    [
+      ['webhook', `127.0.0.1:${portOf(hooks)}`],
+      ['slack', `127.0.0.1:${portOf(hooks)}`],
+      ['email', 'ada@example.com'],
+    ],
+  )
+  assert.ok(
+    told.deliveries.some(({ tries }) => tries > 1),
+    'the one that was refused',
+  )
+  const hook = got.find(({ url }) => url === '/hook')
+  assert.ok(hook)
+  const { secret } = await ask<{ secret: string }>('GET', `/accounts/${id}/webhook-secret`)
+  const signed = `${hook.headers['webhook-id']}.${hook.headers['webhook-timestamp']}.${hook.body}`
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  assert.equal(hook.headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+  assert.deepEqual([JSON.parse(hook.body).type, JSON.parse(hook.body).data.account], ['alert.balance', id])
+  assert.match(
+    JSON.parse(got.find(({ url }) => url.startsWith('/services'))?.body ?? '{}').text,
+    /^\*The balance of test is low\*\n/,
+  )
+  const mail = mailed.at(-1) ?? ''
+  assert.match(mail, /^To: ada@example\.com$/m)
+  assert.match(mail, /^Subject: \[Tollgate\] The balance of test is low$/m)
+
+  const before = got.length
+  const tested = await ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
+  assert.equal(tested.rule, 'test')
+  await until(() => got.length >= before + 2 || undefined)
+})
+
+test('what cannot be a receiver is refused', async () => {
+  const { id } = await g.account()
+  const wrong: unknown[] = [
+    { kind: 'webhook', to: 'http://169.254.169.254/latest' },
+    { kind: 'webhook', to: 'not an address' },
+    { kind: 'email', to: 'ada@example.com, eve@example.com' },
+    { kind: 'email', to: 'nobody' },
+    { kind: 'pigeon', to: 'ada@example.com' },
+  ]
+  for (const receiver of wrong) {
+    const answer = await g.call(
+      `/admin/v1/accounts/${id}/alert-settings`,
+      OPERATOR_TOKEN,
+      { receivers: [receiver] },
+      { method: 'PUT' },
+    )
+    assert.equal(answer.status, 400, JSON.stringify(receiver))
+    await answer.text()
+  }
+})
