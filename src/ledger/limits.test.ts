@@ -18,7 +18,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
 import { openDatabase } from '../database/database.ts'
-import { keepLimits } from './limits.ts'
+import { forgetStrayShares, keepLimits, type Limits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
 test('no call is admitted uncounted while a lease is being changed', async () => {
@@ -122,6 +122,37 @@ test('what is left of the system’s limits is had by one call, whoever else has
     assert.equal((await call(first, acc, 1n)).outcome, 'limited')
   } finally {
     await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  }
+})
+
+test('a share that a flush makes while the limits of the system are removed counts for no later ones', async () => {
+  const acc = await account(100_000n)
+  const ledger = await processOf({ leases: false })
+  const set = (limits: Limits) => database.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits))
+  const strays = () => count(`limited where account_id = ''`)
+  const removed = async () => {
+    await set({ spendTotal: '50000' })
+    // A flush has made its process' share, and is not over.
+    await database.transaction(async (tx) => {
+      await tx.query({
+        text: `insert into limited (account_id, scope, limits, total_spent) values ('', 'system@late', '{}', 40000)`,
+      })
+      await set({})
+    })
+    assert.equal(await strays(), 1)
+  }
+  await removed()
+  await forgetStrayShares(database)
+  assert.equal(await strays(), 0)
+  await removed()
+  const [spent] = await rows<{ sum: bigint }>('select coalesce(sum(charged), 0)::bigint as sum from usage_hour')
+  await set({ spendTotal: String(spent!.sum + 20_000n) })
+  try {
+    assert.equal((await call(ledger, acc, 15_000n)).outcome, 'held')
+    await forgetStrayShares(database)
+    assert.equal((await call(ledger, acc, 15_000n)).outcome, 'limited')
+  } finally {
+    await set({})
   }
 })
 

@@ -1,6 +1,6 @@
 // What an operator may limit, and the rows by which the ledger's statement counts it. The names and the form of the
 // stored values are those that functions/limits.sql reads: counts as numbers, spends as whole micro-credits in text.
-import { type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { LimitName, LimitsView } from './views.ts'
@@ -43,6 +43,7 @@ type Scope =
 export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
   const none = Object.keys(limits).length === 0
   if (scope.kind === 'system') {
+    for (const part of [LOCK_SYSTEM, FORGET_STRAYS]) await tx.query(part)
     if (none) await tx.query(FORGET_SYSTEM)
     else for (const part of [KEEP_SYSTEM, CUT_SHARES]) await tx.query(part, [JSON.stringify(limits)])
     return
@@ -61,6 +62,16 @@ export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): P
   await tx.query(RECALL, [account])
 }
 
+/**
+ * A flush that was under way while the system's limits were removed may have made a share of them. It would make every call look for limits, and
+ * count what was spent a second time for the next ones.
+ */
+export async function forgetStrayShares(database: Database): Promise<void> {
+  await database.transaction(async (tx) => {
+    for (const part of [LOCK_SYSTEM, FORGET_STRAYS]) await tx.query(part)
+  })
+}
+
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
   const [row] = await on.query<{ limits: Limits }>(SYSTEM)
   return row?.limits ?? {}
@@ -71,6 +82,12 @@ const FORGET = statement('limits_forget', 'delete from limited where account_id 
 const RECALL = statement(
   'limits_recall',
   'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
+)
+/** Whoever sets them, or takes away what is left of earlier ones. */
+const LOCK_SYSTEM = statement('limits_lock_system', 'select pg_advisory_xact_lock(7046029262)')
+const FORGET_STRAYS = statement(
+  'limits_forget_strays',
+  `delete from limited where account_id = '' and scope <> 'system' and not exists (select 1 from limited l where l.account_id = '' and l.scope = 'system')`,
 )
 const SYSTEM = statement('limits_system', `select limits from limited where account_id = '' and scope = 'system'`)
 const SPENT = `select coalesce(sum(charged), 0) as total,
