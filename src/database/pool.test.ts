@@ -116,3 +116,21 @@ test('an address none of whose hosts answers is away, not wrong', async () => {
   await assert.rejects(nowhere.query({ text: 'select 1' }), isAway)
   await nowhere.close()
 })
+
+test('a connection that the server ends takes no other with it', async () => {
+  const pool = openDatabase({ connection: { ...fresh.connection, application_name: 'one ends' }, connectionsMax: 3 })
+  const pid = { text: 'select pg_backend_pid() as pid, pg_sleep(0.2)' }
+  const before = await Promise.all([1, 2, 3].map(async () => (await pool.query<{ pid: number }>(pid))[0]!.pid))
+  assert.equal(new Set(before).size, 3)
+  const busy = assert.rejects(pool.query({ text: 'select pg_sleep(30)' }), isAway)
+  const end = {
+    text: `with busy as materialized (select pid from pg_stat_activity where application_name = 'one ends' and state = 'active')
+      select pid from busy where pg_terminate_backend(pid)`,
+  }
+  let ended: Array<{ pid: number }> = []
+  while (ended.length === 0) ended = await database.query(end)
+  await busy
+  const after = await Promise.all([1, 2].map(async () => (await pool.query<{ pid: number }>(pid))[0]!.pid))
+  await pool.close()
+  assert.deepEqual(new Set(after), new Set(before).difference(new Set(ended.map((row) => row.pid))))
+})

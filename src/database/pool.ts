@@ -118,6 +118,8 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
   function failed(error: unknown): boolean {
     const lost = isLost(error)
     if (!lost && !isElsewhere(error)) return false
+    // A connection that the only server ended says nothing of the others, and there is nothing to look for.
+    if (hosts.length === 1 && !isSilence(error) && codeOf(error) !== READ_ONLY) return lost
     cut((client) => idle.has(client))
     if (!finding) {
       host = undefined
@@ -191,11 +193,18 @@ function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || 'severity' in error) return false
   // All connections are in use: that says nothing of the server.
   if (error.message === 'timeout exceeded when trying to connect') return false
-  const code = 'code' in error ? String(error.code) : ''
-  return /^E[A-Z_]+$/.test(code) || /timeout|terminated|not queryable/i.test(error.message)
+  return /^E[A-Z_]+$/.test(codeOf(error)) || /timeout|terminated|not queryable/i.test(error.message)
+}
+
+function isSilence(error: unknown): boolean {
+  return error instanceof Error && /timeout/i.test(error.message)
 }
 
 /** The server says that it goes, or takes no writes (any more). */
 function isElsewhere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(25006|57P0[123])$/.test(String(error.code))
+  return /^(25006|57P0[123])$/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
