@@ -196,6 +196,8 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const { margin } = await operatorAsks<{ margin: object }>(`/accounts/${id}/overview?days=1`)
   const sums = { requests: 1, charged: '0.00192', cost: '0.0016' }
   assert.deepEqual(margin, { ...sums, products: [{ product: 'newcomer-one', ...sums }] })
+  const { notes } = await operatorAsks<{ notes: string[] }>('/catalog')
+  assert.match(notes.join(), /newcomer-one, route 1 \(newcomer, openai-chat\) costs more than it is sold for/)
   const compared = await operatorAsks<{ items: object[] }>('/models/newcomer-one/routes')
   assert.deepEqual(
     compared.items.map((one) => ({ ...one, firstByteMsP50: 0 })),

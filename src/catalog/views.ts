@@ -8,7 +8,11 @@ import { KINDS, type KindName, PROTOCOLS } from './kind.ts'
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
 
-export const currentView = versionView.extend({ document })
+export const currentView = versionView.extend({
+  document,
+  /** What an operator should know of it: routes that cost more than they are sold for. */
+  notes: z.array(z.string()),
+})
 /** The document as it was given: what an operator edits. */
 export type CurrentView = z.input<typeof currentView>
 

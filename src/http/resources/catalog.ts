@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { lossNotes } from '../../catalog/margin.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { appliedView, checkView, currentView, versionView } from '../../catalog/views.ts'
 import { page } from '../../kernel/view.ts'
@@ -17,10 +18,10 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
     resource('GET /catalog', 'operator', {
       answer: currentView,
       async run() {
-        const { version, input } = catalog.current
+        const { version, input, document } = catalog.current
         const info = (await catalog.versions()).find((entry) => entry.version === version)
         // The version in force is among the newest.
-        return { ...info!, document: input }
+        return { ...info!, document: input, notes: lossNotes(document) }
       },
     }),
     resource('PUT /catalog', 'operator', {

@@ -1,6 +1,6 @@
 import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
-import { Ago, Badge, Page } from '../../ui/page.tsx'
+import { Ago, Badge, Note, Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
 import { CatalogueEditor } from './catalogue-editor.tsx'
@@ -31,6 +31,11 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
         ) : null
       }
     >
+      {catalog.data?.notes.map((note) => (
+        <Note key={note} tone="warn">
+          {note}
+        </Note>
+      ))}
       <RouteTabs label="Catalogue" current={tab} tabs={TABS} />
       {tab === 'versions' ? (
         <CatalogueVersions current={catalog.data?.version} />
