@@ -6,6 +6,7 @@ import { faultMessage } from './misbehave.ts'
 import { openaiError } from './refusal.ts'
 import type { RoomContext } from './room.ts'
 import { EventStream } from './stream.ts'
+import type { TextCall } from './text.ts'
 import type { TextAnswer } from './text-room.ts'
 import { streamPieces } from './tokens.ts'
 import { chatUsage } from './usage.ts'
@@ -88,18 +89,28 @@ function* deltas({ ask, body, reply }: TextAnswer): Generator<unknown> {
   }
   for (const piece of pieces) yield { content: piece }
   for (const [index, call] of calls.entries()) {
-    const { id, name } = call
+    const { id } = call
     if (family === 'delta') {
       // One whole call a piece, without an index.
       const extra = index === 0 ? { extra_content: signature(id) } : {}
-      yield { tool_calls: [{ id, type: 'function', function: { name, arguments: call.arguments }, ...extra }] }
+      yield { tool_calls: [{ id, ...calledAs(call, call.arguments), ...extra }] }
       continue
     }
-    yield { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }
+    yield { tool_calls: [{ index, id, ...calledAs(call, '') }] }
     for (let at = 0; at < call.arguments.length; at += ARGUMENT_CHARS) {
-      yield { tool_calls: [{ index, function: { arguments: call.arguments.slice(at, at + ARGUMENT_CHARS) } }] }
+      const piece = call.arguments.slice(at, at + ARGUMENT_CHARS)
+      yield {
+        tool_calls: [{ index, ...(call.custom ? { custom: { input: piece } } : { function: { arguments: piece } }) }],
+      }
     }
   }
+}
+
+/** A function takes JSON, a custom tool any text. */
+export function calledAs({ name, custom }: TextCall, said: string): Json {
+  return custom
+    ? { type: 'custom', custom: { name, input: said } }
+    : { type: 'function', function: { name, arguments: said } }
 }
 
 /** Delta's models want this back with the call, or they refuse the next turn. */

@@ -1,6 +1,6 @@
 // The chat completions API, as its several vendors speak it. chat-stream.ts writes the streamed form.
 import { checkChat } from './chat-rules.ts'
-import { CHAT_FINISH, signature, streamChat } from './chat-stream.ts'
+import { CHAT_FINISH, calledAs, signature, streamChat } from './chat-stream.ts'
 import { type FamilyName, familyOf } from './family.ts'
 import { isRecord, type Json, list, number, record, string } from './json.ts'
 import { openaiError } from './refusal.ts'
@@ -26,7 +26,8 @@ function readChat(body: Json): TextAsk {
   const turns = list(body.messages).map((given): TextTurn => {
     const message = record(given)
     for (const call of list(message.tool_calls)) {
-      names.set(string(record(call).id), string(record(record(call).function).name))
+      const { id, function: named, custom } = record(call)
+      names.set(string(id), string(record(named ?? custom).name))
     }
     const role = string(message.role)
     const toolName = names.get(string(message.tool_call_id))
@@ -41,8 +42,10 @@ function readChat(body: Json): TextAsk {
     model,
     turns,
     tools: list(body.tools).map((tool) => {
-      const { name, description, parameters } = record(record(tool).function)
-      return { name: string(name), description: string(description), schema: record(parameters) }
+      const { type, function: called, custom } = record(tool)
+      const { name, description, parameters } = record(type === 'custom' ? custom : called)
+      const own = { name: string(name), description: string(description), schema: record(parameters) }
+      return type === 'custom' ? { ...own, custom: true } : own
     }),
     toolChoice: readChoice(body.tool_choice),
     parallelTools: body.parallel_tool_calls !== false,
@@ -113,8 +116,7 @@ function wholeMessage(answer: TextAnswer): Json {
   if (calls.length > 0) {
     message.tool_calls = calls.map((call, i) => ({
       id: call.id,
-      type: 'function',
-      function: { name: call.name, arguments: call.arguments },
+      ...calledAs(call, call.arguments),
       ...(family === 'delta' && i === 0 ? { extra_content: signature(call.id) } : {}),
     }))
   }
