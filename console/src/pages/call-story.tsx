@@ -156,7 +156,11 @@ function spansOf(call: UsageDetail): Span[] {
       name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.skipped ? ', passed over' : ''}`,
       from: attempt.startMs,
       to: attempt.startMs + attempt.ms,
-      note: attempt.fault ? describeAttempt(attempt) : `answered${attempt.status ? ` HTTP ${attempt.status}` : ''}`,
+      note: attempt.skipped
+        ? (attempt.cause ?? '')
+        : attempt.fault
+          ? describeAttempt(attempt)
+          : `answered${attempt.status ? ` HTTP ${attempt.status}` : ''}`,
       tone: attempt.fault ? 'bad' : 'good',
     })
   }

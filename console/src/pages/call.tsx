@@ -61,7 +61,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
       <Facts
         items={[
           ['Time', <When key="t" at={call.at} />],
-          ['Outcome', <OutcomeBadge key="o" row={call} />],
+          ['Outcome', <OutcomeBadge key="o" row={{ ...call, fault: null }} />],
           ['HTTP status', call.status],
           ['Endpoint', <code key="e">{call.endpoint || '–'}</code>],
           [
@@ -82,7 +82,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
           ],
           ['Answer', call.stream ? 'streamed' : 'whole'],
           call.route === null ? false : ['Route', `number ${call.route} of the model`],
-          ['Price list', `version ${call.catalogVersion}`],
+          call.catalogVersion === null ? false : ['Price list', `version ${call.catalogVersion}`],
           ...othersOf(call),
           call.job
             ? [
@@ -190,12 +190,16 @@ function othersOf(call: UsageDetail): [string, string][] {
     story,
     keyId,
     account,
+    message,
+    calls,
+    cost,
     ...others
   } = rest
-  return Object.entries(others).map(([name, value]) => [
+  const said = Object.entries(others).filter(([, value]) => value !== null && value !== '')
+  return said.map(([name, value]) => [
     name
       .replace(/^./, (first) => first.toUpperCase())
       .replaceAll(/[A-Z]/g, (letter, index) => (index ? ` ${letter.toLowerCase()}` : letter)),
-    value === null ? '–' : String(value),
+    String(value),
   ])
 }

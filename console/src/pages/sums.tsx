@@ -33,7 +33,7 @@ const MEASURES = [
 ] as const
 type Measure = (typeof MEASURES)[number][0]
 const STEPS = [
-  ['', 'Hours or days, by the range'],
+  ['', 'Automatic'],
   ['hour', 'By the hour'],
   ['day', 'By the day'],
 ] as const

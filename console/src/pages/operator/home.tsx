@@ -104,7 +104,11 @@ function Vendors() {
   )
 }
 
-function LowBalances({ rows }: { rows: HomeFigures['lowBalances'] }) {
+/** What lasts longer than this is not low. */
+const LOW_DAYS = 30
+
+function LowBalances({ rows: all }: { rows: HomeFigures['lowBalances'] }) {
+  const rows = all.filter(({ daysLeft }) => daysLeft < LOW_DAYS)
   if (rows.length === 0) return null
   return (
     <Card flush title="Running out of credits" lead="At the pace of the last seven days.">
