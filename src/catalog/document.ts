@@ -98,6 +98,12 @@ const limits = z.strictObject({
 /** Those of its kind, in traits.ts: read when the kind is known. */
 const traits = z.record(z.string(), z.unknown()).default({})
 
+const cache = z.strictObject({
+  ttlSeconds: count.max(86_400),
+  /** Of a kept answer, in which `call` is the hit itself; absent: the product's own. */
+  pricing: pricing.optional(),
+})
+
 const model = z.strictObject({
   name: z.string().min(1).max(100),
   version: z.string().nullable().default(null),
@@ -113,6 +119,11 @@ const model = z.strictObject({
   routes: z.array(route).min(1),
   routing: routing.prefault({}),
   pricing,
+  /**
+   * Answers to the very same request are kept: at temperature 0, or where the caller asks for it by `x-tollgate-cache: on`. Within the
+   * account, unless `shared` says otherwise. Off unless given.
+   */
+  cache: cache.extend({ shared: z.boolean().default(false) }).optional(),
 })
 
 const dataEndpoint = z.strictObject({
@@ -122,7 +133,7 @@ const dataEndpoint = z.strictObject({
   routing: routing.prefault({}),
   pricing,
   /** Shared across callers; off unless given. */
-  cache: z.strictObject({ ttlSeconds: count.max(86_400), pricing: pricing.optional() }).optional(),
+  cache: cache.optional(),
 })
 
 export const document = z

@@ -4,7 +4,7 @@ import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { findKeeper } from '../admission/kept-answers.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
@@ -28,7 +28,8 @@ interface PaidDeps {
 }
 
 /** The caller's headers that a format or a trace may need. */
-const FORWARDED = ['anthropic-version', 'anthropic-beta', 'traceparent'] as const
+const VERSIONS = ['anthropic-version', 'anthropic-beta'] as const
+const FORWARDED = [...VERSIONS, 'traceparent'] as const
 /** What a chunked body is counted as before its size is known. */
 const UNKNOWN_BYTES = 32_000_000
 const BESIDE_BYTES = 2_000_000
@@ -69,7 +70,8 @@ async function handle(
   const principal = request.principal!
   const catalog = catalogFor(principal.accountId, current)
   const params = request.params as Record<string, string>
-  const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body }, readDeps)
+  const keeps = keepsOf(headerOf(request, 'x-tollgate-cache'))
+  const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body, keeps }, readDeps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
   const arrived = arrive(request, { endpoint: spec.id, out, catalog, digest: body.digest }, asked, path)
@@ -87,6 +89,7 @@ export function arrive(
   { world }: PathDeps,
 ): Arrived {
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
+  const callerHeaders = forwarded(request)
   return {
     requestId: request.id,
     principal: request.principal!,
@@ -96,8 +99,9 @@ export function arrive(
     endpoint,
     startedMs: world.elapsedMs(),
     out,
-    callerHeaders: forwarded(request),
-    cache,
+    callerHeaders,
+    // What a vendor is told beside the body is part of the question.
+    cache: cache && { ...cache, key: `${cache.key} ${VERSIONS.map((name) => callerHeaders[name] ?? '').join(' ')}` },
     idempotency: key === undefined ? undefined : { key, requestHash: hashRequest(endpoint, digest!) },
   }
 }
@@ -138,6 +142,12 @@ async function takeLarge(request: Visit, out: Caller, { budget }: PaidDeps): Pro
     lease.release()
     throw error
   }
+}
+
+function keepsOf(header: string | undefined): boolean | undefined {
+  if (header === undefined || header === '') return undefined
+  if (header !== 'on' && header !== 'off') throw invalid('"x-tollgate-cache" must be on or off.', 'x-tollgate-cache')
+  return header === 'on'
 }
 
 function idempotencyKeyOf(request: Visit): string | undefined {

@@ -1,4 +1,4 @@
-// An LRU cache: answers of data endpoints that the catalogue lets us keep for a while, shared across callers. They are paid for
+// An LRU cache: answers of data endpoints, and of models whose entry says so, that we keep for a while. They are paid for
 // like any other answer (at the cache's own price, if it has one), and fetched once when many ask for the same at the same time.
 import type { World } from '../kernel/world.ts'
 import type { Pricing } from '../meter/price.ts'

@@ -1,5 +1,6 @@
 // What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product,
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
+import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
 import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
@@ -12,6 +13,7 @@ import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
+import { isObject } from '../protocols/check.ts'
 import { readAnalyticsAsk } from '../protocols/data/site-analytics.ts'
 import { readSocialAsk } from '../protocols/data/social-v2.ts'
 import { type ImageAskDeps, readImageAsk } from '../protocols/media/openai-images/ask.ts'
@@ -39,6 +41,8 @@ interface Incoming {
   /** As it was sent. */
   readonly query: string
   readonly body: RequestBody
+  /** What the caller says of kept answers; absent: nothing. */
+  readonly keeps?: boolean | undefined
 }
 
 export interface RequestBody {
@@ -94,7 +98,22 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   const product = permit('text', uid, incoming)
   // What no route can carry is refused before anything is held.
   routesFor(ask, product.routes)
-  return { ask, product }
+  return { ask, product, ...keepingRule(incoming, json, product, ask) }
+}
+
+/** Whether an answer may be one that was kept: what sampling makes different each time, or goes on from elsewhere, is not. */
+function keepingRule(
+  { spec, catalog, principal, keeps }: Incoming,
+  { text, value }: JsonText,
+  { cache }: Model,
+  { continues }: Ask,
+): Pick<Read, 'cache'> {
+  const config = isObject(value.generationConfig) ? value.generationConfig : value
+  if (!cache || continues || keeps === false || !(keeps || config.temperature === 0)) return {}
+  const { shared, ...rule } = cache
+  const whose = catalog.simulated || !shared ? principal.accountId : ''
+  const key = createHash('sha256').update(`${spec.format} ${whose} ${text}`).digest('base64')
+  return { cache: { key: `text ${key}`, ...rule } }
 }
 
 /** For models that are asked with JSON alone: what is asked is the business of their protocol. */

@@ -31,8 +31,8 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const body = await reply.read(ANSWER_BYTES_MAX)
     const reading = exchange.answer(body, reply.headers)
     const answer = reading instanceof Promise ? await reading : reading
-    answered.flight?.land({ ...answer, route: answered.attempted.candidate.number })
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
+    keepFor(answered, answer.keptAs, { ...answer, usage })
     const status = answer.status ?? 200
     settling = true
     const remembered = answer.keptAs === undefined ? undefined : remember(answered, answer.keptAs, deps)
@@ -71,7 +71,8 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Receipt): Rec
 
 /** An answer that is there already. */
 export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): Promise<Settled> {
-  const receipt = await settle(held, { usage: kept.usage ?? held.ask.worst, estimated: false, status: 200 }, deps)
+  const usage = { call: 1, ...(kept.usage ?? held.ask.worst) }
+  const receipt = await settle(held, { usage, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
   addReceipt(headers, receipt)
   held.out.send(200, addAnswerHeaders(headers, held, kept.route, true), kept.body)
@@ -136,7 +137,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { out, attempted, requestId } = answered
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
-  const kept = answered.idempotency && new Kept()
+  const kept = answered.idempotency || answered.flight ? new Kept() : undefined
   let settling = false
 
   const caller = watchCaller(out, deps, () => {
@@ -150,7 +151,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
       out.startStream(
         addAnswerHeaders(
           {
-            'content-type': relay.contentType ?? STREAM_TYPE,
+            'content-type': typeOf(relay),
             'cache-control': 'no-cache, no-store, no-transform',
             'x-accel-buffering': 'no',
           },
@@ -177,6 +178,8 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen, relay.state.promptUsage)
     settling = true
     const { keptAs } = relay.state
+    const whole = kept?.whole(relay.finish(''))
+    keepFor(answered, keptAs, whole && { body: whole, contentType: typeOf(relay), usage })
     const remembered = keptAs === undefined ? undefined : remember(answered, keptAs, deps)
     const receipt = await settle(
       answered,
@@ -184,7 +187,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         usage,
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
-        keep: kept && keepOf(answered, 200, relay.contentType ?? STREAM_TYPE, () => kept.whole(relay.finish(''))),
+        keep: keepOf(answered, 200, typeOf(relay), () => whole),
       },
       deps,
     )
@@ -320,6 +323,20 @@ class Kept {
     this.push(end)
     return this.bytes > KEPT_BYTES_MAX ? undefined : Buffer.concat(this.pieces)
   }
+}
+
+function typeOf({ contentType }: StreamRelay): string {
+  return contentType ?? STREAM_TYPE
+}
+
+/** What a vendor keeps for one caller is nobody else's, and what ended where a caller's credits did is no whole answer. */
+function keepFor(
+  { flight, admitted, attempted }: Answered,
+  keptAs: string | undefined,
+  answer: Answer | undefined,
+): void {
+  if (answer && keptAs === undefined && admitted.outputTokensCap === undefined)
+    flight?.land({ ...answer, route: attempted.candidate.number })
 }
 
 /** What a replay will answer with; undefined: nobody can ask for one, or it is too much to be stored. */

@@ -6,6 +6,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import type { RefusedCall } from '../ledger/refusals.ts'
+import type { Pricing } from '../meter/price.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
 import { type Candidate, routeAsk } from '../routing/route.ts'
@@ -33,7 +34,8 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 function run(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
   const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
-  return call.cache ? answerOrKept(call, call.cache, seen, deps) : answer(call, seen, deps)
+  // A repetition has its own store, and gives the very answer again.
+  return call.cache && !call.idempotency ? answerOrKept(call, call.cache, seen, deps) : answer(call, seen, deps)
 }
 
 /** From a vendor, or from what was kept of an answer to the same question. */
@@ -45,13 +47,18 @@ async function answerOrKept(arrived: ExchangeCall, cache: CacheRule, seen: Seen,
     flight?.land()
     throw GONE
   }
-  const priced =
-    kept && cache.pricing ? { ...arrived, product: { ...arrived.product, pricing: cache.pricing } } : arrived
+  const priced = kept && cache.pricing ? hitOf(arrived, cache.pricing) : arrived
   try {
     return await answer(flight ? { ...priced, flight } : priced, seen, deps, kept)
   } finally {
     flight?.land()
   }
+}
+
+/** A hit at a price of its own, which may be one for the hit itself. */
+function hitOf(arrived: ExchangeCall, pricing: Pricing): ExchangeCall {
+  const { ask, product } = arrived
+  return { ...arrived, ask: { ...ask, worst: { call: 1, ...ask.worst } }, product: { ...product, pricing } }
 }
 
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: KeptAnswer): Promise<Settled> {
