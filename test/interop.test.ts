@@ -1,0 +1,109 @@
+// A server that we did not write behind each text format that it speaks: llama.cpp's, with a tiny random model. What it answered is
+// recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not know the difference.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { VendorTest } from '../src/routing/views.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
+const MODEL = 'tiny-random'
+
+interface Recorded {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+const recorded = async (name: string) => JSON.parse(await readFile(join(FOLDER, `${name}.json`), 'utf8')) as Recorded
+
+/** Which recording answers a request. */
+const NAMES: Readonly<Record<string, string>> = {
+  ...{
+    '/v1/models': 'models',
+    '/v1/chat/completions': 'chat',
+    '/v1/responses': 'responses',
+    '/v1/messages': 'messages',
+  },
+}
+
+let server: Server
+let url = ''
+before(async () => {
+  server = createServer((req, res) => {
+    const parts: Buffer[] = []
+    req.on('data', (part: Buffer) => parts.push(part))
+    req.on('end', async () => {
+      const asked = parts.length > 0 ? (JSON.parse(Buffer.concat(parts).toString()) as { stream?: boolean }) : {}
+      const name = NAMES[req.url ?? ''] ?? 'not-found'
+      const { status, contentType, body } = await recorded(asked.stream ? `${name}-stream` : name)
+      res.writeHead(status, { 'content-type': contentType }).end(body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+after(() => server.close())
+
+const gateway = testGateway()
+
+async function operator<T>(path: string, body: object): Promise<T> {
+  const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const answer = (await response.json()) as { data?: T; error?: { message: string } }
+  assert.ok(answer.data, answer.error?.message ?? `HTTP ${response.status}`)
+  return answer.data
+}
+
+/** The formats that it speaks, and the address below which each is. */
+const BACKS = [
+  ['openai-chat', '/v1'],
+  ['openai-responses', '/v1'],
+  ['anthropic-messages', ''],
+] as const
+
+const QUESTION = [{ role: 'user', content: 'Say something about gates.' }]
+const DOORS = [
+  ['/v1/chat/completions', { messages: QUESTION, max_tokens: 12 }],
+  ['/alpha/responses', { input: QUESTION, max_output_tokens: 12 }],
+  ['/beta/v1/messages', { messages: QUESTION, max_tokens: 12 }],
+] as const
+
+for (const [format, path] of BACKS)
+  test(`${format}: the vendor’s test passes, and every door is answered and charged, whole and streamed`, async () => {
+    const place = { preset: 'llama.cpp', vendor: `llama-${format}`, baseUrl: url + path, formats: [format] }
+    const tested = await operator<VendorTest>('/connect/test', place)
+    assert.equal(tested.ok, true, tested.message)
+    assert.deepEqual(tested.models, [MODEL])
+    assert.ok((tested.steps[1]?.inputTokens ?? 0) > 0 && (tested.steps[1]?.outputTokens ?? 0) > 0)
+    const uid = `tiny-${format}`
+    const price = (rate: string) => ({ unit: 'credits', tiers: [{ input: rate, output: rate }] })
+    const models = [{ model: MODEL, uid, cost: price('100'), pricing: price('1000') }]
+    await operator('/connect', { ...place, models })
+    const tokens = (tested.steps[1]?.inputTokens ?? 0) + (tested.steps[1]?.outputTokens ?? 0)
+    const { key } = await gateway.account()
+    for (const [door, body] of DOORS)
+      for (const stream of [false, true]) {
+        const answer = await gateway.call(door, key, { model: uid, stream, ...body })
+        const said = await answer.text()
+        assert.equal(answer.status, 200, `${door} ${said}`)
+        // What the random model wrote; a stream brings it in pieces.
+        if (!stream) assert.match(said, /xopv thetcwdgwk/, door)
+        if (stream) {
+          assert.match(said, /\[DONE\]|response\.(completed|incomplete)|message_stop/, door)
+          assert.match(said, /: tollgate charge=0\.0\d+/, door)
+        } else assert.equal(Number(answer.headers.get('x-tollgate-charge')), (tokens * 1000) / 1_000_000, door)
+      }
+  })
+
+test('a wrong address of such a server is put right', async () => {
+  const place = { preset: 'llama.cpp', baseUrl: `${url}/nothing`, formats: ['openai-chat'] }
+  const { ok, addressSuggested } = await operator<VendorTest>('/connect/test', place)
+  assert.deepEqual([ok, addressSuggested], [false, `${url}/v1`])
+})
