@@ -92,6 +92,8 @@ test('changes that several processes make at once are made one after the other, 
   const stores = await Promise.all([open(), open(), open()])
   const uids = ['alpha-5.4', 'alpha-5.5', 'beta-opus-5']
   await Promise.all(stores.map((store, i) => store.change(uids[i]!, { enabled: false }, BY)))
+  const [newest] = await stores[0]!.versions()
+  assert.match(newest?.note ?? '', /: switched off$/)
   const { document } = (await open()).current
   assert.deepEqual(
     uids.map((uid) => document.models[uid]?.enabled),

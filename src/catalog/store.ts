@@ -144,7 +144,7 @@ export async function openCatalog(options: {
     change: (uid, fields, by) =>
       replace((current) => withFields(current!, uid, fields), {
         by,
-        note: `${uid}: ${Object.keys(fields).join(', ')}`,
+        note: `${uid}: ${noteOf(fields)}`,
         action: 'catalog.model',
       }),
   }
@@ -207,6 +207,14 @@ export function findDataProduct(catalog: Catalog, name: string): DataProduct | u
 }
 
 const CHANGES_MAX = 500
+
+/** A version's note says what was done, and not only to which field. */
+function noteOf(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => (name === 'enabled' ? `switched ${value === true ? 'on' : 'off'}` : `${name} changed`))
+    .join(', ')
+}
 
 /** What differs between two documents, a line each: `models.alpha-5.4.enabled: true → false`. */
 export function listChanges(before: unknown, after: unknown, path = ''): string[] {

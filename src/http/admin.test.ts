@@ -122,11 +122,11 @@ test('an account is made with credits and limits, renamed, given credits and rel
   assert.equal((await ask('GET', '/accounts/acc_none')).error?.code, 30000)
   const ledger = await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger`)
   assert.deepEqual(
-    ledger.data.items.map(({ kind, balanceAfter, note, actor }) => [kind, balanceAfter, note, actor]),
+    ledger.data.items.map(({ kind, moved, balanceAfter, note, actor }) => [kind, moved, balanceAfter, note, actor]),
     [
-      ['takeback', '2', 'back', 'operator token'],
-      ['grant', '12.500001', 'a drop', 'operator token'],
-      ['grant', '12.5', 'first credits', 'operator token'],
+      ['takeback', '-10.500001', '2', 'back', 'operator token'],
+      ['grant', '0.000001', '12.500001', 'a drop', 'operator token'],
+      ['grant', '12.5', '12.5', 'first credits', 'operator token'],
     ],
   )
 })

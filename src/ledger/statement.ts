@@ -264,6 +264,7 @@ function ledgerView(row: TransferRow, balance: bigint | undefined): LedgerView {
     at: row.at.toISOString(),
     kind: row.kind,
     amount: formatCredits(row.amount),
+    moved: formatCredits(row.moved),
     loss: formatCredits(row.loss),
     ...(balance === undefined ? {} : { balanceAfter: formatCredits(balance) }),
     requestId: ofCall ? `req_${row.id}` : null,

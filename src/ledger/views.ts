@@ -178,6 +178,8 @@ export const ledgerView = z.object({
   at: time,
   kind: movement,
   amount: credits,
+  /** What the balance changed by: negative for what was taken. */
+  moved: credits,
   loss: credits,
   /** Never in a list of one kind or in CSV: what lies between the rows is not in it. */
   balanceAfter: credits.exactOptional(),

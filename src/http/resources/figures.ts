@@ -96,9 +96,10 @@ export function figureResources({ database, catalog, statements, world, vendorHe
       },
     }),
     resource('GET /search', 'member', {
-      query: z.strictObject({ q: text(100) }),
+      query: z.strictObject({ q: text(100, 0).default('') }),
       answer: page(found),
       async run({ query: { q }, actor }) {
+        if (q === '') return { items: [], next: null }
         const sought = q.toLowerCase()
         const models = Object.entries(catalog.current.document.models)
           .filter(([uid, model]) => uid.includes(sought) || model.name.toLowerCase().includes(sought))
