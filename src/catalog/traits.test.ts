@@ -41,7 +41,7 @@ test('a route in a format that cannot serve the product is refused', () => {
     models!['alpha-5.4']!.routes = [{ vendor: 'alpha', protocol: 'openai-images' }]
   })
   assert.deepEqual(routed, [
-    'models.alpha-5.4.routes.0.protocol: "openai-images" does not serve text; that takes openai-chat or openai-responses or anthropic-messages',
+    'models.alpha-5.4.routes.0.protocol: "openai-images" does not serve text; that takes openai-chat or openai-responses or anthropic-messages or gemini',
   ])
 })
 
