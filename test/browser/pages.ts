@@ -109,7 +109,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await page.getByLabel('Query').fill('When does the gate open?')
         await page.getByLabel('Documents').fill('The toll gate opens at dawn\nA recipe for onion soup')
-        await press(page, 'Rerank')
+        await press(page, /^Rerank$/)
         await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },
@@ -118,7 +118,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: `${base}/playground/moderation`,
       async act(page) {
         await page.getByLabel('Texts').fill('A kind word\nAn example of hate')
-        await press(page, 'Moderate')
+        await press(page, /^Moderate$/)
         await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },

@@ -34,8 +34,9 @@ export function figureColumns(account: string, figures: Figures): TableColumn<Ke
         const { requests = 0, errors = 0 } = figures.get(key.id) ?? {}
         return (
           <>
-            <Link to={`${base}?key=${encodeURIComponent(key.id)}`} aria-label={`Calls of ${key.name}`}>
+            <Link to={`${base}?key=${encodeURIComponent(key.id)}`}>
               {formatWhole(requests)}
+              <span className="sr-only"> calls of {key.name}</span>
             </Link>
             {errors ? <span className="cell-sub">{plural(errors, 'error')}</span> : null}
           </>
