@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
+import { startGateway } from '../gateway.ts'
 import { Program, serveDocument } from './oauth-program.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -276,6 +277,28 @@ test('what says how to connect is where the standards look for it', async () => 
   assert.equal(server.client_id_metadata_document_supported, true)
   for (const name of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
     assert.ok(server[name].startsWith(`${home.url}/oauth/`), name)
+})
+
+test('addresses are the public ones behind a proxy with https, and there is nothing to connect to over plain http', async () => {
+  const secure = await startGateway({ env: { PUBLIC_URL: 'https://gate.example' } })
+  const plain = await startGateway({ env: { PUBLIC_URL: 'http://gate.example' } })
+  try {
+    const metadata = '/.well-known/oauth-authorization-server'
+    const server = (await (await fetch(`${secure.url}${metadata}`)).json()) as any
+    assert.equal(server.issuer, 'https://gate.example')
+    assert.equal(server.token_endpoint, 'https://gate.example/oauth/token')
+    const told = (await fetch(`${secure.url}/mcp`, { method: 'POST' })).headers.get('www-authenticate')
+    assert.match(String(told), /resource_metadata="https:\/\/gate\.example\//)
+
+    for (const path of [metadata, '/.well-known/oauth-protected-resource/mcp'])
+      assert.equal((await fetch(`${plain.url}${path}`)).status, 404, path)
+    assert.equal((await fetch(`${plain.url}/oauth/register`, { method: 'POST' })).status, 404)
+    const untold = await fetch(`${plain.url}/mcp`, { method: 'POST' })
+    assert.equal(untold.status, 401)
+    assert.doesNotMatch(String(untold.headers.get('www-authenticate')), /resource_metadata/)
+  } finally {
+    await Promise.all([secure.close(), plain.close()])
+  }
 })
 
 test('registrations are bounded, and what is registered must be sound', async () => {
