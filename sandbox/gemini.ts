@@ -102,12 +102,14 @@ function readChoice({ mode, allowedFunctionNames }: Json): ToolChoice {
   return mode === 'NONE' ? 'none' : 'auto'
 }
 
-const SIGNATURE = Buffer.from('sandbox:').toString('base64').replace(/=*$/, '')
+/** Of a length that base64 does not pad, so that every signature begins with it. */
+const SIGNED = 'sandbox::'
+const SIGNATURE = Buffer.from(SIGNED).toString('base64')
 /** What the vendor documents for calls that come from elsewhere. */
 const SKIP = 'skip_thought_signature_validator'
 
 function sign(text: string): string {
-  return Buffer.from(`sandbox:${hash(text)}`).toString('base64')
+  return Buffer.from(`${SIGNED}${hash(text)}`).toString('base64')
 }
 
 function checkContents(body: Json): void {
