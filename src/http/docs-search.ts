@@ -18,16 +18,16 @@ const EXCERPT_CHARS = 180
 export const slugOf = (heading: string) =>
   heading
     .toLowerCase()
-    .replaceAll(/<[^>]*>|&[a-z]+;|[`'’]/g, '')
+    .replaceAll(/<[^<>]{0,200}>|&[a-z]{1,10};|[`'’]/g, '')
     .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
     .replaceAll(/^-|-$/g, '')
 
 /** The parts of a Markdown page between its headings. */
 export function sectionsOf(markdown: string, title: string, href: string): Section[] {
-  const parts = markdown.replaceAll(/<!--.*?-->/gs, '').split(/^(?=## )/m)
+  const parts = markdown.replaceAll(/<!--.{0,500}?-->/gs, '').split(/^(?=## )/m)
   return parts.map((part, index) => {
     const heading = index === 0 ? '' : (/^## (.*)$/m.exec(part)?.[1] ?? '')
-    const text = part.replace(/^#+ .*$/m, '').replaceAll(/[`*|#]+|\]\([^)]*\)|\[/g, ' ')
+    const text = part.replace(/^#+ .*$/m, '').replaceAll(/[`*|#]+|\]\([^()]{0,300}\)|\[/g, ' ')
     const name = heading.replaceAll('`', '')
     return { href: heading ? `${href}#${slugOf(heading)}` : href, title: name ? `${title}: ${name}` : title, text }
   })

@@ -72,7 +72,7 @@ function scrollable(html: string): string {
 
 /** Headings can be linked to, by the same words as in a repository. */
 function anchored(html: string): string {
-  return html.replaceAll(/<h([234])>(.*?)<\/h\1>/g, (heading, level: string, inside: string) =>
+  return html.replaceAll(/<h([234])>(.{0,300}?)<\/h\1>/g, (heading, level: string, inside: string) =>
     html.includes(`id="${slugOf(inside)}"`) ? heading : `<h${level} id="${slugOf(inside)}">${inside}</h${level}>`,
   )
 }
