@@ -303,9 +303,15 @@ export function readConfig(environment: Environment = process.env): Config {
   return Object.freeze({
     ...result.data,
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
-    credential: (name: string) => (isSample(environment[name]) ? undefined : environment[name] || undefined),
+    credential: (name: string) =>
+      isOwn(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
   })
+}
+
+/** What the gateway itself, or its database, is set up by: no vendor is sent that, whatever a catalogue or an operator names. */
+function isOwn(name: string): boolean {
+  return name in schema.shape || /^(?:TOLLGATE_|PG)/.test(name)
 }
 
 /** Names are the environment's, so of any length. */

@@ -9,13 +9,15 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Settings } from '../src/cli/command.ts'
 import { runCli } from '../src/cli/run.ts'
+import type { AuditView } from '../src/database/audit-view.ts'
+import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { VendorTest } from '../src/routing/views.ts'
 import { examplesIn } from './clients/examples.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 
 const KEY = 'sk-live-0123456789abcdefghij'
-const gateway = testGateway()
+const gateway = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
 const servers: { close(): unknown }[] = []
 after(() => {
   for (const server of servers) server.close()
@@ -150,6 +152,21 @@ test('what is wrong with a vendor is said in words: key, model, path, format, re
     assert.equal(addressSuggested, suggested ?? null)
     assert.doesNotMatch(JSON.stringify({ said, steps }), /sk-(live|wrong)-0/)
   }
+})
+
+test('a test is written down with its address and the name of the credential, and sends no setting of the gateway', async () => {
+  const host = await serve(strict)
+  await testOf({
+    baseUrl: `http://${host}/v1`,
+    credential: { name: 'NEWCOMER_KEY', value: KEY },
+  })
+  const { items } = await operatorAsks<Page<AuditView>>('/audit?action=vendor.test&limit=1')
+  assert.equal(items[0]?.object, 'newcomer')
+  assert.deepEqual(items[0]?.detail, { baseUrl: `http://${host}/v1`, credential: 'NEWCOMER_KEY' })
+  await assert.rejects(
+    testOf({ baseUrl: `http://${host}/v1`, credential: { name: 'TOLLGATE_OPERATOR_TOKEN' } }),
+    /TOLLGATE_OPERATOR_TOKEN is neither given/,
+  )
 })
 
 test('one command connects a vendor never seen, offers its model at cost times markup, and a customer uses it', async () => {

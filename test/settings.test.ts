@@ -67,6 +67,21 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
   assert.match(stderr, /TOLLGATE_SECRET: is the sample/)
 })
 
+test('what the gateway itself is set up by is no credential that a vendor could be sent', () => {
+  const own = {
+    ...{
+      TOLLGATE_SECRET: 'x'.repeat(40),
+      TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
+      TOLLGATE_LATER: 'z',
+      PGPASSWORD: 'p',
+    },
+    DATABASE_URL: 'postgres://tollgate:secret@127.0.0.1:5432/tollgate',
+  }
+  const { credential } = readConfig({ ...own, OPENAI_API_KEY: 'sk-1' })
+  for (const name of Object.keys(own)) assert.equal(credential(name), undefined, name)
+  assert.equal(credential('OPENAI_API_KEY'), 'sk-1')
+})
+
 test('a proxy that is no address or range is refused in a sentence', () => {
   for (const good of ['127.0.0.1', '10.0.0.0/8, 172.16.0.0/12', 'fd00::/8 ::1', 'loopback,uniquelocal'])
     assert.equal(readConfig({ TOLLGATE_TRUST_PROXY: good }).TOLLGATE_TRUST_PROXY, good)

@@ -130,7 +130,8 @@ async function fetchDocument(url: string, guard: AuthorityDeps['guard']): Promis
     return undefined
   }
   const signal = AbortSignal.timeout(5_000)
-  const { contentType } = await guard.download(url, keep, { bytesMax: DOCUMENT_BYTES_MAX, signal })
+  // Not along redirects: its host vouches for it, and many hosts send visitors on to wherever a link says.
+  const { contentType } = await guard.download(url, keep, { bytesMax: DOCUMENT_BYTES_MAX, signal, redirectsMax: 0 })
   return new Response(Buffer.concat(pieces), { headers: { 'content-type': contentType } })
 }
 

@@ -51,11 +51,11 @@ export interface GuardedFetch {
     headers: Readonly<Record<string, string>>,
     options: { account: string; signal: AbortSignal },
   ): Promise<{ status: number }>
-  /** Copies a vendor's result, piece by piece. Rejects with upstream_failed, or with what `write` throws. */
+  /** Copies a vendor's result, piece by piece; follows three redirects unless fewer are asked for. Rejects with upstream_failed, or with what `write` throws. */
   download(
     url: string,
     write: (chunk: Buffer) => Promise<void> | undefined,
-    options: { bytesMax: number; signal: AbortSignal },
+    options: { bytesMax: number; signal: AbortSignal; redirectsMax?: number },
   ): Promise<{ bytes: number; contentType: string }>
   /** Whether an address could be used at all, before it is stored. Rejects with request_invalid. */
   check(url: string, options: { signal: AbortSignal }): Promise<void>
@@ -213,7 +213,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
 
-    async download(url, write, { bytesMax, signal }) {
+    async download(url, write, { bytesMax, signal, redirectsMax = DOWNLOAD_LIMITS.redirectsMax }) {
       let mine: { readonly error: unknown } | undefined
       const take = (chunk: Buffer) => {
         const keep = (error: unknown): never => {
@@ -229,7 +229,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       try {
         return await walk(
           { method: 'GET', url, headers: { 'user-agent': USER_AGENT } },
-          DOWNLOAD_LIMITS,
+          { ...DOWNLOAD_LIMITS, redirectsMax },
           signal,
           async (reply) => ({
             bytes: await receive(reply, bytesMax, take),

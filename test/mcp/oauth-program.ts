@@ -69,7 +69,9 @@ export async function serveDocument() {
   if (made.status !== 0 || !cert) return undefined
   setDefaultCACertificates([...getCACertificates('default'), cert])
   const about = { answer: {} as object }
-  const server = createServer({ key: pem, cert }, (_request, response) => {
+  const server = createServer({ key: pem, cert }, (request, response) => {
+    const [, elsewhere] = /^\/go\?to=(.+)$/.exec(request.url ?? '') ?? []
+    if (elsewhere) return response.writeHead(302, { location: decodeURIComponent(elsewhere) }).end()
     response.setHeader('content-type', 'application/json').end(JSON.stringify(about.answer))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -241,16 +241,19 @@ test('a program that names itself by a document is known by the host that vouche
   })
   assert.equal(await isLive(body.access_token), false, 'and may give its token back')
 
-  const refused = async (about: object) => {
+  const refused = async (about: object, id = `${document?.url}?${Math.random()}`) => {
     assert.ok(document)
     document.answer = about
     const asked = new URL(String(program.asked))
-    asked.searchParams.set('client_id', `${document.url}?${Math.random()}`)
+    asked.searchParams.set('client_id', id)
     const { status: answered, headers } = await fetch(asked, { redirect: 'manual' })
     assert.deepEqual([answered, headers.get('location')], [400, null])
   }
   await refused({ ...program.clientMetadata, client_id: 'https://other.example/client.json' })
   await refused({ ...program.clientMetadata, client_id: document.url, padding: 'x'.repeat(20_000) })
+  // A host that sends visitors on to anywhere does not vouch for what is there.
+  const sent = `https://${document.host}/go?to=${encodeURIComponent(document.url)}`
+  await refused({ ...program.clientMetadata, client_id: sent }, sent)
 })
 
 function register(metadata: object): Promise<Response> {

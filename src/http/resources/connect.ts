@@ -8,6 +8,8 @@ import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets 
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { appliedView, connectCheckView, presetView } from '../../catalog/views.ts'
+import type { Audit } from '../../database/audit.ts'
+import type { Database } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -18,6 +20,8 @@ import { secret, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 export interface ConnectDeps {
+  readonly database: Database
+  readonly audit: Audit
   readonly catalog: CatalogStore
   readonly credentials: Credentials
   /** The real test: lists the models there, and makes the smallest call. */
@@ -61,7 +65,7 @@ const connectBody = z.strictObject({
 type ConnectBody = z.output<typeof connectBody>
 type Place = Pick<ConnectBody, keyof typeof connectFields>
 
-export function connectResources({ catalog, credentials, probe }: ConnectDeps): Resource[] {
+export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
   return [
     resource('GET /presets', 'operator', {
       answer: page(presetView),
@@ -72,7 +76,7 @@ export function connectResources({ catalog, credentials, probe }: ConnectDeps): 
     resource('POST /connect/test', 'operator', {
       body: z.strictObject({ ...connectFields, model: z.string().max(200).default('') }),
       answer: vendorTest,
-      async run({ body }) {
+      async run({ body, by }) {
         const place = await placeOf(body)
         const name = place.vendor.credential
         const value = body.credential.value ?? (name === undefined ? undefined : credentials.get(name))
@@ -86,6 +90,11 @@ export function connectResources({ catalog, credentials, probe }: ConnectDeps): 
           ...{ baseUrl: place.vendor.baseUrl.replace(/(?<!\/)\/+$/, ''), secret: value, auth: place.vendor.auth },
           ...{ headers: place.vendor.headers ?? {}, model: body.model || cheapestOf(place.preset) },
         }
+        // It sends a credential to an address that nobody has agreed to yet: who did it stays known.
+        const detail = { baseUrl: target.baseUrl, credential: name ?? null }
+        await database.transaction((tx) =>
+          audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
+        )
         return probe(target, factsFor(target.model, place.preset))
       },
     }),
