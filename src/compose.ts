@@ -319,7 +319,7 @@ function openAlerts(
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
   return createAlerts({
     ...{ ...parts, world, log, queue: jobs.queue },
-    mailer: url && from ? createMailer(url, from) : undefined,
+    mailer: url && from ? createMailer(url, from, world) : undefined,
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
   })
 }

@@ -54,7 +54,7 @@ before(async () => {
   await new Promise<void>((resolve) => mails.listen(0, '127.0.0.1', () => resolve()))
   g = await startGateway({
     env: {
-      TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${portOf(hooks)}`,
+      TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${portOf(hooks)} 127.0.0.2:${portOf(hooks)}`,
       TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${portOf(mails.server)}`,
       TOLLGATE_MAIL_FROM: 'Tollgate <alerts@gateway.example>',
     },
@@ -208,6 +208,107 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   const tested = await ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
   assert.equal(tested.rule, 'test')
   await until(() => got.length >= before + 2 || undefined)
+})
+
+test('a balance near its threshold fires once, until it was above it for an hour', async () => {
+  const { id } = await g.account({ credits: 1n })
+  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' } })
+  const look = async (posted: number) => {
+    await sql('update account set posted = $2 where id = $1', [id, posted])
+    await g.gateway.alerts.look()
+    return (await alertsOf(id)).length
+  }
+  assert.deepEqual([await look(1), await look(6_000_000), await look(1)], [1, 1, 1])
+  const old = `update alert_state set at = now() - interval '61 minutes' where scope = $1`
+  await sql(old, [id])
+  assert.deepEqual([await look(1), await look(6_000_000), await look(1)], [1, 1, 1], 'being true renews it')
+  await look(6_000_000)
+  await sql(old, [id])
+  assert.deepEqual([await look(6_000_000), await look(1)], [1, 2])
+  await look(1)
+})
+
+test('many accounts, and one with many failed jobs, hide nobody', async () => {
+  const noisy = await g.account()
+  const quiet = await g.account()
+  const failed = `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, input, request, open, completed_at, error)
+    select $2 || i, $1, 'k', $2 || i, 'videogen-2.0', 1, 'FAILED', '{}', '{}', false, now(), '{}' from generate_series(1, $3::int) i`
+  await sql(failed, [noisy.id, 'job_noisy', 1_500])
+  await sql(failed, [quiet.id, 'job_quiet', 1])
+  const off = await g.account({ credits: 1n })
+  const rules = { balanceDays: null, limitShares: [], failurePercent: null, keyDays: null, jobFailed: false }
+  await ask('PUT', `/accounts/${off.id}/alert-settings`, { rules })
+  await ask('PATCH', `/accounts/${off.id}`, { limits: { spendPerDay: '100' } })
+  await sql(`update limited set day_spent = 100000000 where account_id = $1 and scope = 'account'`, [off.id])
+  await sql(`update api_key set expires_at = now() + interval '1 day' where id = $1`, [off.keyId])
+  await sql(failed, [off.id, 'job_quiet_off', 1])
+  const calls = `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    select $1 || i, date_trunc('hour', now(), 'UTC'), 'alpha-5.4', 'many', $3::int, $3::int, 0, 0, 0, 0 from generate_series(1, $2::int) i`
+  await sql(calls, ['acc_seldom', 20_000, 1])
+  await sql(calls, ['acc_failing', 30, 40])
+  await sql(calls.replace('$1 || i', '$1'), [off.id, 1, 40])
+  await g.gateway.alerts.look()
+  const found = await g.gateway.database.query<{ count: bigint }>({
+    text: `select count(*) from alert where rule = 'failures' and scope like 'acc_failing%'`,
+  })
+  assert.equal(Number(found[0]?.count), 30)
+  assert.deepEqual(inShort(await alertsOf(quiet.id)), ['job on'])
+  assert.equal((await alertsOf(noisy.id)).length, 20)
+  assert.deepEqual(inShort(await alertsOf(off.id)), [], 'rules that are switched off')
+  await sql(`delete from usage_hour where key_id = 'many'`, [])
+  await sql(`delete from job where id like 'job_noisy%' or id like 'job_quiet%'`, [])
+})
+
+test('a test is told once a minute, and mails have a budget for each account', async () => {
+  const { id } = await g.account()
+  const receivers = Array.from({ length: 7 }, (_, i): Receiver => ({ kind: 'email', to: `stranger${i}@example.com` }))
+  await ask('PUT', `/accounts/${id}/alert-settings`, { receivers })
+  const before = mailed.length
+  const press = () => g.call(`/admin/v1/accounts/${id}/alerts/test`, OPERATOR_TOKEN, undefined, { method: 'POST' })
+  const answers = await Promise.all([press(), press(), press()])
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 429, 429])
+  const refused = answers.find(({ status }) => status === 429)
+  assert.match(refused?.headers.get('retry-after') ?? '', /^([1-9]|[1-5]\d|60)$/)
+  await Promise.all(answers.map((answer) => answer.text()))
+  const [alert] = await until(async () => {
+    const alerts = await alertsOf(id)
+    return alerts[0]?.deliveries.some(({ error }) => error === 'rate_limited') ? alerts : undefined
+  })
+  assert.ok(alert?.deliveries.some(({ state }) => state === 'waiting'))
+  assert.ok(mailed.length - before <= 6, 'five, and one more if this took long')
+  await ask('PUT', `/accounts/${id}/alert-settings`, { receivers: [] })
+})
+
+test('slow receivers of one account have three deliveries at a time, and all are told', async () => {
+  let open = 0
+  let most = 0
+  let told = 0
+  const slow = createServer((request, response) => {
+    request.resume()
+    open += 1
+    most = Math.max(most, open)
+    setTimeout(() => {
+      open -= 1
+      told += 1
+      response.end()
+    }, 1_500)
+  })
+  await new Promise<void>((resolve) => slow.listen(portOf(hooks), '127.0.0.2', resolve))
+  try {
+    const { id } = await g.account()
+    const to = `http://127.0.0.2:${portOf(hooks)}/slow`
+    await ask('PUT', `/accounts/${id}/alert-settings`, {
+      receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
+    })
+    await ask('POST', `/accounts/${id}/alerts/test`)
+    await until(() => told >= 3 || undefined)
+    assert.equal(most, 3)
+    // Those that were put back come by themselves.
+    await until(() => told >= 5 || undefined)
+    assert.equal(most, 3)
+  } finally {
+    await new Promise((resolve) => slow.close(resolve))
+  }
 })
 
 test('what cannot be a receiver is refused', async () => {

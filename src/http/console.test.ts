@@ -472,7 +472,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['PUT', '/alert-settings', {}, 200, 403, 403, 403],
     ['GET', `/accounts/${mine}/alerts`, undefined, 200, 200, 200, 403],
     ['POST', `/accounts/${mine}/alerts/read`, { until: 'x' }, 200, 200, 200, 403],
-    ['POST', `/accounts/${mine}/alerts/test`, undefined, 200, 200, 403, 403],
+    ['POST', `/accounts/${mine}/alerts/test`, undefined, 200, 429, 403, 403],
     ['GET', `/accounts/${mine}/alert-settings`, undefined, 200, 200, 403, 403],
     ['PUT', `/accounts/${mine}/alert-settings`, {}, 200, 200, 403, 403],
     ['DELETE', '/operators/usr_none', undefined, 404, 403, 403, 403],

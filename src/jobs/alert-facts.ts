@@ -2,7 +2,7 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
-import type { AlertRules, AlertView } from './alert-views.ts'
+import { type AlertRules, type AlertView, alertRules } from './alert-views.ts'
 
 export interface AlertFact {
   /** An account; empty for the gateway. */
@@ -18,40 +18,51 @@ export interface AlertFact {
 
 type RulesOf = (scope: string) => AlertRules
 
-const HORIZON_DAYS = 365
-
 export async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly string[]): Promise<AlertFact[]> {
+  const thresholds = JSON.stringify([
+    thresholdsOf(null, alertRules.parse({})),
+    ...special.map((scope) => thresholdsOf(scope, rulesOf(scope))),
+  ])
   const parts = await Promise.all([
-    balances(on, rulesOf, special),
-    limits(on, rulesOf),
-    failures(on, rulesOf),
-    keys(on, rulesOf),
-    jobs(on, rulesOf),
+    balances(on, thresholds),
+    limits(on, thresholds, rulesOf),
+    failures(on, thresholds),
+    keys(on, thresholds),
+    jobs(on, thresholds),
     verification(on, rulesOf),
   ])
   return parts.flat()
 }
 
-/** `special`: accounts with rules of their own, which may have thresholds in credits. */
-async function balances(on: Queryable, rulesOf: RulesOf, special: readonly string[]): Promise<AlertFact[]> {
-  const rows = await on.query<{ id: string; name: string; available: bigint; week: bigint }>(BALANCES, [
-    special,
-    HORIZON_DAYS,
-  ])
-  return rows.flatMap(({ id, name, available, week }) => {
-    const { balanceBelow, balanceDays } = rulesOf(id)
-    const least = balanceBelow === null ? undefined : parseCredits(balanceBelow)
-    const daysLeft = week === 0n ? Number.POSITIVE_INFINITY : (Number(available) / Number(week)) * 7
-    const isBelow = least !== undefined && available < least
-    if (!isBelow && !(balanceDays !== null && daysLeft <= balanceDays)) return []
+/** For the statements, which answer only what is worth an alert: of an account with rules of its own; of null those of all others. */
+function thresholdsOf(scope: string | null, rules: AlertRules) {
+  const { balanceBelow, balanceDays, limitShares, failurePercent, failureCalls, keyDays, jobFailed } = rules
+  return {
+    scope,
+    below: balanceBelow === null ? null : (parseCredits(balanceBelow)?.toString() ?? null),
+    days: balanceDays,
+    share: limitShares.length === 0 ? null : Math.min(...limitShares),
+    percent: failurePercent,
+    calls: failureCalls,
+    key_days: keyDays,
+    job: jobFailed,
+  }
+}
+
+async function balances(on: Queryable, thresholds: string): Promise<AlertFact[]> {
+  const rows = await on.query<{ id: string; name: string; available: bigint; week: bigint }>(BALANCES, [thresholds])
+  return rows.map(({ id, name, available, week }) => {
+    const daysLeft = (Number(available) / Number(week)) * 7
     const pace = week === 0n ? '' : ` At the pace of the last seven days they last ${daysLeft.toFixed(1)} days.`
     const message = `${formatCredits(available)} credits are available.${pace} Calls that need more are refused with 402; add credits.`
-    return [fact(id, 'balance', id, { title: `The balance of ${name} is low`, message })]
+    return fact(id, 'balance', id, { title: `The balance of ${name} is low`, message })
   })
 }
 
-async function limits(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
-  const rows = await on.query<{ account_id: string; scope: string; name: string; used: bigint; max: bigint }>(LIMITS)
+async function limits(on: Queryable, thresholds: string, rulesOf: RulesOf): Promise<AlertFact[]> {
+  const rows = await on.query<{ account_id: string; scope: string; name: string; used: bigint; max: bigint }>(LIMITS, [
+    thresholds,
+  ])
   return rows.flatMap(({ account_id: account, scope, name, used, max }) => {
     const percent = max === 0n ? 100 : Number((used * 100n) / max)
     const share = Math.max(0, ...rulesOf(account).limitShares.filter((one) => one <= percent))
@@ -68,35 +79,29 @@ async function limits(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
   })
 }
 
-async function failures(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
-  const rows = await on.query<{ account_id: string; requests: bigint; errors: bigint }>(FAILURES)
-  return rows.flatMap(({ account_id: account, requests, errors }) => {
-    const { failurePercent, failureCalls } = rulesOf(account)
+async function failures(on: Queryable, thresholds: string): Promise<AlertFact[]> {
+  const rows = await on.query<{ account_id: string; requests: bigint; errors: bigint }>(FAILURES, [thresholds])
+  return rows.map(({ account_id: account, requests, errors }) => {
     const percent = (Number(errors) / Number(requests)) * 100
-    if (failurePercent === null || requests < BigInt(failureCalls) || percent < failurePercent) return []
     const message = `${errors} of ${requests} calls of this hour and the last have failed. The usage list says why.`
-    return [fact(account, 'failures', account, { title: `${Math.round(percent)} % of the calls fail`, message })]
+    return fact(account, 'failures', account, { title: `${Math.round(percent)} % of the calls fail`, message })
   })
 }
 
-async function keys(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
-  const rows = await on.query<{ id: string; account_id: string; name: string; expires_at: Date; days: number }>(KEYS, [
-    HORIZON_DAYS,
-  ])
-  return rows.flatMap(({ id, account_id: account, name, expires_at: ends, days }) => {
-    const { keyDays } = rulesOf(account)
-    if (keyDays === null || days > keyDays) return []
+async function keys(on: Queryable, thresholds: string): Promise<AlertFact[]> {
+  const rows = await on.query<{ id: string; account_id: string; name: string; expires_at: Date }>(KEYS, [thresholds])
+  return rows.map(({ id, account_id: account, name, expires_at: ends }) => {
     const message = `It ends at ${ends.toISOString()}, and is refused with 401 from then on. Rotate it, or give it a later end.`
-    return [fact(account, 'key', id, { title: `The key ${name} ends soon`, message })]
+    return fact(account, 'key', id, { title: `The key ${name} ends soon`, message })
   })
 }
 
-async function jobs(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
-  const rows = await on.query<{ id: string; account_id: string; product: string; message: string | null }>(JOBS)
-  return rows.flatMap(({ id, account_id: account, product, message }) =>
-    rulesOf(account).jobFailed
-      ? [fact(account, 'job', id, { title: `A job of ${product} failed`, message: message ?? 'It was not charged.' })]
-      : [],
+async function jobs(on: Queryable, thresholds: string): Promise<AlertFact[]> {
+  const rows = await on.query<{ id: string; account_id: string; product: string; message: string | null }>(JOBS, [
+    thresholds,
+  ])
+  return rows.map(({ id, account_id: account, product, message }) =>
+    fact(account, 'job', id, { title: `A job of ${product} failed`, message: message ?? 'It was not charged.' }),
   )
 }
 
@@ -117,35 +122,60 @@ export function fact(
 }
 
 const OWN = (COLUMN: string) => `not ${IS_TEST(COLUMN)}`
+// No statement has a limit over all accounts: what one look left out would count as over, and fire anew at the next.
+const RULES = `with own as materialized (
+     select * from jsonb_to_recordset($1::jsonb) as x(scope text, below bigint, days numeric, share numeric, percent numeric, calls bigint,
+       key_days float8, job boolean)
+   ), usual as (select * from own where scope is null)`
+const RULED = (account: string) => `cross join usual left join own on own.scope = ${account}`
+const RULE = (name: keyof ReturnType<typeof thresholdsOf>) =>
+  `case when own.scope is null then usual.${name} else own.${name} end`
 const BALANCES = statement(
   'alert_balances',
-  `select a.id, a.name, a.posted - a.held as available, coalesce(s.week, 0)::bigint as week from account a left join (
+  `${RULES}, spent as (
      select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' group by account_id
-   ) s on s.account_id = a.id
-   where ${OWN('a.id')} and (a.id = any($1) or (s.week > 0 and (a.posted - a.held) * 7 < s.week * $2::int)) limit 10000`,
+   )
+   select a.id, a.name, a.posted - a.held as available, coalesce(s.week, 0)::bigint as week
+   from account a left join spent s on s.account_id = a.id ${RULED('a.id')}
+   where ${OWN('a.id')} and (a.posted - a.held < ${RULE('below')} or (s.week > 0 and (a.posted - a.held)::numeric * 7 <= s.week * ${RULE('days')}))`,
 )
 const LIMITS = statement(
   'alert_limits',
-  `select n.account_id, n.scope, x.name, x.used, (n.limits ->> x.name)::bigint as max
+  `${RULES}
+   select n.account_id, n.scope, x.name, x.used, (n.limits ->> x.name)::bigint as max
    from limited l cross join lateral limited_now(l, floor(extract(epoch from clock_timestamp()))::bigint, (now() at time zone 'UTC')::date) n
    cross join lateral (values ('spendPerDay', n.day_spent), ('spendPerMonth', n.month_spent), ('spendTotal', n.total_spent)) as x(name, used)
-   where l.account_id <> '' and ${OWN('l.account_id')} and n.limits ? x.name and x.used > 0 limit 10000`,
+   ${RULED('l.account_id')}
+   where l.account_id <> '' and ${OWN('l.account_id')} and n.limits ? x.name and x.used > 0
+     and x.used::numeric * 100 >= (n.limits ->> x.name)::numeric * ${RULE('share')}`,
 )
 const FAILURES = statement(
   'alert_failures',
-  `select account_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from usage_hour
-   where hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and ${OWN('account_id')}
-   group by account_id having sum(errors) > 0 limit 10000`,
+  `${RULES}, recent as (
+     select account_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from usage_hour
+     where hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and ${OWN('account_id')}
+     group by account_id having sum(errors) > 0
+   )
+   select r.account_id, r.requests, r.errors from recent r ${RULED('r.account_id')}
+   where r.requests >= ${RULE('calls')} and r.errors * 100 >= r.requests * ${RULE('percent')}`,
 )
 const KEYS = statement(
   'alert_keys',
-  `select id, account_id, name, expires_at, extract(epoch from expires_at - now())::float8 / 86400 as days from api_key
-   where revoked_at is null and expires_at between now() and now() + make_interval(days => $1) and ${OWN('account_id')} limit 10000`,
+  `${RULES}
+   select k.id, k.account_id, k.name, k.expires_at from api_key k ${RULED('k.account_id')}
+   where k.revoked_at is null and k.expires_at > now() and ${OWN('k.account_id')}
+     and k.expires_at <= now() + make_interval(secs => 86400 * ${RULE('key_days')})`,
 )
+// The newest of each account: whose jobs fail by the hundred hides nobody else's, and does not need to hear of each.
 const JOBS = statement(
   'alert_jobs',
-  `select id, account_id, product, error ->> 'message' as message from job
-   where status = 'FAILED' and completed_at > now() - interval '1 hour' and ${OWN('account_id')} limit 1000`,
+  `${RULES}
+   select id, account_id, product, message from (
+     select j.id, j.account_id, j.product, j.error ->> 'message' as message,
+       row_number() over (partition by j.account_id order by j.completed_at desc, j.id desc) as place
+     from job j ${RULED('j.account_id')}
+     where j.status = 'FAILED' and j.completed_at > now() - interval '1 hour' and ${OWN('j.account_id')} and ${RULE('job')}
+   ) newest where place <= 20`,
 )
 const VERIFICATION = statement(
   'alert_verification',

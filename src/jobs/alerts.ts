@@ -9,7 +9,7 @@ import { newId, type World } from '../kernel/world.ts'
 import { deliver, type Mailer } from './alert-delivery.ts'
 import { type AlertFact, fact, readFacts } from './alert-facts.ts'
 import { type AlertSettings, type AlertView, alertRules, alertSettings, type Receiver } from './alert-views.ts'
-import { type Queue, WEBHOOK_RETRIES } from './queue.ts'
+import type { Queue } from './queue.ts'
 import type { WebhookDeps } from './webhook.ts'
 
 export interface Alerts {
@@ -19,7 +19,7 @@ export interface Alerts {
   read(scope: string, until: string): Promise<void>
   settings(scope: string): Promise<AlertSettings>
   change(scope: string, settings: AlertSettings): Promise<AlertSettings>
-  /** Tells all receivers of a scope something that means nothing. */
+  /** Tells all receivers of a scope something that means nothing; once a minute, else rejects with rate_limited. */
   test(scope: string): Promise<AlertView>
   /** Looks now. Answers how many have fired. */
   look(): Promise<number>
@@ -38,15 +38,22 @@ interface AlertsOptions extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' 
 const LOOK_EVERY_MS = 60_000
 const DELIVERIES_AT_ONCE_MAX = 10
 const FETCH_EVERY_MS = 3_000
+const HELD_MS = 5_000
 
 export function createAlerts(options: AlertsOptions): Alerts {
   const { database, queue, world, log } = options
   const store = createSettings(options)
   const stopping = new AbortController()
+  const running = new Map<string, number>()
   const deliveries = queue.consume('alert', {
     atOnceMax: DELIVERIES_AT_ONCE_MAX,
     everyMs: FETCH_EVERY_MS,
-    run: ({ key, retries }) => deliver(key, retries >= WEBHOOK_RETRIES, options, stopping.signal),
+    async run(item) {
+      const outcome = await deliver(item, { ...options, running }, stopping.signal)
+      // At the end of the queue, so that it is behind what waits for others.
+      if (outcome === 'held') await queue.push('alert', item.key, HELD_MS)
+      return outcome !== 'failed'
+    },
   })
 
   async function send(ids: readonly string[]): Promise<void> {
@@ -56,16 +63,17 @@ export function createAlerts(options: AlertsOptions): Alerts {
 
   /** What has become worse since it was last true, each once, whoever else looks at the same time. */
   async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
+    const told = JSON.stringify(
+      facts.map(({ scope, rule, subject, level, rank }, place) => ({ scope, rule, subject, level, rank, place })),
+    )
+    await tx.query(LOWER, [told])
+    const risen = await tx.query<{ place: number }>(RAISE, [told])
     const fired: string[] = []
-    let count = 0
-    for (const one of facts) {
-      const { scope, rule, subject, level, rank } = one
-      const [risen] = await tx.query(RAISE, [scope, rule, subject, level, rank])
-      if (!risen) continue
-      count += 1
-      fired.push(...(await write(tx, one, receivers(scope), world)))
+    for (const { place } of risen) {
+      const one = facts[place]
+      if (one) fired.push(...(await write(tx, one, receivers(one.scope), world)))
     }
-    return { fired, count }
+    return { fired, count: risen.length }
   }
 
   async function look(): Promise<number> {
@@ -76,9 +84,6 @@ export function createAlerts(options: AlertsOptions): Alerts {
         facts.push(fact('', 'vendor', name, { title: `The circuit breaker of ${name} is open`, message: VENDOR_TEXT }))
     const { fired, count } = await database.transaction(async (tx) => {
       await tx.query(LOCK)
-      await tx.query(LOWER, [
-        JSON.stringify(facts.map(({ scope, rule, subject, rank }) => ({ scope, rule, subject, rank }))),
-      ])
       return fire(tx, facts, receiversOf)
     })
     await send(fired)
@@ -121,7 +126,13 @@ export function createAlerts(options: AlertsOptions): Alerts {
       const { receivers } = await store.of(scope)
       const about = { title: 'A test', message: 'Somebody pressed the test button. Nothing has happened.' }
       const one = fact(scope, 'test', scope, about)
-      await send(await database.transaction((tx) => write(tx, one, receivers, world)))
+      const fired = await database.transaction(async (tx) => {
+        await tx.query(LOCK_TESTS, [scope])
+        const [last] = await tx.query<{ wait: number }>(LAST_TEST, [scope])
+        if (last) throw tooSoon(last.wait)
+        return write(tx, one, receivers, world)
+      })
+      await send(fired)
       const { items } = await list(scope, { limit: 1 })
       if (!items[0]) throw new Fault('internal')
       return items[0]
@@ -137,6 +148,13 @@ export function createAlerts(options: AlertsOptions): Alerts {
 
 const VENDOR_TEXT =
   'Its calls fail. Routes to others are taken where there are some; the page of vendors has its last error.'
+
+function tooSoon(waitSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Receivers are told a test once a minute. Try again in ${waitSeconds} s.`,
+    retryAfterSeconds: waitSeconds,
+  })
+}
 
 /** Answers the ids of the deliveries. */
 async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[], world: World): Promise<string[]> {
@@ -213,22 +231,35 @@ const CLAIM = statement(
 )
 const RAISE = statement(
   'alert_raise',
-  `insert into alert_state as s (scope, rule, subject, level, rank) values ($1, $2, $3, $4, $5)
-   on conflict (scope, rule, subject) do update set level = excluded.level, rank = excluded.rank, at = now() where s.rank < excluded.rank
-   returning 1`,
+  `with now_true as (
+     select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, level text, rank int, place int)
+   ), risen as (
+     insert into alert_state as s (scope, rule, subject, level, rank) select scope, rule, subject, level, rank from now_true
+     on conflict (scope, rule, subject) do update set level = excluded.level, rank = excluded.rank, at = now() where s.rank < excluded.rank
+     returning s.scope, s.rule, s.subject
+   )
+   select n.place from risen r join now_true n on n.scope = r.scope and n.rule = r.rule and n.subject = r.subject order by n.place`,
 )
 // What is true to a lesser degree goes down to it, what is no longer true goes; a job's failure stays one. A breaker is each process' own:
-// it is closed when nobody has seen it open for ten minutes.
+// it is closed when nobody has seen it open for ten minutes. A balance moves with every hold, and a rate with every call: they have to
+// stay on the good side for an hour, or one near its threshold would fire every other minute.
 const LOWER = statement(
   'alert_lower',
   `with now_true as (
      select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, rank int)
    ), fresh as (
      update alert_state s set rank = least(s.rank, n.rank), at = now() from now_true n
-     where s.scope = n.scope and s.rule = n.rule and s.subject = n.subject and (n.rank < s.rank or s.rule = 'vendor')
+     where s.scope = n.scope and s.rule = n.rule and s.subject = n.subject and (n.rank < s.rank or s.rule in ('vendor', 'balance', 'failures'))
    )
    delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
-     and (case s.rule when 'job' then s.at < now() - interval '2 hours' when 'vendor' then s.at < now() - interval '10 minutes' else true end)`,
+     and s.at <= now() - case s.rule when 'job' then interval '2 hours' when 'vendor' then interval '10 minutes'
+       when 'balance' then interval '1 hour' when 'failures' then interval '1 hour' else interval '0' end`,
+)
+const LOCK_TESTS = statement('alert_lock_tests', 'select pg_advisory_xact_lock(70460, hashtext($1))')
+const LAST_TEST = statement(
+  'alert_last_test',
+  `select greatest(1, ceil(extract(epoch from at + interval '1 minute' - clock_timestamp())))::int as wait from alert
+   where scope = $1 and rule = 'test' and at > clock_timestamp() - interval '1 minute' limit 1`,
 )
 const WRITE = statement(
   'alert_write',
@@ -256,7 +287,7 @@ const READ = statement(
   'update alert set read_at = now() where scope = $1 and id <= $2 and read_at is null',
 )
 const SETTING = statement('alert_setting', 'select scope, sealed from alert_setting where scope = $1')
-const SETTINGS = statement('alert_settings', 'select scope, sealed from alert_setting limit 10000')
+const SETTINGS = statement('alert_settings', 'select scope, sealed from alert_setting')
 const PUT_SETTING = statement(
   'alert_setting_put',
   'insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed',

@@ -255,7 +255,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
 }
 
 /** Throws what a caller may read when its account has nothing left. */
-function spend(
+export function spend(
   budget: MinuteBudget | undefined,
   account: string,
   amount: number,
