@@ -102,7 +102,7 @@ export async function startOperatorServer(
   let url = ''
   const deps: ConsoleDeps = {
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
-    members: createMembers(identity),
+    members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
     publicUrl: () => url,
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),

@@ -174,6 +174,7 @@ create table invite (
   account_id text collate "C",
   email text not null,
   role text,
+  made_by text not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   constraint invite_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -313,6 +314,7 @@ create table oauth_object (
   constraint oauth_object_pkey PRIMARY KEY (model, digest)
 );
 CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
+CREATE INDEX oauth_object_client ON public.oauth_object USING btree (created_at) WHERE (model = 'Client'::text);
 CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 
 create table person (

@@ -40,6 +40,9 @@ export interface Keys {
   revoke(id: string, by: By): Promise<KeyView>
   /** Ends the key of a grant, if there is one that lives. */
   revokeGrant(grant: string, by: By): Promise<void>
+  /** Ends what a person let programs do with an account, as part of another transaction; `noticed` is to be called when that is committed. */
+  endConnections(tx: Queryable, of: { account: string; person: string }, by: By): Promise<void>
+  noticed(): Promise<void>
   /** A new key like the old one, which goes on working for the overlap. */
   rotate(id: string, overlapSeconds: number, by: By): Promise<NewKey>
 }
@@ -121,6 +124,13 @@ export function createKeys(options: {
     return row
   }
 
+  async function revoke(tx: Queryable, id: string, by: By): Promise<KeyView> {
+    await locked(tx, id)
+    const [row] = await tx.query<KeyRow>(REVOKE, [id, world.nowMs()])
+    await audit.write(tx, by, { action: 'key.revoke', object: id })
+    return keyView(row!)
+  }
+
   function mustLive(row: KeyRow): void {
     if (row.revoked_at) throw new Fault('conflict', { message: 'This key is revoked or replaced. Create a new one.' })
   }
@@ -179,14 +189,15 @@ export function createKeys(options: {
       })
     },
 
-    async revoke(id, by) {
-      return changing(async (tx) => {
-        await locked(tx, id)
-        const [row] = await tx.query<KeyRow>(REVOKE, [id, world.nowMs()])
-        await audit.write(tx, by, { action: 'key.revoke', object: id })
-        return keyView(row!)
-      })
+    revoke: (id, by) => changing((tx) => revoke(tx, id, by)),
+
+    async endConnections(tx, { account, person }, by) {
+      const rows = await tx.query<{ id: string }>(OF_PERSON, [[account, testAccountOf(account)], person])
+      if (rows.length > 0) await changes.bump(tx, 'keys')
+      for (const { id } of rows) await revoke(tx, id, by)
     },
+
+    noticed: () => changes.notice('keys'),
 
     async revokeGrant(grant, by) {
       const [row] = await database.query<{ id: string }>(OF_GRANT, [grant])
@@ -298,6 +309,11 @@ const REPLACE = statement(
   'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
 )
 const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
+const OF_PERSON = statement(
+  'key_of_person',
+  `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+   where k.account_id = any($1) and k.revoked_at is null and o.payload ->> 'accountId' = $2 order by k.id`,
+)
 const EARLIER = statement(
   'key_earlier',
   `with recursive earlier as (

@@ -51,7 +51,7 @@ export function openBackOffice(
     sessions,
   }
   const people = createPeople(identity)
-  const deps = { ...parts, members: createMembers(identity), people, publicUrl }
+  const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
   mountAdmin(app, deps)
   mountConsole(app, {
     ...deps,

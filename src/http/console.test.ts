@@ -572,6 +572,55 @@ test('invitations are listed and withdrawn, roles change, and a second operator 
   assert.equal((await operator('DELETE', `/operators/${last?.userId}`)).status, 409)
 })
 
+test('whoever is removed or made less does not come back by a link, nor by a program that they let in', async () => {
+  const account = await makeAccount('Leaving')
+  const owner = await join(account, 'owner@leaving.example', 'owner')
+  const leaver = await join(account, 'leaver@leaving.example', 'owner')
+  const members = (await owner<Page<MemberView>>('GET', `/accounts/${account}/members`)).data.items
+  const person = members.find(({ email }) => email === 'leaver@leaving.example')?.userId ?? ''
+  const linkFor = async (by: Ask, path: string, body: object) =>
+    `/invites/${tokenOf((await by<LinkView>('POST', path, body)).data.link)}`
+  const isGood = async (link: string) => (await asBrowser(server)('GET', link)).status === 200
+  const toJoin = (by: Ask, name: string) =>
+    linkFor(by, `/accounts/${account}/invites`, { email: `${name}@leaving.example`, role: 'owner' })
+  const theirs = await Promise.all([toJoin(owner, 'leaver'), toJoin(leaver, 'leaver'), toJoin(leaver, 'alias')])
+  const other = await toJoin(owner, 'newcomer')
+  assert.equal((await owner('PATCH', `/accounts/${account}/members/${person}`, { role: 'member' })).status, 200)
+  for (const link of theirs) assert.equal(await isGood(link), false)
+  const again = await toJoin(owner, 'leaver')
+
+  await sql(
+    `insert into oauth_object (model, digest, payload) select 'Grant', sha256(convert_to(id, 'UTF8')), jsonb_build_object('accountId', whose)
+     from (values ('grant-theirs', $1), ('grant-other', 'usr_other')) g (id, whose)`,
+    [person],
+  )
+  const by = { actor: 'test', ip: null, requestId: null }
+  const connect = (id: string, isTest: boolean) =>
+    server.keys.create(account, { name: id, test: isTest, limits: {}, grant: { id, client: id } }, by)
+  const [mine, kept] = [await connect('grant-theirs', true), await connect('grant-other', false)]
+  assert.equal((await owner('DELETE', `/accounts/${account}/members/${person}`)).status, 200)
+  assert.deepEqual([await isGood(again), await isGood(other)], [false, true])
+  assert.ok((await server.keys.get(mine.id))?.key.revokedAt)
+  assert.equal((await server.keys.get(kept.id))?.key.revokedAt, null)
+
+  await forgetTries()
+  const second = asBrowser(server)
+  const invited = await linkFor(operator, '/operator-invites', { email: 'leaver@op.example' })
+  assert.equal((await second('POST', invited, { password: PASSWORD })).status, 200)
+  const links = [
+    await linkFor(operator, '/operator-invites', { email: 'leaver@op.example' }),
+    await linkFor(second, '/operator-invites', { email: 'alias@op.example' }),
+    await linkFor(second, '/password-link', { email: 'op@example.com' }),
+    await linkFor(operator, '/password-link', { email: 'leaver@op.example' }),
+    await toJoin(second, 'alias'),
+  ]
+  const operators = (await operator<Page<OperatorView>>('GET', '/operators')).data.items
+  const id = operators.find(({ email }) => email === 'leaver@op.example')?.userId
+  assert.equal((await operator('DELETE', `/operators/${id}`)).status, 200)
+  for (const link of links) assert.equal(await isGood(link), false)
+  assert.equal(await isGood(other), true)
+})
+
 test('whoever comes without a session reaches only what visitors may', async () => {
   assert.deepEqual(
     server.resources.visitor.map(({ method, path }) => `${method} ${path}`),

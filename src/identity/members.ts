@@ -1,6 +1,7 @@
 // Who belongs to an account, who runs the gateway, and the links by which people come to: to join, or to choose a new password.
 
 import { accountUnknown } from '../admission/accounts.ts'
+import type { Keys } from '../admission/keys.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -22,6 +23,7 @@ export interface Members {
   list(account: string): Promise<MemberView[]>
   /** Answers the token of a link that holds for a week. */
   invite(account: string, input: { email: string; role: Role }, by: By): Promise<string>
+  /** With the programs that they let in, and with the links that they made or were sent: nobody comes back by an old one. */
   remove(account: string, person: string, options: { mayRemoveLastOwner: boolean }, by: By): Promise<void>
   changeRole(account: string, person: string, input: { role: Role; mayRemoveLastOwner: boolean }, by: By): Promise<void>
   /** Links that nobody has followed yet: to an account, or without one those of new operators. */
@@ -54,8 +56,8 @@ const LIST = statement(
 const ACCOUNT = statement('member_account', 'select 1 from account where id = $1')
 const INVITE = statement(
   'invite_insert',
-  `insert into invite (digest, kind, account_id, email, role, expires_at)
-   values ($1, $2, $3, $4, $5, now() + make_interval(days => $6))`,
+  `insert into invite (digest, kind, account_id, email, role, made_by, expires_at)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(days => $7))`,
 )
 const LOOK = statement(
   'invite_find',
@@ -82,6 +84,15 @@ const WITHDRAW = statement(
   'invite_withdraw',
   `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email`,
 )
+const MINE = (column: string) => `${column} = (select email from person where id = $1)`
+const FORGET_MEMBER = statement(
+  'invite_forget_member',
+  `delete from invite where account_id = $2 and (${MINE('email')} or ${MINE('made_by')})`,
+)
+const FORGET_OPERATOR = statement(
+  'invite_forget_operator',
+  `delete from invite where ${MINE('made_by')} or (kind <> 'member' and ${MINE('email')})`,
+)
 const OPERATORS = statement(
   'operator_list',
   `select p.id, p.email, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
@@ -95,8 +106,8 @@ const REMOVE = statement('member_remove', 'delete from membership where account_
 const INVITE_DAYS = 7
 const RESET_DAYS = 1
 
-export function createMembers(deps: PeopleDeps): Members {
-  const { database, world, audit, sessions } = deps
+export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'endConnections' | 'noticed'> }): Members {
+  const { database, world, audit, sessions, keys } = deps
 
   async function find(token: string): Promise<InviteRow> {
     const [row] = await database.query<InviteRow>(LOOK, [digestOfToken(token)])
@@ -120,7 +131,7 @@ export function createMembers(deps: PeopleDeps): Members {
       await database.transaction(async (tx) => {
         const [found] = await tx.query(ACCOUNT, [account])
         if (!found) throw accountUnknown()
-        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, INVITE_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_DAYS])
         await audit.write(tx, by, { action: 'member.invite', object: account, detail: { email, role } })
       })
       return token
@@ -128,14 +139,19 @@ export function createMembers(deps: PeopleDeps): Members {
 
     async remove(account, person, { mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
+        // Before the members are locked: whoever follows a link takes the two in this order.
+        await tx.query(FORGET_MEMBER, [person, account])
         await lockMember(tx, account, person, mayRemoveLastOwner)
         await tx.query(REMOVE, [account, person])
+        await keys.endConnections(tx, { account, person }, by)
         await audit.write(tx, by, { action: 'member.remove', object: account, detail: { person } })
       })
+      await keys.noticed()
     },
 
     async changeRole(account, person, { role, mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
+        if (role === 'member') await tx.query(FORGET_MEMBER, [person, account])
         await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
         await tx.query(SET_ROLE, [account, person, role])
         await audit.write(tx, by, { action: 'member.role', object: account, detail: { person, role } })
@@ -149,7 +165,7 @@ export function createMembers(deps: PeopleDeps): Members {
       await database.transaction(async (tx) => {
         const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
         if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
-        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, RESET_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_DAYS])
         await audit.write(tx, by, { action: 'person.reset', object: person.id })
       })
       return token
@@ -261,7 +277,7 @@ function operatorsOf({
     async inviteOperator(email, by) {
       const token = newToken(world)
       await database.transaction(async (tx) => {
-        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, INVITE_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, by.actor, INVITE_DAYS])
         await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email } })
       })
       return token
@@ -269,6 +285,7 @@ function operatorsOf({
 
     async removeOperator(person, by) {
       await database.transaction(async (tx) => {
+        await tx.query(FORGET_OPERATOR, [person])
         const all = await tx.query<{ id: string }>(LOCK_OPERATORS)
         if (!all.some(({ id }) => id === person))
           throw new Fault('not_found', { message: 'There is no such operator.' })

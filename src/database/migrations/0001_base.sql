@@ -227,6 +227,8 @@ create table oauth_object (
 );
 create index oauth_object_grant on oauth_object (grant_id) where grant_id is not null;
 create index oauth_object_age on oauth_object (expires_at);
+-- How many programs registered lately, which is asked before each registration.
+create index oauth_object_client on oauth_object (created_at) where model = 'Client';
 
 create table catalog_version (
   version integer primary key,
@@ -358,6 +360,8 @@ create table invite (
   account_id text collate "C" references account,
   email text not null,
   role text check (role in ('owner', 'member')),
+  -- As the audit names who made it: what they made ends with their own rights.
+  made_by text not null,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
   check ((kind = 'member') = (account_id is not null and role is not null))
