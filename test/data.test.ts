@@ -56,6 +56,10 @@ test('a cached endpoint is fetched once for many callers, and each pays the cach
   const price = g.gateway.catalog.current.document.endpoints['siteanalytics/websites/ranks']!.pricing.tiers[0]!.call!
   await g.settled()
   assert.equal(before - (await g.balance(id)).posted, price + 19n * 100_000n)
+  // What other formats say in headers makes no other question of it.
+  const headers = { 'anthropic-beta': 'x'.repeat(1_000) }
+  const again = await g.call('/v1/siteanalytics/websites/ranks?keys=cached.example', key, undefined, { headers })
+  assert.equal(again.headers.get('x-cache'), 'hit')
 })
 
 test('a bad query is refused with the field’s name, without a hold or a call', async () => {

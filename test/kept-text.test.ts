@@ -7,6 +7,7 @@ import { verifyLedger } from '../src/ledger/verify.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
+  chunk,
   faultModel,
   STREAM_HEADERS,
   startVendor,
@@ -135,15 +136,59 @@ test('callers may ask for it, and against it; nothing is kept of other temperatu
   assert.notEqual(repeated.headers.get('x-cache'), 'hit')
 })
 
-test('a hit is held for like any call, and an answer that ended with the credits is not kept', async () => {
+test('a hit is held for exactly, and an answer that ended with the credits is not kept', async () => {
   question++
   const [rich, poor] = [await g.account(), await g.account({ credits: 400n })]
-  await told(await ask(rich.key, { model: 'shares' }))
-  const { key } = await g.key(poor.id)
-  const cut = await ask(key, { model: 'shares', user: 'poor' })
+  const shared = { model: 'shares' }
+  await told(await ask(rich.key, shared))
+  const cut = await ask(poor.key, { ...shared, user: 'poor' })
   assert.equal(cut.headers.get('x-cache'), 'miss')
   await cut.text()
-  const none = await g.account({ credits: 1n })
-  assert.equal((await ask(none.key, { model: 'shares' })).status, 402)
-  assert.equal((await told(await ask(rich.key, { model: 'shares', user: 'poor' })))[0], 'miss')
+  assert.equal((await told(await ask(rich.key, { ...shared, user: 'poor' })))[0], 'miss')
+  const [enough, less] = [await g.account({ credits: 50n }), await g.account({ credits: 49n })]
+  assert.equal((await told(await ask(enough.key, shared)))[0], 'hit')
+  assert.equal((await ask(less.key, shared)).status, 402)
+  await g.settled()
+  assert.equal((await g.balance(enough.id)).posted, 0n)
+})
+
+test('nobody is given a long kept answer for the credits of a short one', async () => {
+  question++
+  vendor.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('long', usage(10, 5_000)))
+  const [rich, poor] = [await g.account(), await g.account({ credits: 1_000n })]
+  await told(await ask(rich.key, { model: 'shares' }))
+  assert.equal((await ask(poor.key, { model: 'shares' })).status, 402)
+  await g.settled()
+  assert.equal((await g.balance(poor.id)).posted, 1_000n)
+})
+
+test('an answer whose usage cannot be is not kept', async () => {
+  question++
+  vendor.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('odd', usage(10, 900_000)))
+  const { key } = await g.account()
+  assert.equal((await told(await ask(key)))[0], 'miss')
+  assert.equal((await told(await ask(key)))[0], 'miss')
+})
+
+test('those who ask at once for what will not be kept do not wait for its end', async () => {
+  question++
+  const { key } = await g.account()
+  const open: (() => void)[] = []
+  const end = wholeStream(['end'], 10, 20)
+  // Beyond what is kept, and then nothing more for as long as the test likes.
+  vendor.answer = ({ response }) => {
+    response.writeHead(200, STREAM_HEADERS)
+    for (let sent = 0; sent <= 8_000_000; sent += 100_000) response.write(chunk('x'.repeat(100_000)))
+    open.push(() => response.end(end))
+  }
+  const begun = Date.now()
+  const both = [ask(key, { stream: true }), ask(key, { stream: true })].map(async (one) => (await one).text())
+  while (open.length < 2 && Date.now() - begun < 8_000) await new Promise((resolve) => setTimeout(resolve, 20))
+  const asked = open.length
+  vendor.answer = ({ response }) => response.writeHead(200, STREAM_HEADERS).end(end)
+  for (const finish of open) finish()
+  await Promise.all(both)
+  assert.equal(asked, 2)
 })

@@ -54,3 +54,27 @@ export async function replay(call: Replayable, database: Database): Promise<void
 export async function forgetOldAnswers(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }
+
+/** A stream's bytes for a replay or a cache, as long as they are few enough to be stored. */
+export class KeptStream {
+  private pieces: Buffer[] = []
+  private bytes = 0
+
+  get isOver(): boolean {
+    return this.bytes > KEPT_BYTES_MAX
+  }
+
+  push(piece: string | Buffer): void {
+    if (this.isOver) return
+    const bytes = Buffer.from(piece)
+    this.bytes += bytes.length
+    if (this.isOver) this.pieces = []
+    else this.pieces.push(bytes)
+  }
+
+  /** Undefined when there was too much. */
+  whole(end: string): Buffer | undefined {
+    this.push(end)
+    return this.isOver ? undefined : Buffer.concat(this.pieces)
+  }
+}

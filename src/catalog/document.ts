@@ -194,6 +194,7 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
         message: `"${protocol}" does not serve ${kind}; that takes ${protocols.join(' or ')}`,
       })
   })
+  if (product.cache) problems.push(...cacheProblems(kind, product.cache))
   if ('doors' in product && kind === 'text' && product.doors.length === 0)
     problems.push({ path: ['doors'], message: 'a text model needs at least one door' })
   const shared = 'family' in product && kind === 'text' ? doc.families[product.family]?.traits : {}
@@ -204,6 +205,16 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   return problems
 }
 
+function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache>): Problem[] {
+  if (kind !== 'text' && kind !== 'data') return [{ path: ['cache'], message: 'only text models keep answers' }]
+  if (!price) return []
+  const units: readonly Unit[] = ['call', ...KINDS[kind].priced.flat()]
+  const unpriced = price.tiers.flatMap((tier, index) =>
+    units.some((unit) => tier[unit] !== undefined) ? [] : [`tier ${index} has no price that a kept answer could have`],
+  )
+  return [...unpriced, ...lastTierProblems(price)].map((message) => ({ path: ['cache', 'pricing'], message }))
+}
+
 /** Unpriced is never free: each kind of product needs the rates that its usage will name. */
 function pricingProblems(kind: KindName, price: Pricing): string[] {
   const problems: string[] = []
@@ -211,10 +222,13 @@ function pricingProblems(kind: KindName, price: Pricing): string[] {
     for (const group of KINDS[kind].priced as readonly (readonly Unit[])[])
       if (group.every((unit) => tier[unit] === undefined))
         problems.push(`tier ${index} has no price for ${group.map((unit) => `"${unit}"`).join(' or ')}`)
-  const last = price.tiers.at(-1)
-  if (last?.upTo !== undefined || last?.when !== undefined)
-    problems.push('the last tier must hold for everything (no "upTo", no "when"), or some calls would have no price')
-  return problems
+  return [...problems, ...lastTierProblems(price)]
+}
+
+function lastTierProblems({ tiers }: Pricing): string[] {
+  const last = tiers.at(-1)
+  if (last?.upTo === undefined && last?.when === undefined) return []
+  return ['the last tier must hold for everything (no "upTo", no "when"), or some calls would have no price']
 }
 
 type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }

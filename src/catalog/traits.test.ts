@@ -54,3 +54,22 @@ test('the traits of a family lie under those of its text models, and absent ones
   assert.equal(model.traits.nMax, 1)
   assert.equal(model.traits.tokensField, readTextTraits().tokensField)
 })
+
+test('the price of a kept answer is checked like any other, and only text models keep answers', () => {
+  const priced = (...tiers: object[]) => ({ cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers } } })
+  const at = (uid: string, cache: object) => problems(({ models }) => Object.assign(models![uid]!, cache))
+  assert.deepEqual(at('alpha-5.4', priced({ upTo: 5, call: '1' }, { output: '1' })), [])
+  assert.match(
+    at('alpha-5.4', priced({ upTo: 5, call: '1' })).join(),
+    /^models\.alpha-5\.4\.cache\.pricing: the last tier/,
+  )
+  assert.match(
+    at('alpha-5.4', priced({ image: '1' })).join(),
+    /^models\.alpha-5\.4\.cache\.pricing: tier 0 has no price/,
+  )
+  const [image = ''] = Object.entries(shipped.models).find(([, { type }]) => type === 'image') ?? []
+  assert.deepEqual(at(image, priced({ call: '1' })), [`models.${image}.cache: only text models keep answers`])
+  const website = 'siteanalytics/websites/ranks'
+  const data = problems(({ endpoints }) => Object.assign(endpoints![website]!, priced({ when: { a: 'b' }, call: '1' })))
+  assert.match(data.join(), /cache\.pricing: the last tier/)
+})

@@ -1,4 +1,5 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
+import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { findKeeper } from '../admission/kept-answers.ts'
@@ -100,10 +101,17 @@ export function arrive(
     startedMs: world.elapsedMs(),
     out,
     callerHeaders,
-    // What a vendor is told beside the body is part of the question.
-    cache: cache && { ...cache, key: `${cache.key} ${VERSIONS.map((name) => callerHeaders[name] ?? '').join(' ')}` },
+    cache: cache && { ...cache, key: questionOf(cache.key, ask, callerHeaders) },
     idempotency: key === undefined ? undefined : { key, requestHash: hashRequest(endpoint, digest!) },
   }
+}
+
+/** What a vendor of text is told beside the body is part of the question. A hash, because callers may send long ones. */
+function questionOf(key: string, { door }: Read['ask'], headers: Arrived['callerHeaders']): string {
+  const beside = door === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
+  return createHash('sha256')
+    .update(JSON.stringify([key, ...beside]))
+    .digest('base64')
 }
 
 function takeBody(request: Visit, spec: PaidSpec): Taken {

@@ -25,7 +25,10 @@ export interface Flight {
 }
 
 export interface DataCache {
-  /** A fresh answer, or the flight of the first who asks. Waits for the flight of another; undefined for a caller who has gone. */
+  /**
+   * A fresh answer, or the flight of the first who asks. Waits once for the flight of another, and not for long; undefined when
+   * that brought nothing: the caller has gone, or asks for itself alone.
+   */
   enter(rule: CacheRule, signal: AbortSignal): Promise<KeptAnswer | Flight | undefined>
 }
 
@@ -35,6 +38,9 @@ export function isKept(found: KeptAnswer | Flight): found is KeptAnswer {
 
 const BYTES_MAX = 64 * 1024 * 1024
 const ANSWER_BYTES_MAX = BYTES_MAX / 8
+/** What an entry takes beside its key and its body, generously. */
+const ENTRY_BYTES = 1024
+const WAIT_MS_MAX = 10_000
 
 export function createDataCache(world: World): DataCache {
   /** Least recently used first. */
@@ -60,9 +66,16 @@ export function createDataCache(world: World): DataCache {
 
   function keep({ key, ttlSeconds }: CacheRule, answer: KeptAnswer): void {
     drop(key)
-    const size = Buffer.byteLength(answer.body)
-    if (size > ANSWER_BYTES_MAX) return
-    kept.set(key, { answer, untilMs: world.elapsedMs() + ttlSeconds * 1000, bytes: size })
+    const bodyBytes = Buffer.byteLength(answer.body)
+    if (bodyBytes > ANSWER_BYTES_MAX) return
+    // A small buffer is part of a larger one, which would stay with it.
+    const body = Buffer.allocUnsafeSlow(bodyBytes)
+    if (typeof answer.body === 'string') body.write(answer.body)
+    else answer.body.copy(body)
+    const { contentType, usage, route } = answer
+    const size = bodyBytes + key.length + ENTRY_BYTES
+    const untilMs = world.elapsedMs() + ttlSeconds * 1000
+    kept.set(key, { answer: { body, contentType, usage, route }, untilMs, bytes: size })
     bytes += size
     for (const oldest of kept.keys()) {
       if (bytes <= BYTES_MAX) break
@@ -84,17 +97,29 @@ export function createDataCache(world: World): DataCache {
     }
   }
 
+  function landing(flight: Promise<void>, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const cancel = world.after(WAIT_MS_MAX, done)
+      signal.addEventListener('abort', done)
+      void flight.then(done)
+    })
+  }
+
   return {
     async enter(rule, signal) {
-      // The first one may have failed for a reason of its own caller's: then the next one is the first.
-      for (;;) {
-        const fresh = find(rule.key)
-        if (fresh) return fresh
-        const flight = flights.get(rule.key)
-        if (!flight) return takeOff(rule)
-        await flight
-        if (signal.aborted) return undefined
-      }
+      const fresh = find(rule.key)
+      if (fresh) return fresh
+      const flight = flights.get(rule.key)
+      if (!flight) return takeOff(rule)
+      if (!signal.aborted) await landing(flight, signal)
+      if (signal.aborted) return undefined
+      // The first one may have failed for a reason of its own caller's: then the next one is the first, and the rest do not queue.
+      return find(rule.key) ?? (flights.has(rule.key) ? undefined : takeOff(rule))
     },
   }
 }

@@ -1,7 +1,8 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
-import { KEPT_BYTES_MAX } from '../admission/idempotency.ts'
+import { KEPT_BYTES_MAX, KeptStream } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
+import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay } from '../protocols/protocol.ts'
 import { tell, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
@@ -9,7 +10,15 @@ import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, GONE, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
-import { addReceipt, estimatedUsage, type Receipt, receiptComment, type Settled, settle } from './settle.ts'
+import {
+  addReceipt,
+  estimatedUsage,
+  possibleUsage,
+  type Receipt,
+  receiptComment,
+  type Settled,
+  settle,
+} from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -69,10 +78,9 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Receipt): Rec
   return addAnswerHeaders(headers, answered, answered.attempted.candidate.number)
 }
 
-/** An answer that is there already. */
+/** An answer that is there already; its hold is for what it used. */
 export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): Promise<Settled> {
-  const usage = { call: 1, ...(kept.usage ?? held.ask.worst) }
-  const receipt = await settle(held, { usage, estimated: false, status: 200 }, deps)
+  const receipt = await settle(held, { usage: held.ask.worst, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
   addReceipt(headers, receipt)
   held.out.send(200, addAnswerHeaders(headers, held, kept.route, true), kept.body)
@@ -137,7 +145,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { out, attempted, requestId } = answered
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
-  const kept = answered.idempotency || answered.flight ? new Kept() : undefined
+  const kept = answered.idempotency || answered.flight ? new KeptStream() : undefined
   let settling = false
 
   const caller = watchCaller(out, deps, () => {
@@ -164,6 +172,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
     if (piece === undefined || piece.length === 0) return undefined
     kept?.push(piece)
+    if (kept?.isOver || relay.state.keptAs !== undefined) answered.flight?.land()
     if (out.signal.aborted) return undefined
     start()
     return caller.write(piece)
@@ -305,38 +314,18 @@ function statusOf(answered: Answered): number {
   return answered.out.signal.aborted ? LEFT_STATUS : 200
 }
 
-/** A stream's bytes for a replay, as long as they are few enough to be stored. */
-class Kept {
-  private pieces: Buffer[] = []
-  private bytes = 0
-
-  push(piece: string | Buffer): void {
-    if (this.bytes > KEPT_BYTES_MAX) return
-    const bytes = Buffer.from(piece)
-    this.bytes += bytes.length
-    if (this.bytes > KEPT_BYTES_MAX) this.pieces = []
-    else this.pieces.push(bytes)
-  }
-
-  /** Undefined when there was too much. */
-  whole(end: string): Buffer | undefined {
-    this.push(end)
-    return this.bytes > KEPT_BYTES_MAX ? undefined : Buffer.concat(this.pieces)
-  }
-}
-
 function typeOf({ contentType }: StreamRelay): string {
   return contentType ?? STREAM_TYPE
 }
 
-/** What a vendor keeps for one caller is nobody else's, and what ended where a caller's credits did is no whole answer. */
+/** What a vendor keeps for one caller is nobody else's, and a report that cannot be is no price for others. */
 function keepFor(
-  { flight, admitted, attempted }: Answered,
+  answered: Answered,
   keptAs: string | undefined,
-  answer: Answer | undefined,
+  answer: (Answer & { usage: Usage }) | undefined,
 ): void {
-  if (answer && keptAs === undefined && admitted.outputTokensCap === undefined)
-    flight?.land({ ...answer, route: attempted.candidate.number })
+  const isKept = answer && keptAs === undefined && possibleUsage(answered, answer.usage) === answer.usage
+  answered.flight?.land(isKept ? { ...answer, route: answered.attempted.candidate.number } : undefined)
 }
 
 /** What a replay will answer with; undefined: nobody can ask for one, or it is too much to be stored. */

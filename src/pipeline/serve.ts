@@ -47,23 +47,27 @@ async function answerOrKept(arrived: ExchangeCall, cache: CacheRule, seen: Seen,
     flight?.land()
     throw GONE
   }
-  const priced = kept && cache.pricing ? hitOf(arrived, cache.pricing) : arrived
+  if (kept) return answer(hitOf(arrived, kept, cache.pricing), seen, deps, kept)
   try {
-    return await answer(flight ? { ...priced, flight } : priced, seen, deps, kept)
+    return await answer(flight ? { ...arrived, flight } : arrived, seen, deps)
   } finally {
     flight?.land()
   }
 }
 
-/** A hit at a price of its own, which may be one for the hit itself. */
-function hitOf(arrived: ExchangeCall, pricing: Pricing): ExchangeCall {
-  const { ask, product } = arrived
-  return { ...arrived, ask: { ...ask, worst: { call: 1, ...ask.worst } }, product: { ...product, pricing } }
+/** What a hit uses is known: so much is held, neither more nor less. At a price of its own it may have one for the hit itself. */
+function hitOf(arrived: ExchangeCall, { usage }: KeptAnswer, pricing: Pricing | undefined): ExchangeCall {
+  const { outputOpen: _, ...ask } = arrived.ask
+  const worst = usage ?? ask.worst
+  if (!pricing) return { ...arrived, ask: { ...ask, worst } }
+  return { ...arrived, ask: { ...ask, worst: { call: 1, ...worst } }, product: { ...arrived.product, pricing } }
 }
 
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: KeptAnswer): Promise<Settled> {
   const held = await hold(arrived, seen, deps)
   if (!held) return REPLAYED
+  // What ends where a caller's credits do is no whole answer, for which others would wait.
+  if (held.admitted.outputTokensCap !== undefined) arrived.flight?.land()
   try {
     if (kept) return await relayKept(held, kept, deps)
     return await relay(await call(held, seen, deps), seen, deps)

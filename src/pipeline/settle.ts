@@ -42,7 +42,7 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
 }
 
 /** What the call can have used: of a report that cannot be, as much as the hold covers. */
-function possibleUsage(held: Held, usage: Usage): Usage {
+export function possibleUsage(held: Held, usage: Usage): Usage {
   const { ask } = held
   const outputMost = ask.outputTokensMost ?? outputTokensMost(held)
   const inputMost = ask.inputTokensMost ?? Number.POSITIVE_INFINITY

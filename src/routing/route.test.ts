@@ -4,6 +4,7 @@ import type { CatalogDocument, Route, Routing } from '../catalog/document.ts'
 import { checkDocument } from '../catalog/document.ts'
 import { realWorld } from '../kernel/world.ts'
 import { routeAsk } from './route.ts'
+import { createVendors } from './vendor.ts'
 
 const cost = (output: string) => ({ unit: 'credits', tiers: [{ input: '1', output }] })
 const checked = checkDocument({
@@ -52,6 +53,18 @@ test('the fastest route is first nearly always, and the others are tried now and
   const counts = firsts(2000, () => order({ policy: 'least-latency' }, { latencies }))
   assert.ok((counts.two ?? 0) > 1850, JSON.stringify(counts))
   assert.ok((counts.one ?? 0) > 0 && (counts.three ?? 0) > 0, JSON.stringify(counts))
+})
+
+test('a refusal is no fast answer, and whoever has only refused is not taken for fast', () => {
+  const vendors = createVendors(realWorld)
+  const refusal = { vendorsFault: false }
+  assert.equal(vendors.latencyMs('one'), undefined)
+  vendors.answered('one', 'account', { status: 429, latencyMs: 1, refusal })
+  assert.equal(vendors.latencyMs('one'), Number.POSITIVE_INFINITY)
+  vendors.answered('one', 'account', { status: 200, latencyMs: 500 })
+  vendors.answered('one', 'account', { status: 400, latencyMs: 1, refusal })
+  assert.equal(vendors.latencyMs('one'), 500)
+  assert.equal(vendors.health()[0]?.latencyMsP50, 500)
 })
 
 test('the turns of a conversation take one route, and conversations are shared out by weight', () => {

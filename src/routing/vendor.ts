@@ -51,7 +51,7 @@ export interface Vendors {
   failed(name: string, account: string, reason: string): void
   /** The call ended without telling anything about the vendor. */
   undecided(name: string, account: string): void
-  /** Of late; undefined when it has not answered yet. */
+  /** Of late; undefined when it was not asked yet, infinite when it was and has not answered. */
   latencyMs(name: string): number | undefined
   health(): VendorHealth[]
 }
@@ -162,13 +162,18 @@ export function createVendors(world: World): Vendors {
       state.breaker.succeeded(account)
       count(state, 0)
       state.lastAtMs = world.nowMs()
+      // Refusing is quick, and says nothing of how long an answer takes.
+      if (refusal) return
       state.latencyMs = (state.latencyMs ?? latencyMs) * (1 - NEWEST) + latencyMs * NEWEST
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
     failed,
     undecided: (name, account) => stateOf(name).breaker.undecided(account),
-    latencyMs: (name) => states.get(name)?.latencyMs,
+    latencyMs(name) {
+      const { latencyMs, requests } = states.get(name) ?? { requests: 0 }
+      return latencyMs ?? (requests > 0 ? Number.POSITIVE_INFINITY : undefined)
+    },
     health() {
       return [...states].map(([name, state]) => {
         const sorted = [...state.latencies].sort((a, b) => a - b)

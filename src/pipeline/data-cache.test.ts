@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { realWorld } from '../kernel/world.ts'
+import { createDataCache, type DataCache, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
+
+const HERE = new AbortController().signal
+const answer: KeptAnswer = { body: 'yes', contentType: 'text/plain', usage: { call: 1 }, route: 0 }
+const ruleOf = (key: string) => ({ key, ttlSeconds: 60 })
+
+async function takeOff(cache: DataCache, key: string): Promise<Flight> {
+  const found = await cache.enter(ruleOf(key), HERE)
+  assert.ok(found && !isKept(found))
+  return found
+}
+
+test('small answers and their keys count as the memory that they take', async () => {
+  const cache = createDataCache(realWorld)
+  for (let number = 0; number < 70_000; number++) (await takeOff(cache, `question ${number}`)).land(answer)
+  const last = await cache.enter(ruleOf('question 69999'), HERE)
+  assert.ok(last && isKept(last))
+  assert.equal(last.body.toString(), 'yes')
+  assert.ok(Buffer.isBuffer(last.body))
+  assert.equal(last.body.buffer.byteLength, 3, 'no slab is kept for the sake of a small answer')
+  await takeOff(cache, 'question 0')
+})
+
+test('whoever waits does so once: when nothing was kept, all go on at the same time', async () => {
+  const cache = createDataCache(realWorld)
+  const first = await takeOff(cache, 'question')
+  const others = Array.from({ length: 4 }, () => cache.enter(ruleOf('question'), HERE))
+  first.land()
+  const found = await Promise.all(others)
+  assert.equal(found.filter((one) => one && !isKept(one)).length, 1)
+  assert.equal(found.filter((one) => one === undefined).length, 3)
+})
+
+test('nobody waits for longer than ten seconds, or after having gone', async () => {
+  const delays: number[] = []
+  let pass = () => {}
+  const after = (delayMs: number, run: () => void) => {
+    delays.push(delayMs)
+    pass = run
+    return () => {}
+  }
+  const cache = createDataCache({ ...realWorld, after })
+  await takeOff(cache, 'question')
+  const leaving = new AbortController()
+  const left = cache.enter(ruleOf('question'), leaving.signal)
+  leaving.abort()
+  assert.equal(await left, undefined)
+  const patient = cache.enter(ruleOf('question'), HERE)
+  pass()
+  assert.equal(await patient, undefined)
+  assert.deepEqual(delays, [10_000, 10_000])
+})
