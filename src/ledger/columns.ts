@@ -50,7 +50,7 @@ export const FACTS: Record<string, (resolution: Resolution) => string | number |
 
 /** What few calls have. A flush of calls that have none of it sends nothing. */
 const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined> = {
-  story: (one) => one.story,
+  story: ({ story }) => story && storable(story),
 }
 
 /** Whether a resolution has only what every call has. */
@@ -88,6 +88,13 @@ const ofCovers =
   (column: Column<'resolve'>): Column<'resolve'> =>
   (all, places) =>
     all.some((one) => one.cover) ? column(all, places) : null
+
+/** What a vendor or caller wrote may be half a character, which no document in the database can hold. Money must not depend on it. */
+function storable(story: NonNullable<Resolution['story']>): object {
+  const clean = (_: string, value: unknown) =>
+    typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
+  return JSON.parse(JSON.stringify(story, clean)) as object // the same, with other text
+}
 
 /** By the names of the function's parameters. */
 export const RESOLUTION: Record<string, Column<'resolve'>> = {

@@ -154,6 +154,20 @@ test('fifty settlements of each of 200 holds at once have 200 effects', async ()
   assert.deepEqual(await state(acc), [400n, 0n])
 })
 
+test('what a vendor wrote never stands in the way of a settlement', async () => {
+  const acc = await account(1_000n)
+  const id = `${acc}-a`
+  assert.equal((await ledger.reserve(reservation(id, acc, 10n))).outcome, 'held')
+  const message = 'half a \ud83d and a \0'
+  const fault = { name: 'upstream_error', code: 1, status: 502, blame: 'upstream', message } as const
+  const settled = await ledger.resolve({
+    ...resolution(id, acc, 'settled', 10n),
+    story: { heldMs: null, attempts: [], fault },
+  })
+  assert.equal(settled.outcome, 'settled')
+  assert.deepEqual(await state(acc), [990n, 0n])
+})
+
 test('limits are exact: requests and tokens per minute, concurrency, spend', async () => {
   const acc = await account(1_000_000n)
   const limit = (limits: Limits) =>
