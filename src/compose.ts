@@ -167,7 +167,7 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
-      await Promise.allSettled([refusals.flush(), apiKeys.flushLastUsed(), tracer?.flush()])
+      await Promise.allSettled([refusals.close(), apiKeys.flushLastUsed(), tracer?.flush()])
       await upstream.close()
       await database.close()
     },

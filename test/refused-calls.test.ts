@@ -1,8 +1,13 @@
 // Calls that were refused: in the account's usage with their reason, at no charge, and bounded however many come.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openDatabase } from '../src/database/database.ts'
+import { Fault } from '../src/kernel/fault.ts'
 import type { Page } from '../src/kernel/view.ts'
+import { realWorld, type World } from '../src/kernel/world.ts'
+import { createRefusals } from '../src/ledger/refusals.ts'
 import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
+import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 
 const g = testGateway()
@@ -134,4 +139,35 @@ test('old refusals are forgotten', async () => {
   const { database, refusals: recorder } = g.gateway
   await database.query({ text: `update refusal set id = '00' where account_id = $1` }, [id])
   assert.equal(await recorder.forget(7), 1)
+})
+
+test('a process that has ended waits for no refusal that comes too late', async () => {
+  const fresh = await freshDatabase()
+  const database = openDatabase({ connection: fresh.connection, connectionsMax: 1 })
+  const running = new Set<object>()
+  const world: World = {
+    ...realWorld,
+    after(delayMs, run) {
+      const one = {}
+      running.add(one)
+      const cancel = realWorld.after(delayMs, () => {
+        running.delete(one)
+        run()
+      })
+      return () => {
+        running.delete(one)
+        cancel()
+      }
+    },
+  }
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const late = createRefusals({ database, world, log })
+  const call = { requestId: 'req_1', account: 'acc_1', key: 'key_1', product: '', endpoint: 'chat' }
+  late.note(new Fault('request_invalid'), call)
+  await late.close()
+  await database.close()
+  await fresh.drop()
+  late.note(new Fault('request_invalid'), call)
+  await assert.rejects(late.flush())
+  assert.equal(running.size, 0)
 })

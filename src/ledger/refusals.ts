@@ -26,6 +26,8 @@ export interface Refusals {
   isNoted(fault: Fault): boolean
   /** Writes what waits. */
   flush(): Promise<void>
+  /** The same, for the last time: what comes later has nobody to write it. */
+  close(): Promise<void>
   /** Those older than this go. */
   forget(days: number): Promise<number>
   readonly dropped: number
@@ -77,14 +79,14 @@ export function createRefusals({ database, world, log }: { database: Database; w
   let minute = 0
   let waiting = new Map<string, Row>()
   let dropped = 0
-  let scheduled = false
+  let scheduled: (() => void) | undefined
+  let closed = false
   let flushing: Promise<void> | undefined
 
   function schedule(afterMs: number): void {
-    if (scheduled) return
-    scheduled = true
-    world.after(afterMs, () => {
-      scheduled = false
+    if (scheduled || closed) return
+    scheduled = world.after(afterMs, () => {
+      scheduled = undefined
       flush().catch((error: unknown) => {
         log.warn({ error, waiting: waiting.size }, 'refusals could not be written, and wait')
         schedule(RETRY_AFTER_MS)
@@ -147,6 +149,11 @@ export function createRefusals({ database, world, log }: { database: Database; w
     },
     isNoted: (fault) => noted.has(fault),
     flush,
+    close() {
+      closed = true
+      scheduled?.()
+      return flush()
+    },
     forget: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
     get dropped() {
       return dropped
