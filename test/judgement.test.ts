@@ -95,6 +95,8 @@ test('what is wrong with a request is said by the field, before any vendor hears
     ['/v1/rerank', { query: 'q', documents: Array.from({ length: 1001 }, () => 'a') }, 'documents'],
     ['/v1/rerank', { query: 'q', documents: ['a', ''] }, 'documents[1]'],
     ['/v1/rerank', { query: 'q', documents: [{ title: 'x' }] }, 'documents[0]'],
+    ['/v1/rerank', { query: 'q', documents: ['a', { text: 'a', body: 'x'.repeat(100_000) }] }, 'documents[1]'],
+    ['/v1/rerank', { query: 'q', documents: [{ text: 'a' }], rank_fields: ['text'] }, 'rank_fields'],
     ['/v1/rerank', { query: 'q', documents: ['a'], top_n: 0 }, 'top_n'],
     ['/v1/moderations', {}, 'input'],
     ['/v1/moderations', { input: '' }, 'input'],

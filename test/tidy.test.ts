@@ -76,7 +76,6 @@ const FOR_TESTS = [
   'src/upstream/guard.ts#IMAGE_REFUSED',
   'src/upstream/guard.ts#ADDRESS_REFUSED',
   'src/upstream/guard.ts#GuardOptions',
-  'src/upstream/sse.ts#EVENT_BYTES_MAX',
   'src/protocols/media/openai-images/size.ts#SIZES',
 ]
 

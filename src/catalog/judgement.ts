@@ -27,11 +27,10 @@ export const rerank: EndpointEntry = {
       {
         model: { type: 'string', description: 'A rerank model from GET /v1/models, such as alpha-rerank-1.' },
         query: { type: 'string', minLength: 1, description: 'What is looked for.' },
-        documents: texts(
-          `Up to ${DOCUMENTS_MAX} texts, as they are or as \`{text}\`.`,
-          DOCUMENTS_MAX,
-          object({ text: { type: 'string', minLength: 1 } }),
-        ),
+        documents: texts(`Up to ${DOCUMENTS_MAX} texts, as they are or as \`{text}\`.`, DOCUMENTS_MAX, {
+          ...object({ text: { type: 'string', minLength: 1 } }),
+          additionalProperties: false,
+        }),
         top_n: {
           type: ['integer', 'null'],
           minimum: 1,

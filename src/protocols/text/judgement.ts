@@ -26,6 +26,8 @@ export function readRerankAsk(json: JsonText, uid: string, model?: Pick<Model, '
   const documents = readTexts(fields.required('documents'), 'documents', DOCUMENTS_MAX)
   fields.integer('top_n', 1)
   fields.boolean('return_documents')
+  if (fields.get('rank_fields') !== undefined)
+    throw invalid('"rank_fields" is not offered: documents are ranked by their text.', 'rank_fields')
   const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
   // A token is at least a byte, so that no honest count is above the hold.
   const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
@@ -65,6 +67,13 @@ function readTexts(value: unknown, at: string, most: number, parts = false): str
     throw invalid(`"${at}" must hold 1 to ${most} entries, not ${value.length}.`, at)
   return value.map((entry, i) => {
     if (parts && isObject(entry) && typeof entry.type === 'string') return ''
+    // What stands beside the text would be neither held for nor charged.
+    const other = isObject(entry) && !parts ? Object.keys(entry).find((name) => name !== 'text') : undefined
+    if (other !== undefined)
+      throw invalid(
+        `"${at}[${i}]" must have "text" and nothing beside it: put what is to be ranked into "text".`,
+        `${at}[${i}]`,
+      )
     const text = isObject(entry) && !parts ? entry.text : entry
     if (typeof text !== 'string')
       throw mustBe(`${at}[${i}]`, parts ? 'a string or a part' : 'a string or {text}', entry)

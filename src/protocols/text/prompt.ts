@@ -107,6 +107,17 @@ function runsElsewhere(holder: Json): boolean {
   })
 }
 
+const ADDRESS = /^[a-z][a-z0-9+.-]{0,20}:/i
+const DATA = new Set(['data', 'file_data', 'result'])
+const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'video_url', 'audio_url', 'file_id', 'id'])
+
+interface Found {
+  chars: number
+  refers: boolean
+  /** Data of another kind than a picture. */
+  foreign: boolean
+}
+
 class Measure {
   /** Of text. */
   bytes = 0
@@ -119,21 +130,38 @@ class Measure {
 
   /** `free`: nothing in the value has a meaning of its own. */
   add(value: unknown, free: boolean): void {
+    if (value === undefined) return
     if (typeof value === 'string') this.bytes += Buffer.byteLength(value)
-    else if (typeof value !== 'object' || value === null) this.frames += 1
-    else if (Array.isArray(value)) for (const entry of value) this.add(entry, free)
+    else if (typeof value !== 'object' || value === null) {
+      this.frames += 1
+      // A long number is many tokens.
+      if (free) this.bytes += String(value).length
+    } else if (Array.isArray(value)) for (const entry of value) this.add(entry, free)
     else this.addObject(value as Json, free)
   }
 
-  private addObject(object: Json, free: boolean): void {
-    const type = free ? undefined : object.type
-    if (typeof type === 'string' && IMAGES.has(type)) this.addImage(object)
-    else if (typeof type === 'string' && FILES.has(type)) this.addFile(object, SOUNDS.has(type))
-    else this.addMembers(object, free)
+  /** Of a caller's own JSON every name and every value is text to the vendor. */
+  private addFree(object: Json): void {
+    this.frames += 2
+    for (const name in object) {
+      this.bytes += Buffer.byteLength(name)
+      this.add(object[name], true)
+    }
   }
 
-  private addMembers(object: Json, free: boolean): void {
-    if (!free && typeof object.type === 'string') {
+  private addObject(object: Json, free: boolean): void {
+    const { type } = object
+    if (free) this.addFree(object)
+    else if (typeof type === 'string' && IMAGES.has(type)) this.addImage(object)
+    else if (typeof type === 'string' && FILES.has(type)) this.addFile(object, SOUNDS.has(type))
+    else this.addMembers(object)
+    // A message has no type in some formats, and is then read as one whatever it says.
+    if (!free && typeof type === 'string' && typeof object.role === 'string' && (IMAGES.has(type) || FILES.has(type)))
+      this.addMembers(object)
+  }
+
+  private addMembers(object: Json): void {
+    if (typeof object.type === 'string') {
       if (REFERENCES.has(object.type)) this.elsewhere = true
       // A vendor that stores responses finds the thought by its id.
       if (object.type === 'reasoning' && typeof object.encrypted_content !== 'string') this.packed = true
@@ -144,8 +172,8 @@ class Measure {
       if (name === 'role' || name === 'type' || member === null) continue
       // The signature of a thought repeats it, unless its text was left out.
       if (name === 'signature' && typeof object.thinking === 'string' && object.thinking !== '') continue
-      if (!free && this.refers(name, member)) this.elsewhere = true
-      this.add(member, free || FREE.has(name))
+      if (this.refers(name, member)) this.elsewhere = true
+      this.add(member, FREE.has(name))
       if (typeof member === 'object') this.bytes += name.length
     }
   }
@@ -157,7 +185,7 @@ class Measure {
   }
 
   private addImage(part: Json): void {
-    const { chars, foreign } = lookInto(part)
+    const { chars, foreign } = this.lookInto(part)
     // Some vendors take a document where the format has a place for pictures only.
     if (foreign) this.addData(chars, false)
     else {
@@ -169,14 +197,15 @@ class Measure {
   }
 
   private addFile(part: Json, sound: boolean): void {
-    const source = isObject(part.source) ? part.source : {}
+    const source = part.type === 'document' && isObject(part.source) ? part.source : {}
     // A document of text or of blocks is what it says.
     if (source.type === 'text') this.add(Object.values(part), true)
-    else if (source.type === 'content') this.add([part.title, part.context, source.content], false)
-    else {
-      const { chars, bytes, refers } = lookInto(part)
+    else if (source.type === 'content') {
+      const { type: _, source: __, ...rest } = part
+      this.add([rest, source.content], false)
+    } else {
+      const { chars, refers } = this.lookInto(part)
       if (refers || chars === 0) this.elsewhere = true
-      this.bytes += bytes
       this.addData(chars, sound)
     }
   }
@@ -186,29 +215,32 @@ class Measure {
     this.mediaLikely += (FILE_TOKENS + chars / FILE_CHARS_PER_TOKEN) / 2
     this.mediaMost += FILE_TOKENS + (sound ? chars / FILE_CHARS_PER_TOKEN : chars * DOCUMENT_TOKENS_PER_CHAR)
   }
-}
 
-const ADDRESS = /^[a-z][a-z0-9+.-]{0,20}:/i
-const DATA = new Set(['data', 'file_data', 'result'])
-const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'video_url', 'audio_url', 'file_id', 'id'])
-
-/** What a part of media holds: characters of data, bytes of other text, an address or an id of content elsewhere. */
-function lookInto(part: Json) {
-  const found = { chars: 0, bytes: 0, refers: false, foreign: false }
-  for (const [name, member] of Object.entries(part)) {
-    if (isObject(member)) {
-      const { chars, bytes, refers, foreign } = lookInto(member)
-      found.chars += chars
-      found.bytes += bytes
-      found.refers ||= refers
-      found.foreign ||= foreign
-    } else if (typeof member === 'string') {
-      const inline = /^data:/i.test(member)
-      if (inline || (DATA.has(name) && !ADDRESS.test(member))) found.chars += member.length
-      else if (DATA.has(name) || ADDRESSED.has(name)) found.refers = true
-      else found.bytes += Buffer.byteLength(member)
-      if (inline && !/^data:image\//i.test(member)) found.foreign = true
+  /**
+   * What a part of media holds: characters of data, an address or an id of content elsewhere. A type is what the caller says
+   * it is: only where media have their data is a text not taken for text.
+   */
+  private lookInto(part: Json): Found {
+    const found = { chars: 0, refers: false, foreign: false }
+    for (const name in part) {
+      const member = part[name]
+      if (typeof member === 'string') this.lookAt(name, member, found)
+      else if (isObject(member) && !FREE.has(name)) {
+        const { chars, refers, foreign } = this.lookInto(member)
+        found.chars += chars
+        found.refers ||= refers
+        found.foreign ||= foreign
+      } else if (typeof member === 'object') this.add(member, FREE.has(name))
     }
+    return found
   }
-  return found
+
+  private lookAt(name: string, text: string, found: Found): void {
+    const inline = /^data:/i.test(text)
+    const isPlace = DATA.has(name) || ADDRESSED.has(name)
+    if (inline || (DATA.has(name) && !ADDRESS.test(text))) found.chars += text.length
+    else if (isPlace) found.refers = true
+    if (!isPlace) this.bytes += Buffer.byteLength(text)
+    if (inline && !/^data:image\//i.test(text)) found.foreign = true
+  }
 }

@@ -8,6 +8,8 @@ import { hostedRefusal, tierRefusal } from '../vendor-side.ts'
 import { inSnakeCase, member, objectAt } from './member.ts'
 
 const ROLES = ['user', 'model', 'function']
+/** What a part is; it is one of them. */
+const KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse']
 const CANDIDATES_MAX = 8
 /** Tools that run at the vendor, by the name that a price or a permission has for them. */
 const HOSTED: Readonly<Record<string, string>> = {
@@ -26,6 +28,7 @@ const LOCAL = ['functionDeclarations', 'computerUse']
 
 export function checkGemini(fields: Fields, traits: TextTraits): CheckedAsk {
   const value = fields.json.value
+  checkSpelling(value, '')
   checkGeminiPrompt(value)
   checkTools(member(value, 'tools'), traits)
   const config = below(fields, 'generationConfig')
@@ -71,6 +74,22 @@ function below(fields: Fields, name: string): Fields {
   return new Fields(span && fields.get(named) ? readJson(Buffer.from(fields.json.text.slice(...span))) : NOTHING)
 }
 
+/** The caller's own names, which may be alike. */
+const OWN = /^(?:args|response|parameters|labels|(?:parameters|response)_?(?:json_?)?schema)$/i
+
+/** With both spellings of one name, which of them counts would be the vendor's choice. */
+function checkSpelling(value: unknown, at: string): void {
+  if (Array.isArray(value)) for (const [i, entry] of value.entries()) checkSpelling(entry, `${at}[${i}]`)
+  if (!isObject(value)) return
+  const before = at === '' ? '' : `${at}.`
+  for (const name of Object.keys(value)) {
+    const other = inSnakeCase(name)
+    if (other !== name && Object.hasOwn(value, other))
+      throw invalid(`"${before}${other}" is "${name}" in another spelling: send one of them.`, `${before}${other}`)
+    if (!OWN.test(name)) checkSpelling(value[name], before + name)
+  }
+}
+
 /** The part that countTokens shares. */
 export function checkGeminiPrompt(value: Json): void {
   const contents = value.contents
@@ -97,6 +116,9 @@ function checkParts(parts: unknown, at: string): void {
     if (!isObject(part)) throw mustBe(here, 'an object', part)
     if (part.text !== undefined && part.text !== null && typeof part.text !== 'string')
       throw mustBe(`${here}.text`, 'a string', part.text)
+    const kinds = KINDS.filter((name) => member(part, name) !== undefined)
+    if (kinds.length > 1)
+      throw invalid(`"${here}" must be one of ${KINDS.join(', ')}, not ${kinds.join(' and ')} at once.`, here)
     for (const name of ['inlineData', 'fileData', 'functionCall', 'functionResponse'])
       checkedObject(part, name, `${here}.`)
     const data = objectAt(part, 'inlineData')

@@ -2,7 +2,7 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { bytesToText, EVENT_BYTES_MAX, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
@@ -90,7 +90,7 @@ export class GeminiObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    return this.isComplete ? toUsage(readGeminiUsage(this.counted)) : undefined
+    return this.isComplete || this.terminal ? toUsage(readGeminiUsage(this.counted)) : undefined
   }
 
   get promptUsage(): Usage | undefined {
@@ -112,12 +112,15 @@ export class GeminiObserver extends Observer {
     this.look(data)
     const out = this.renamed(block, data)
     if (!this.isComplete) return out
-    this.held += out
-    return ''
+    // A vendor that does not stop after the end is not kept in memory.
+    const passed = this.held.length + out.length > EVENT_BYTES_MAX ? this.held : ''
+    this.held = passed === '' ? this.held + out : out
+    return passed
   }
 
   override end(): void {
-    if (this.isComplete && !this.fault) this.terminal = true
+    // Some vendors give fewer candidates than were asked for.
+    if (this.finished.size > 0 && !this.fault) this.terminal = true
   }
 
   finish(comment: string): string {

@@ -65,7 +65,7 @@ function addChoice(choices: Map<unknown, Choice>, { delta, logprobs, ...piece }:
   choices.set(index, choice)
   for (const [name, member] of Object.entries(piece)) if (member !== null) choice[name] = member
   if (isObject(delta)) addDelta(choice.message, delta)
-  if (isObject(logprobs)) choice.logprobs = joined(choice.logprobs, logprobs)
+  if (isObject(logprobs)) addLogprobs(choice, logprobs)
 }
 
 function addDelta(message: Json, delta: Json): void {
@@ -75,7 +75,7 @@ function addDelta(message: Json, delta: Json): void {
     else if (name === 'function_call' && isObject(member))
       message.function_call = withPieces(message.function_call, member)
     else if (PIECES.includes(name)) message[name] = (text(message[name]) ?? '') + (text(member) ?? '')
-    else if (Array.isArray(member)) message[name] = [...(Array.isArray(message[name]) ? message[name] : []), ...member]
+    else if (Array.isArray(member)) addEntries(message, name, member)
     else message[name] = member
   }
 }
@@ -108,9 +108,15 @@ function withPieces(before: unknown, piece: Json): Json {
   return whole
 }
 
-function joined(before: unknown, more: Json): Json {
-  const whole: Json = isObject(before) ? { ...before } : {}
-  for (const [name, member] of Object.entries(more))
-    if (Array.isArray(member)) whole[name] = [...(Array.isArray(whole[name]) ? whole[name] : []), ...member]
-  return whole
+function addLogprobs(choice: Choice, more: Json): void {
+  const whole: Json = isObject(choice.logprobs) ? choice.logprobs : {}
+  choice.logprobs = whole
+  for (const [name, member] of Object.entries(more)) if (Array.isArray(member)) addEntries(whole, name, member)
+}
+
+/** In place: a copy for every piece would take the square of their number. */
+function addEntries(holder: Json, name: string, more: readonly unknown[]): void {
+  const entries: unknown[] = Array.isArray(holder[name]) ? holder[name] : []
+  holder[name] = entries
+  for (const entry of more) entries.push(entry)
 }
