@@ -516,6 +516,19 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   assert.deepEqual(await found(owner, key.data.id), [['key', mine]])
   assert.deepEqual(await found(outsider, 'mine'), [])
   assert.deepEqual(await found(owner, 'alpha-5.4'), [['model', null]])
+  const offer = (enabled: boolean) =>
+    server.catalog.amend(
+      async (current) => ({
+        ...current,
+        models: { ...current.models, 'alpha-5.4': { ...current.models['alpha-5.4']!, enabled } },
+      }),
+      { actor: 'test', ip: null, requestId: null },
+      '',
+    )
+  await offer(false)
+  assert.deepEqual(await found(owner, 'alpha-5.4'), [], 'what is not offered is found by operators alone')
+  assert.deepEqual(await found(operator, 'alpha-5.4'), [['model', null]])
+  await offer(true)
   const seen = async (browser: typeof owner) =>
     (await browser<Page<AccountView>>('GET', '/accounts?limit=200')).data.items.map(({ name }) => name)
   assert.deepEqual(await seen(owner), ['Mine'])

@@ -2,6 +2,7 @@
 // has so many requests a minute.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { addressOf } from '../identity/attempts.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
@@ -36,6 +37,8 @@ const ANSWERED = [
 ] as const
 const METADATA = '/.well-known/oauth-protected-resource'
 const BODY_BYTES_MAX = 65_536
+/** What is registered is kept, so that it is small and says beforehand how small. */
+const REGISTRATION_BYTES_MAX = 8_192
 const REQUESTS_PER_MINUTE = 120
 const REGISTRATIONS_PER_MINUTE = 20
 
@@ -56,9 +59,13 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
       })
     const isRegistration = url === '/oauth/register'
-    const wait = (isRegistration ? registrations : requests).spend(request.ip, 1)
+    const wait = (isRegistration ? registrations : requests).spend(addressOf(request.ip), 1)
     if (wait !== undefined) throw new Fault('rate_limited', { retryAfterSeconds: wait })
-    if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
+    const length = request.headers['content-length']
+    if (isRegistration && length === undefined)
+      throw new Fault('request_invalid', { message: 'A registration needs a Content-Length.' })
+    if (Number(length ?? 0) > (isRegistration ? REGISTRATION_BYTES_MAX : BODY_BYTES_MAX))
+      throw new Fault('request_too_large')
     if (isRegistration && !(await options.mayRegister())) throw new Fault('rate_limited', { retryAfterSeconds: 600 })
   }
 
@@ -82,6 +89,8 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
           // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
           delete request.raw.headers.cookie
         }
+        // On the way back the consent's cookies are needed; whom the library remembers may be who used this browser before.
+        if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
         await options.answer(request.raw, reply.raw).catch((error: unknown) => {
           logFault(new Fault('internal', { cause: error }), request.id, options.log)
           new Caller(reply.raw, request.id).send(500, {}, '')
@@ -111,6 +120,12 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
     const { uid } = request.params as { uid: string } // As the path says.
     return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
   })
+}
+
+/** Cookies without those of the library's session, and their signatures. */
+function withoutSession(cookies = ''): string {
+  const kept = cookies.split(';').filter((cookie) => !cookie.trimStart().startsWith('tg_oauth_session'))
+  return kept.join(';')
 }
 
 /** A program that names no scope wants what there is. */

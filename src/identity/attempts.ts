@@ -96,7 +96,7 @@ function nameOf(email: string): string {
 }
 
 /** One subscriber has a whole /64 of IPv6. */
-function addressOf(ip: string): string {
+export function addressOf(ip: string): string {
   if (!isIPv6(ip) || ip.startsWith('::ffff:')) return `address:${ip.replace('::ffff:', '')}`
   const [head = '', tail = ''] = ip.split('::')
   const groups = head.split(':').filter(Boolean)

@@ -12,7 +12,7 @@ interface Row {
 }
 
 /** Whoever registers and never connects is forgotten; a program that is in use is written anew with each grant. */
-const CLIENT_SECONDS = 30 * 86_400
+const CLIENT_SECONDS = 86_400
 
 const UPSERT = statement(
   'oauth_upsert',

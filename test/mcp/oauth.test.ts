@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
-import { startGateway } from '../gateway.ts'
+import { OPERATOR_TOKEN, startGateway } from '../gateway.ts'
 import { Program, serveDocument } from './oauth-program.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -43,11 +43,11 @@ async function endOf({ page }: Visitor, act: () => Promise<unknown>): Promise<UR
   return new URL(page.url())
 }
 
-async function consent(program: Program): Promise<URL> {
-  const { page } = person
+async function consent(program: Program, visitor = person): Promise<URL> {
+  const { page } = visitor
   await page.goto(String(program.asked))
   await page.getByRole('heading', { name: 'Connect a program' }).waitFor()
-  return endOf(person, () => page.getByRole('button', { name: 'Allow' }).click())
+  return endOf(visitor, () => page.getByRole('button', { name: 'Allow' }).click())
 }
 
 test('the official client connects with a click of consent, calls, renews its tokens, and stops when it is revoked', async () => {
@@ -210,6 +210,28 @@ test('a consent is given only in the browser that asked for it', async () => {
   await person.page.getByText('is not known here, or has expired').waitFor()
 })
 
+test('a second person connects in the browser in which another one did', async () => {
+  const shared = await home.visitor()
+  for (const name of ['first', 'second']) {
+    const email = `${name}@shared.example`
+    const invited = await home.call(`/admin/v1/accounts/${own}/invites`, OPERATOR_TOKEN, { email, role: 'member' })
+    const { data } = (await invited.json()) as { data: { link: string } }
+    const [, secret] = data.link.split('#token=')
+    await shared.context.clearCookies({ name: /^(__Host-)?tg_s$/ })
+    const joined = await shared.context.request.post(`${home.url}/console/api/invites/${secret}`, {
+      ...{ headers: { origin: home.url }, data: { password: 'seven tired otters juggle' } },
+    })
+    assert.equal(joined.status(), 200, await joined.text())
+    const program = new Program(callback)
+    const { client, transport } = await connect(program)
+    await assert.rejects(client.connect(transport), UnauthorizedError)
+    const back = await consent(program, shared)
+    const { status } = await token(exchange(back.searchParams.get('code') ?? '', program), program)
+    assert.equal(status, 200, name)
+  }
+  await shared.close()
+})
+
 test('refusing sends the program away with nothing', async () => {
   const program = new Program(callback)
   const { client, transport } = await connect(program)
@@ -312,10 +334,15 @@ test('registrations are bounded, and what is registered must be sound', async ()
     { redirect_uris: [callback], grant_types: ['implicit'], response_types: ['token'] },
   ])
     assert.equal((await register(wrong)).status, 400, JSON.stringify(wrong))
+  const unsized = await fetch(`${home.url}/oauth/register`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, duplex: 'half' },
+    body: new Blob([JSON.stringify({ redirect_uris: [callback] })]).stream(),
+  })
+  assert.equal(unsized.status, 400)
+  assert.match(await unsized.text(), /Content-Length/)
+  assert.equal((await register({ redirect_uris: [callback], client_name: 'x'.repeat(8_192) })).status, 413)
   const many = await Promise.all(Array.from({ length: 40 }, () => register({ redirect_uris: [callback] })))
   const refused = many.filter(({ status }) => status === 429)
   assert.ok(refused.length >= 20, `${refused.length} were refused`)
   assert.ok(Number(refused[0]?.headers.get('retry-after')) > 0)
-  const large = await register({ redirect_uris: [callback], client_name: 'x'.repeat(100_000) })
-  assert.ok(large.status === 413 || large.status === 429)
 })

@@ -102,6 +102,8 @@ export function figureResources({ database, catalog, statements, world, vendorHe
         if (q === '') return { items: [], next: null }
         const sought = q.toLowerCase()
         const models = Object.entries(catalog.current.document.models)
+          // What is not offered, or not yet, is for operators.
+          .filter(([, model]) => model.enabled || actor.operator)
           .filter(([uid, model]) => uid.includes(sought) || model.name.toLowerCase().includes(sought))
           .slice(0, MODELS_FOUND)
           .map(([uid, model]) => ({ kind: 'model' as const, id: uid, label: model.name, account: null }))
