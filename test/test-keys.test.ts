@@ -143,6 +143,20 @@ test('limits hold: of the key, and those of its account, which count test calls 
   await g.gateway.accounts.change(id, { limits: { requestsPerMinute: 0 } }, BY)
   await assert.rejects(sdk(open.key).chat.completions.create(hello), { status: 429 }, 'who is stopped stops there too')
   await g.gateway.accounts.change(id, { limits: null }, BY)
+  assert.equal((await g.call('/v1/account', open.key)).status, 200)
+  const limitsOf = async (account: string) =>
+    (
+      await g.gateway.database.query<{ limits: object }>({ text: 'select limits from account where id = $1' }, [
+        account,
+      ])
+    )[0]?.limits
+  assert.deepEqual(await limitsOf(`${id}_test`), { requestsPerMinute: 600, concurrency: 20 }, 'nothing is unbounded')
+  assert.deepEqual(await limitsOf(id), {})
+  await g.gateway.accounts.change(id, { limits: { concurrency: 50 } }, BY)
+  assert.deepEqual(await limitsOf(`${id}_test`), { requestsPerMinute: 600, concurrency: 50 })
+  const { id: fresh } = await g.account()
+  await testKey(fresh)
+  assert.deepEqual(await limitsOf(`${fresh}_test`), { requestsPerMinute: 600, concurrency: 20 })
   assert.equal((await admin('DELETE', `/keys/${open.id}`)).status, 200)
   await assert.rejects(sdk(open.key).chat.completions.create(hello), { status: 401 })
 })

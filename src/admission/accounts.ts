@@ -47,6 +47,9 @@ export interface Accounts {
 /** What a test account begins with, and is refilled to unless somebody says otherwise. */
 export const TEST_CREDITS: Credits = 1_000_000_000n
 
+/** Test calls cost nobody anything, so that something else bounds them: these, where the account has no such limits of its own. */
+const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
+
 const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
 const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
 const FIND = statement(
@@ -125,7 +128,8 @@ export function createAccounts(options: { database: Database; world: World; ledg
     const id = testAccountOf(owner)
     const { name, limits } = await find(tx, ownAccountOf(owner))
     const [there] = await tx.query(EXISTS, [id])
-    if (!there) await insert(tx, { id, name: testName(name), credits: TEST_CREDITS, limits }, by)
+    if (!there)
+      await insert(tx, { id, name: testName(name), credits: TEST_CREDITS, limits: { ...TEST_LIMITS, ...limits } }, by)
     return id
   }
 
@@ -144,7 +148,8 @@ export function createAccounts(options: { database: Database; world: World; ledg
         const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
         await set(tx, id, { name, limits })
         // What limits the account limits its test account too, which counts by itself.
-        if (!isTestAccount(id)) await set(tx, testAccountOf(id), { name: testName(name), limits })
+        if (!isTestAccount(id))
+          await set(tx, testAccountOf(id), { name: testName(name), limits: { ...TEST_LIMITS, ...limits } })
         const detail = {
           ...(input.name === undefined ? {} : { name }),
           ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),
