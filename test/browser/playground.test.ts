@@ -97,9 +97,11 @@ test('two models answer the same question side by side, with cost and time', asy
   await page.keyboard.press('Enter')
   await page.getByLabel('Question').fill('What is a hold?')
   await page.getByRole('button', { name: 'Ask all 3' }).click()
+  // The last of them to answer decides.
+  await page.getByRole('link', { name: 'Cost breakdown' }).nth(2).waitFor()
   await page.getByText(/ credits, cheapest/).waitFor()
+  await page.getByText(/, fastest/).waitFor()
   assert.equal(await page.getByRole('link', { name: 'Cost breakdown' }).count(), 3)
-  assert.equal(await page.getByText(/, fastest/).count(), 1)
 })
 
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
