@@ -40,6 +40,7 @@ const BYTES_MAX = 64 * 1024 * 1024
 const ANSWER_BYTES_MAX = BYTES_MAX / 8
 /** What an entry takes beside its key and its body, generously. */
 const ENTRY_BYTES = 1024
+const WAITS_MAX = 2
 const WAIT_MS_MAX = 10_000
 
 export function createDataCache(world: World): DataCache {
@@ -97,29 +98,32 @@ export function createDataCache(world: World): DataCache {
     }
   }
 
-  function landing(flight: Promise<void>, signal: AbortSignal): Promise<void> {
+  /** Whether it has landed; false when it takes too long, or the caller has gone. */
+  function landing(flight: Promise<void>, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const done = () => {
+      const done = (landed: boolean) => {
         cancel()
-        signal.removeEventListener('abort', done)
-        resolve()
+        signal.removeEventListener('abort', left)
+        resolve(landed)
       }
-      const cancel = world.after(WAIT_MS_MAX, done)
-      signal.addEventListener('abort', done)
-      void flight.then(done)
+      const left = () => done(false)
+      const cancel = world.after(WAIT_MS_MAX, left)
+      signal.addEventListener('abort', left)
+      void flight.then(() => done(true))
     })
   }
 
   return {
     async enter(rule, signal) {
-      const fresh = find(rule.key)
-      if (fresh) return fresh
-      const flight = flights.get(rule.key)
-      if (!flight) return takeOff(rule)
-      if (!signal.aborted) await landing(flight, signal)
-      if (signal.aborted) return undefined
-      // The first one may have failed for a reason of its own caller's: then the next one is the first, and the rest do not queue.
-      return find(rule.key) ?? (flights.has(rule.key) ? undefined : takeOff(rule))
+      // The first one may have failed for a reason of its own caller's: then the next one is the first. Whoever has waited for both does not queue on.
+      for (let waits = 0; ; waits++) {
+        const fresh = find(rule.key)
+        if (fresh) return fresh
+        const flight = flights.get(rule.key)
+        if (!flight) return takeOff(rule)
+        if (waits === WAITS_MAX || signal.aborted) return undefined
+        if (!(await landing(flight, signal))) return undefined
+      }
     },
   }
 }
