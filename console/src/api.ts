@@ -196,7 +196,6 @@ export const api = {
   keyFigures: (id: string, days: number, signal?: AbortSignal) =>
     get<wire.Page<wire.KeyFigures>>(account(id, '/keys/figures'), { days }, signal),
   home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
-  search: (q: string, signal?: AbortSignal) => get<wire.Page<wire.Found>>('/search', { q }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
   ledger: (id: string, paging: Paging, signal?: AbortSignal) =>

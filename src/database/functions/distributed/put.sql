@@ -1,7 +1,4 @@
 -- As ../put.sql: a row cannot be handed to a function where it lies, so that each is fetched.
-drop function if exists limited_put(text[], text[], bigint, bigint[], bigint[], int[], bigint[], bigint[], bigint[], bigint[]);
-drop function if exists limited_correct(text, text, bigint, bigint, bigint, bigint);
-drop function if exists limited_give_back(text, text, jsonb, int, bigint);
 create or replace function limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened int[],
   requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[],
   k_place int[], k_second bigint[], k_requests bigint[], k_tokens bigint[]) returns void
