@@ -1,18 +1,18 @@
 // What `npm test` runs: one real Postgres for the whole run, then node's test runner over every test file, or over those
 // whose path contains one of the arguments (or matches it as a glob).
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { startEmbedded } from '../src/postgres/embedded.ts'
 import { SERVER_VARIABLE } from './database.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
-// A server that was left to itself may still be writing into what is removed.
-const REMOVAL = { recursive: true, force: true, maxRetries: 10 }
+const REMOVAL_TRIES = 10
 const FILES_AT_ONCE = 2
 // A guard against a run that hangs; no file comes near it.
 const FILE_MS_MAX = 600_000
@@ -31,6 +31,27 @@ function chooseFiles(patterns: string[]): string[] {
   )
 }
 
+/**
+ * Removes a run's directory. A server that was left to itself may still be writing into it, and a test that was killed may
+ * have left a file system mounted there. What cannot be removed is named and left: it must not hold up this run.
+ */
+async function remove(directory: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => '')
+  for (const line of mounts.split('\n').reverse()) {
+    const path = line.split(' ')[1]
+    if (path?.startsWith(`${directory}/`)) spawnSync('umount', ['-l', path])
+  }
+  for (let tries = 1; ; tries += 1) {
+    try {
+      // Its own retries multiply with the depth of what is in the way.
+      return await rm(directory, { recursive: true, force: true })
+    } catch (error) {
+      if (tries === REMOVAL_TRIES) return console.error(`Could not remove ${directory}: ${String(error)}`)
+      await setTimeout(100)
+    }
+  }
+}
+
 /** Servers of runs that were killed. Whoever still holds the lock of such a directory is alive and left alone. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
@@ -44,7 +65,7 @@ async function removeAbandoned(): Promise<void> {
     } catch {
       continue
     }
-    await rm(directory, REMOVAL)
+    await remove(directory)
   }
 }
 
@@ -85,7 +106,7 @@ async function run(files: string[]): Promise<number> {
       await server.stop()
     }
   } finally {
-    await rm(directory, REMOVAL)
+    await remove(directory)
   }
 }
 
