@@ -89,6 +89,8 @@ const remove = <T>(path: string) => call<T>('DELETE', path)
 
 const encode = encodeURIComponent
 const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
+/** Of an account, or without one the gateway's own. */
+const scoped = (id: string | undefined, rest: string) => (id === undefined ? rest : account(id, rest))
 const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
 interface Paging {
@@ -239,6 +241,16 @@ export const api = {
   testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
   storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
   removeCredential: (name: string) => remove<unknown>(`/vendors/${encode(name)}/credential`),
+
+  alerts: (id: string | undefined, query: Paging & { of?: 'all' | 'gateway' }, signal?: AbortSignal) =>
+    get<wire.AlertPage>(scoped(id, '/alerts'), { ...query }, signal),
+  /** Those up to this one have been seen. */
+  readAlerts: (id: string | undefined, until: string) => post<unknown>(scoped(id, '/alerts/read'), { until }),
+  testAlerts: (id: string | undefined) => post<wire.Alert>(scoped(id, '/alerts/test')),
+  alertSettings: (id: string | undefined, signal?: AbortSignal) =>
+    get<wire.AlertSettings>(scoped(id, '/alert-settings'), undefined, signal),
+  changeAlerts: (id: string | undefined, settings: wire.AlertSettings) =>
+    put<wire.AlertSettings>(scoped(id, '/alert-settings'), settings),
 
   ledgerChecks: (signal?: AbortSignal) => get<wire.LedgerChecks>('/ledger/verify', undefined, signal),
   checkLedger: (full: boolean) => post<wire.LedgerCheck>('/ledger/verify', { full }),

@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { api } from './api.ts'
 import { BalanceBanner } from './banner.tsx'
+import { Bell } from './bell.tsx'
 import { Finder, type Place, useFinder } from './finder.tsx'
 import { useQuery } from './query.ts'
 import { Link, match, useLocation } from './router.tsx'
@@ -58,9 +59,12 @@ export function Shell({ children }: { children: ReactNode }) {
         Skip to content
       </a>
       <aside className="side" aria-label="Sidebar">
-        <Link to="/" className="brand">
-          <Logo /> Tollgate
-        </Link>
+        <div className="side-head">
+          <Link to="/" className="brand">
+            <Logo /> Tollgate
+          </Link>
+          <Bell account={account.id} />
+        </div>
         {navigation}
       </aside>
       <header className="top">
@@ -71,6 +75,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <span>{account.name ?? 'Choose an account'}</span>
           {account.mayPick ? <Icon name="down" size={14} /> : null}
         </button>
+        <Bell account={account.id} />
         <IconButton icon="search" label="Find" onClick={() => setFinding(true)} />
         <IconButton icon="menu" label="Menu" onClick={() => setMenu(true)} />
       </header>
@@ -219,6 +224,7 @@ function useNavigation(accountId: string | undefined): Navigation {
         { to: `${base}/usage`, label: 'Usage', icon: 'usage' },
         { to: `${base}/jobs`, label: 'Jobs', icon: 'jobs' },
         { to: `${base}/statement`, label: 'Statement', icon: 'statement' },
+        { to: `${base}/alerts`, label: 'Alerts', icon: 'bell' },
         ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),
       ]
     : []
@@ -230,6 +236,7 @@ function useNavigation(accountId: string | undefined): Navigation {
           { to: '/operator/catalogue', label: 'Catalogue', icon: 'catalogue' },
           { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
           { to: '/operator/live', label: 'Live requests', icon: 'live' },
+          { to: '/operator/alerts', label: 'Alerts', icon: 'bell' },
           { to: '/operator/ledger', label: 'Ledger check', icon: 'ledger' },
           { to: '/operator/audit', label: 'Audit', icon: 'audit' },
           { to: '/operator/operators', label: 'Operators', icon: 'user' },

@@ -39,6 +39,13 @@ export type {
   SetupView as Setup,
   WhoView as Session,
 } from '../../src/identity/views.ts'
+export type {
+  AlertPage,
+  AlertRules,
+  AlertSettings,
+  AlertView as Alert,
+  Receiver,
+} from '../../src/jobs/alert-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'
 export type { FillView as Fill, HomeFigures, KeyFigures, UsageSums } from '../../src/ledger/figure-views.ts'

@@ -36,6 +36,7 @@ create table alert (
   constraint alert_pkey PRIMARY KEY (id)
 );
 CREATE INDEX alert_scope ON public.alert USING btree (scope, id);
+CREATE INDEX alert_unread ON public.alert USING btree (scope) WHERE (read_at IS NULL);
 
 create table alert_delivery (
   id text collate "C" not null,

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import type { World } from '../kernel/world.ts'
 import { ACCOUNT_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
+import { ALERT_COMMANDS } from './alerts.ts'
 import { createApi } from './api.ts'
 import { CALL_COMMAND } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
@@ -28,6 +29,7 @@ export const COMMANDS: readonly Command[] = [
   ...IMPORT_COMMANDS,
   ...CATALOG_COMMANDS,
   ...VENDOR_COMMANDS,
+  ...ALERT_COMMANDS,
   ...PEOPLE_COMMANDS,
   AGENT_SETUP_COMMAND,
   DOCTOR_COMMAND,

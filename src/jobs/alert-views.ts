@@ -1,11 +1,15 @@
 // Alerts: what fires them, who is told, and what was told.
 import * as z from 'zod'
-import { count, credits, time } from '../kernel/view.ts'
+import { parseCredits } from '../kernel/credits.ts'
+import { count, credits, page, time } from '../kernel/view.ts'
 
 /** Null or false switches a rule off. */
 export const alertRules = z.strictObject({
   /** What is available falls below so many credits. */
-  balanceBelow: credits.nullable().default(null),
+  balanceBelow: credits
+    .refine((text) => (parseCredits(text) ?? -1n) >= 0n, 'must be an amount such as "12.5", with at most six decimals')
+    .nullable()
+    .default(null),
   /** At the pace of the last seven days the balance ends within so many days. */
   balanceDays: z.number().min(0.1).max(365).nullable().default(3),
   /** Parts of a limit on spending that are used, in percent. */
@@ -61,3 +65,9 @@ export const alertView = z.object({
   ),
 })
 export type AlertView = z.infer<typeof alertView>
+
+/** What has not been seen is counted up to here: whoever has more does not need to know how many. */
+export const UNREAD_MAX = 100
+
+export const alertPage = page(alertView).extend({ unread: count.max(UNREAD_MAX) })
+export type AlertPage = z.infer<typeof alertPage>

@@ -4,17 +4,25 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { Fault } from '../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
-import type { Page, Paging } from '../kernel/view.ts'
+import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { deliver, type Mailer } from './alert-delivery.ts'
 import { type AlertFact, fact, readFacts } from './alert-facts.ts'
-import { type AlertSettings, type AlertView, alertRules, alertSettings, type Receiver } from './alert-views.ts'
+import {
+  type AlertPage,
+  type AlertSettings,
+  type AlertView,
+  alertRules,
+  alertSettings,
+  type Receiver,
+  UNREAD_MAX,
+} from './alert-views.ts'
 import type { Queue } from './queue.ts'
 import type { WebhookDeps } from './webhook.ts'
 
 export interface Alerts {
-  /** Of an account; of '' the gateway's own; of null all. Newest first. */
-  list(scope: string | null, paging: Paging): Promise<Page<AlertView>>
+  /** Of an account; of '' the gateway's own; of null all. Newest first. `unread` counts the scope's own, of null the gateway's. */
+  list(scope: string | null, paging: Paging): Promise<AlertPage>
   /** Those up to this one have been seen. */
   read(scope: string, until: string): Promise<void>
   settings(scope: string): Promise<AlertSettings>
@@ -100,9 +108,16 @@ export function createAlerts(options: AlertsOptions): Alerts {
   }
   const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
 
-  async function list(scope: string | null, { cursor, limit }: Paging): Promise<Page<AlertView>> {
-    const rows = await database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1])
-    return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
+  async function list(scope: string | null, { cursor, limit }: Paging): Promise<AlertPage> {
+    const [rows, [unread]] = await Promise.all([
+      database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1]),
+      database.query<{ count: bigint }>(UNREAD, [scope ?? '', UNREAD_MAX]),
+    ])
+    return {
+      items: rows.slice(0, limit).map(view),
+      next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
+      unread: Number(unread?.count ?? 0n),
+    }
   }
 
   return {
@@ -281,6 +296,10 @@ const LIST = statement(
      from alert_delivery d where d.alert_id = a.id
    ) as deliveries
    from alert a where ($1::text is null or a.scope = $1) and a.id < $2 order by a.id desc limit $3`,
+)
+const UNREAD = statement(
+  'alert_unread',
+  'select count(*) from (select from alert where scope = $1 and read_at is null limit $2) x',
 )
 const READ = statement(
   'alert_read',

@@ -193,6 +193,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'statement', path: `${base}/statement` },
+    { name: 'alerts', path: `${base}/alerts` },
+    { name: 'alert-rules', path: `${base}/alerts/rules`, act: (page) => page.getByText('Receivers').waitFor() },
     { name: 'members', path: `${base}/members` },
     { name: 'profile', path: '/profile' },
     { name: 'operator-home', path: '/operator/home' },
@@ -236,6 +238,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'operator-live', path: '/operator/live' },
+    { name: 'operator-alerts', path: '/operator/alerts' },
     {
       name: 'operator-ledger',
       path: '/operator/ledger',

@@ -13,6 +13,7 @@ const PATHS = {
   accounts: 'M4 21V5l8-2v18M12 9h8v12M3 21h18M8 8v.01M8 12v.01M8 16v.01M16 13v.01M16 17v.01',
   catalogue: 'M3 12V4h8l10 10-8 8zM7.5 8.500v.01',
   vendors: 'M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4',
+  bell: 'M6 17V11a6 6 0 0 1 12 0v6l1.5 1.500H4.500zM10 21h4M12 5V3',
   live: 'M3 12h4l3-7 4 14 3-7h4',
   audit: 'M12 3l8 3v6c0 4.5-3.2 7.5-8 9-4.8-1.5-8-4.5-8-9V6z',
   ledger: 'M12 4v16M7 20h10M4 7h16M4 7l-2 6a3 3 0 0 0 4.5 0zM20 7l-2.5 6a3 3 0 0 0 4.5 0z',

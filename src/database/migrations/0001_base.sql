@@ -426,6 +426,7 @@ create table alert (
   read_at timestamptz
 );
 create index alert_scope on alert (scope, id);
+create index alert_unread on alert (scope) where read_at is null;
 
 create table alert_delivery (
   id text collate "C" primary key,

@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
-import { alertSettings, alertSettingsInput, alertView } from '../../jobs/alert-views.ts'
+import { alertPage, alertSettings, alertSettingsInput, alertView } from '../../jobs/alert-views.ts'
 import type { Alerts } from '../../jobs/alerts.ts'
-import { page } from '../../kernel/view.ts'
 import { id, paging } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -37,9 +36,9 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
 
   return [
     resource('GET /alerts', 'operator', {
-      query: z.strictObject(paging),
-      answer: page(alertView),
-      run: ({ query }) => alerts.list(null, query),
+      query: z.strictObject({ ...paging, of: z.enum(['all', 'gateway']).default('all') }),
+      answer: alertPage,
+      run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
     }),
     resource('POST /alerts/read', 'operator', {
       body: readBody,
@@ -58,7 +57,7 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
     }),
     resource('GET /accounts/{id}/alerts', 'member', {
       query: z.strictObject(paging),
-      answer: page(alertView),
+      answer: alertPage,
       run: ({ params, query }) => alerts.list(params.id, query),
     }),
     resource('POST /accounts/{id}/alerts/read', 'member', {

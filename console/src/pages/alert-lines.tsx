@@ -1,0 +1,43 @@
+// Alerts, each with what it is about: a link to where something can be done.
+import { Link } from '../router.tsx'
+import { Badge, When } from '../ui/page.tsx'
+import type { Alert } from '../wire.ts'
+
+/** Where to look; undefined: there is nothing more to see. */
+export function placeOf({ rule, account, subject }: Alert): string | undefined {
+  const base = `/a/${encodeURIComponent(account ?? '')}`
+  const places: Record<Alert['rule'], string | undefined> = {
+    balance: `${base}/statement`,
+    limit: `${base}/keys`,
+    failures: `${base}/usage?outcome=failed`,
+    key: `${base}/keys`,
+    job: `${base}/jobs/${encodeURIComponent(subject)}`,
+    vendor: '/operator/vendors',
+    verification: '/operator/ledger',
+    test: undefined,
+  }
+  return places[rule]
+}
+
+export function AlertTitle({ alert }: { alert: Alert }) {
+  const to = placeOf(alert)
+  return to ? <Link to={to}>{alert.title}</Link> : <b>{alert.title}</b>
+}
+
+export function AlertLines({ alerts }: { alerts: readonly Alert[] }) {
+  return (
+    <ul className="alert-list">
+      {alerts.map((alert) => (
+        <li key={alert.id} className={alert.read ? undefined : 'alert-new'}>
+          <span>
+            <AlertTitle alert={alert} /> {alert.read ? null : <Badge tone="bad">new</Badge>}
+          </span>
+          <span className="small">{alert.message}</span>
+          <span className="small muted">
+            <When at={alert.at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,212 @@
+// What fired, to whom it was told and how that went; and the rules by which it fires.
+import { useState } from 'react'
+import { api } from '../api.ts'
+import { refresh, useList } from '../query.ts'
+import { Link, setQuery, useLocation } from '../router.tsx'
+import { useMayManage } from '../session.tsx'
+import { useAction } from '../ui/action.ts'
+import { Button } from '../ui/button.tsx'
+import { Notice } from '../ui/dialog.tsx'
+import { Segments } from '../ui/field.tsx'
+import { Badge, Facts, Page, ShortId, type Tone, When } from '../ui/page.tsx'
+import { Empty, Fault } from '../ui/state.tsx'
+import { Table, TableCard } from '../ui/table.tsx'
+import { RouteTabs } from '../ui/tabs.tsx'
+import type { Alert } from '../wire.ts'
+import { AlertTitle, placeOf } from './alert-lines.tsx'
+import { AlertSettingsPanel } from './alert-rules.tsx'
+
+const EVERY_MS = 10_000
+
+export function AlertsPage({ account, tab = 'list' }: { account: string; tab?: string }) {
+  const owner = useMayManage(account)
+  const base = `/a/${encodeURIComponent(account)}/alerts`
+  return (
+    <Page
+      title="Alerts"
+      lead="What needs somebody: a balance that ends, a limit that fills, calls that fail, a key that expires."
+    >
+      {owner ? <AlertTabs base={base} tab={tab} /> : null}
+      {tab === 'rules' && owner ? <AlertSettingsPanel account={account} /> : <AlertList account={account} />}
+    </Page>
+  )
+}
+
+const WHOSE = [
+  { value: 'gateway', label: 'Gateway' },
+  { value: 'all', label: 'With accounts' },
+] as const
+
+export function GatewayAlertsPage({ tab = 'list' }: { tab?: string }) {
+  const { query } = useLocation()
+  const of = query.get('of') === 'all' ? 'all' : 'gateway'
+  return (
+    <Page
+      title="Alerts"
+      lead="Vendors whose circuit is open, and what a check of the ledger or the audit trail found. Accounts have rules of their own."
+      actions={
+        tab === 'list' ? (
+          <Segments<'gateway' | 'all'>
+            label="Whose"
+            value={of}
+            options={WHOSE}
+            onPick={(value) => setQuery({ of: value === 'all' ? value : undefined })}
+          />
+        ) : null
+      }
+    >
+      <AlertTabs base="/operator/alerts" tab={tab} />
+      {tab === 'rules' ? <AlertSettingsPanel account={undefined} /> : <AlertList account={undefined} of={of} />}
+    </Page>
+  )
+}
+
+function AlertTabs({ base, tab }: { base: string; tab: string }) {
+  return (
+    <RouteTabs
+      label="Alerts"
+      current={tab}
+      tabs={[
+        { name: 'list', label: 'What fired', to: base },
+        { name: 'rules', label: 'Rules and receivers', to: `${base}/rules` },
+      ]}
+    />
+  )
+}
+
+function AlertList({ account, of = 'gateway' }: { account: string | undefined; of?: 'gateway' | 'all' }) {
+  const [opened, setOpened] = useState<Alert>()
+  const list = useList(
+    `alerts/${account ?? of}/list`,
+    (cursor, signal) => api.alerts(account, { ...(account ? {} : { of }), cursor }, signal),
+    { everyMs: EVERY_MS },
+  )
+  const newest = list.data?.find(({ account: whose }) => whose === (account ?? null))
+  const { busy, error, go } = useAction(async () => {
+    await api.readAlerts(account, newest?.id ?? '')
+    refresh('alerts/')
+  })
+  const unread = list.data?.some((alert) => !alert.read && alert.account === (account ?? null))
+  return (
+    <>
+      {error ? <Fault error={error} /> : null}
+      {unread ? (
+        <div>
+          <Button icon="check" busy={busy} onClick={() => void go()}>
+            Mark all as read
+          </Button>
+        </div>
+      ) : null}
+      <TableCard
+        label="Alerts"
+        list={list}
+        rowKey={(alert) => alert.id}
+        empty={
+          <Empty icon="bell" title="Nothing has fired">
+            <p>Each rule fires once when it becomes true, and again only after it was not.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            head: 'Alert',
+            main: true,
+            cell: (alert) => (
+              <>
+                <AlertTitle alert={alert} /> {alert.read ? null : <Badge tone="bad">new</Badge>}
+                <span className="cell-sub">{alert.message}</span>
+              </>
+            ),
+          },
+          { head: 'Time', cell: (alert) => <When at={alert.at} />, tight: true },
+          of === 'all' && !account
+            ? {
+                head: 'Account',
+                cell: (alert: Alert) =>
+                  alert.account ? (
+                    <Link to={`/operator/accounts/${encodeURIComponent(alert.account)}`}>
+                      <ShortId id={alert.account} />
+                    </Link>
+                  ) : (
+                    'Gateway'
+                  ),
+              }
+            : false,
+          { head: 'Told', cell: (alert) => <Told alert={alert} onOpen={() => setOpened(alert)} /> },
+        ]}
+      />
+      {opened ? <AlertNotice alert={opened} onClose={() => setOpened(undefined)} /> : null}
+    </>
+  )
+}
+
+type Delivery = Alert['deliveries'][number]
+const TONES: Record<Delivery['state'], Tone> = { delivered: 'good', waiting: 'busy', failed: 'bad' }
+
+export function DeliveryBadge({ delivery: { state, tries } }: { delivery: Delivery }) {
+  return <Badge tone={state === 'waiting' && tries > 0 ? 'warn' : TONES[state]}>{state}</Badge>
+}
+
+/** In sum; each try is behind it. */
+function Told({ alert, onOpen }: { alert: Alert; onOpen: () => void }) {
+  const { deliveries } = alert
+  if (deliveries.length === 0) return <span className="muted">console only</span>
+  const done = deliveries.filter(({ state }) => state === 'delivered').length
+  const failed = deliveries.some(({ state }) => state === 'failed')
+  return (
+    <Button small onClick={onOpen}>
+      <Badge tone={failed ? 'bad' : done === deliveries.length ? 'good' : 'busy'}>
+        {done} of {deliveries.length}
+      </Badge>{' '}
+      delivered
+    </Button>
+  )
+}
+
+function AlertNotice({ alert, onClose }: { alert: Alert; onClose: () => void }) {
+  const to = placeOf(alert)
+  return (
+    <Notice title={alert.title} wide onClose={onClose}>
+      <p>{alert.message}</p>
+      <Facts
+        items={[
+          ['Fired', <When key="w" at={alert.at} />],
+          ['Rule', alert.rule],
+          ['About', to ? <Link to={to}>{alert.subject || 'gateway'}</Link> : alert.subject || 'gateway'],
+        ]}
+      />
+      <DeliveryTable rows={alert.deliveries.map((delivery) => ({ delivery, title: alert.title, id: alert.id }))} />
+    </Notice>
+  )
+}
+
+interface DeliveryRow {
+  delivery: Delivery
+  title: string
+  id: string
+}
+
+export function DeliveryTable({ rows, titled }: { rows: readonly DeliveryRow[]; titled?: boolean }) {
+  return (
+    <Table
+      label="Deliveries"
+      rows={rows.map((row, place) => ({ ...row, place }))}
+      rowKey={({ id, place }) => `${id} ${place}`}
+      columns={[
+        {
+          head: 'Receiver',
+          main: true,
+          cell: ({ delivery }) => (
+            <>
+              <b>{delivery.kind}</b> {delivery.to}
+            </>
+          ),
+        },
+        titled ? { head: 'Alert', cell: ({ title }) => title } : false,
+        { head: 'State', cell: ({ delivery }) => <DeliveryBadge delivery={delivery} />, tight: true },
+        { head: 'Tries', right: true, cell: ({ delivery }) => delivery.tries },
+        { head: 'Last try', cell: ({ delivery }) => <When at={delivery.at} />, tight: true },
+        { head: 'Why not', cell: ({ delivery }) => delivery.error ?? <span className="muted">–</span> },
+      ]}
+    />
+  )
+}

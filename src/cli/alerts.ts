@@ -1,0 +1,182 @@
+// Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
+import type { AlertPage, AlertRules, AlertSettings, AlertView, Receiver } from '../jobs/alert-views.ts'
+import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
+import { card, table } from './table.ts'
+
+type Read = (value: string) => number | string | boolean | number[] | undefined
+
+const number: Read = (value) => (/^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) : undefined)
+const toggle: Read = (value) => (value === 'on' ? true : value === 'off' ? false : undefined)
+const shares: Read = (value) => (/^\d{1,3}(,\d{1,3})*$/.test(value) ? value.split(',').map(Number) : undefined)
+
+interface RuleOption {
+  readonly option: string
+  readonly value: string
+  readonly help: string
+  readonly read: Read
+  /** What switches the rule off; undefined: it cannot be. */
+  readonly off?: null | false | readonly []
+}
+
+const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
+  balanceBelow: {
+    ...{ option: 'balance-below', value: 'credits', read: (value) => value, off: null },
+    help: 'Fewer credits than this are available.',
+  },
+  balanceDays: {
+    ...{ option: 'balance-days', value: 'days', read: number, off: null },
+    help: 'At the pace of the last seven days the balance ends within so many days.',
+  },
+  limitShares: {
+    ...{ option: 'limit-shares', value: 'list', read: shares, off: [] },
+    help: 'Percentages of a limit on spending, such as 50,80,100.',
+  },
+  failurePercent: {
+    ...{ option: 'failure-percent', value: 'n', read: number, off: null },
+    help: 'So many percent of the calls of this hour and the last failed.',
+  },
+  failureCalls: {
+    ...{ option: 'failure-calls', value: 'n', read: number },
+    help: 'Of at least so many calls.',
+  },
+  keyDays: {
+    ...{ option: 'key-days', value: 'days', read: number, off: null },
+    help: 'A key ends within so many days.',
+  },
+  jobFailed: { ...{ option: 'job-failed', value: 'on', read: toggle, off: false }, help: 'A job failed.' },
+  vendorOpen: {
+    ...{ option: 'vendor-open', value: 'on', read: toggle, off: false },
+    help: 'The circuit breaker of a vendor is open (of the gateway alone).',
+  },
+  verification: {
+    ...{ option: 'verification', value: 'on', read: toggle, off: false },
+    help: 'The ledger or the audit trail is not as it should be (of the gateway alone).',
+  },
+}
+
+const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
+  Object.values(RULES).map(({ option, value, help, off }) => [
+    option,
+    { type: 'string', value, help: off === undefined ? help : `${help} "off" switches the rule off.` },
+  ]),
+)
+const ACCOUNT: Readonly<Record<string, Option>> = {
+  account: { type: 'string', value: 'id', help: 'Of this account, instead of the gateway.' },
+}
+const KINDS: readonly Receiver['kind'][] = ['webhook', 'slack', 'email']
+
+const placeOf = (account: string | undefined, rest: string) =>
+  account === undefined ? `/${rest}` : at`/accounts/${account}/` + rest
+const settingsOf = (call: Invocation, account: string | undefined) =>
+  call.api.call<AlertSettings>('GET', placeOf(account, 'alert-settings'))
+/** The server says which values a rule takes. */
+const put = (call: Invocation, account: string | undefined, settings: Record<keyof AlertSettings, unknown>) =>
+  call.api.call<AlertSettings>('PUT', placeOf(account, 'alert-settings'), settings)
+
+/** The rules that were named, as they shall be. */
+function namedRules(call: Invocation): Partial<Record<keyof AlertRules, unknown>> {
+  const changed: Partial<Record<keyof AlertRules, unknown>> = {}
+  // The compiler has seen to it that these are all the rules and no others.
+  for (const [name, { option, read, off }] of Object.entries(RULES) as [keyof AlertRules, RuleOption][]) {
+    const value = text(call, option)
+    if (value === undefined) continue
+    const meant = value === 'off' && off !== undefined ? off : read(value)
+    if (meant === undefined)
+      throw new CliError(`--${option} cannot be "${value}". See: tollgate alerts rules --help`, 2)
+    changed[name] = meant
+  }
+  return changed
+}
+
+function inWords({ rules, receivers }: AlertSettings): string {
+  const shown = Object.entries(rules).map(([name, value]) => {
+    if (value === null || value === false || (Array.isArray(value) && value.length === 0)) return [name, 'off']
+    return [name, value === true ? 'on' : Array.isArray(value) ? `${value.join(', ')} %` : value]
+  })
+  const told =
+    receivers.length === 0 ? 'Nobody is told; alerts are in the console.' : table(receivers, RECEIVER_COLUMNS)
+  return `${card(Object.fromEntries(shown))}\n\n${told}`
+}
+
+const RECEIVER_COLUMNS = { KIND: 'kind', TO: 'to' } as const
+const deliveredOf = ({ deliveries }: AlertView) =>
+  deliveries.map(({ kind, to, state, tries, error }) => `${kind} ${to}: ${error ?? state} (${tries})`).join('; ')
+
+export const ALERT_COMMANDS: readonly Command[] = [
+  {
+    name: 'alerts list',
+    summary: 'What fired, newest first, and to whom it was told.',
+    args: ['[account]'],
+    about: 'Without an account: those of the gateway and of all accounts.',
+    options: { unread: { type: 'boolean', help: 'Only what nobody has seen yet.' } },
+    async run(call) {
+      const { items } = await call.api.call<AlertPage>('GET', placeOf(call.args[0], 'alerts'))
+      const shown = call.values.unread ? items.filter(({ read }) => !read) : items
+      const words = table(shown, {
+        AT: 'at',
+        ACCOUNT: (row) => row.account ?? 'the gateway',
+        RULE: 'rule',
+        LEVEL: 'level',
+        TITLE: 'title',
+        TOLD: deliveredOf,
+      })
+      return { answer: shown, words: shown.length === 0 ? 'Nothing fired.' : words }
+    },
+  },
+  {
+    name: 'alerts rules',
+    summary: 'The rules and who is told; with options, changes rules.',
+    args: ['[account]'],
+    options: RULE_OPTIONS,
+    async run(call) {
+      const [account] = call.args
+      const changed = namedRules(call)
+      const settings = await settingsOf(call, account)
+      if (Object.keys(changed).length === 0) return told(settings, inWords)
+      return told(put(call, account, { ...settings, rules: { ...settings.rules, ...changed } }), inWords)
+    },
+  },
+  {
+    name: 'alerts add',
+    summary: 'Tells alerts to a webhook, to Slack or by mail.',
+    args: ['kind', 'address'],
+    about: `The kind is ${KINDS.join(', ')}.`,
+    options: ACCOUNT,
+    async run(call) {
+      const account = text(call, 'account')
+      const [given, to = ''] = call.args
+      const kind = KINDS.find((one) => one === given)
+      if (!kind) throw new CliError(`The kind is one of ${KINDS.join(', ')}, not "${given}".`, 2)
+      const settings = await settingsOf(call, account)
+      const others = settings.receivers.filter((one) => one.kind !== kind || one.to !== to)
+      return told(put(call, account, { ...settings, receivers: [...others, { kind, to }] }), inWords)
+    },
+  },
+  {
+    name: 'alerts remove',
+    summary: 'Tells an address no more.',
+    args: ['address'],
+    options: ACCOUNT,
+    async run(call) {
+      const account = text(call, 'account')
+      const settings = await settingsOf(call, account)
+      const receivers = settings.receivers.filter(({ to }) => to !== call.args[0])
+      if (receivers.length === settings.receivers.length)
+        throw new CliError(
+          `Nobody is told at "${call.args[0]}". See: tollgate alerts rules${account ? ` ${account}` : ''}`,
+        )
+      return told(put(call, account, { ...settings, receivers }), inWords)
+    },
+  },
+  {
+    name: 'alerts test',
+    summary: 'Tells all receivers something that means nothing, once a minute at most.',
+    args: ['[account]'],
+    run: (call) =>
+      told(call.api.call<AlertView>('POST', placeOf(call.args[0], 'alerts/test')), ({ deliveries }) =>
+        deliveries.length === 0
+          ? 'Nobody is told: there are no receivers. The console shows it.'
+          : `On its way to ${deliveries.map(({ kind }) => kind).join(', ')}. How it went: tollgate alerts list${call.args[0] ? ` ${call.args[0]}` : ''}`,
+      ),
+  },
+]

@@ -1,0 +1,123 @@
+// What people are told without asking, and what they watch: alerts, live calls, vendors, the operator's home.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+
+let home: TestConsole
+let operator: Visitor
+let hooks: Server
+let hookUrl = ''
+let account: Awaited<ReturnType<TestConsole['account']>>
+const told: string[] = []
+
+before(async () => {
+  hooks = createServer(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += piece
+    told.push(body)
+    response.end('ok')
+  })
+  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(hooks.address() as AddressInfo).port}`
+  hookUrl = `http://${host}/alerts`
+  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host } })
+  account = await home.account()
+  operator = await home.visitor({ timezoneId: 'America/New_York', locale: 'en-GB' })
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(async () => {
+  await home?.close()
+  await new Promise((resolve) => hooks.close(resolve))
+})
+
+/** Signs somebody in who owns the account. */
+async function owner(): Promise<Visitor> {
+  const visitor = await home.visitor()
+  const { page } = operator
+  await operator.go(`/operator/accounts/${account.id}/members`)
+  await page.getByRole('button', { name: 'Invite', exact: true }).click()
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByLabel('Role').selectOption('owner')
+  await page.getByRole('button', { name: 'Create link' }).click()
+  const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
+  await page.getByRole('button', { name: 'Done' }).click()
+  await visitor.page.goto(link)
+  await visitor.page.getByLabel('Password').fill(PASSWORD)
+  await visitor.page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await visitor.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  return visitor
+}
+
+test('an owner sets rules and receivers by form, tests them and sees how the delivery went', async () => {
+  const ada = await owner()
+  const { page } = ada
+  await ada.go(`/a/${account.id}/alerts/rules`)
+  const below = page.getByRole('switch', { name: 'Fewer credits are available than' })
+  assert.equal(await below.getAttribute('aria-checked'), 'false')
+  await below.click()
+  await page.getByLabel('Fewer credits are available than, in credits').fill('lots')
+  assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true)
+  await page.getByLabel('Fewer credits are available than, in credits').fill('5000')
+  await page.getByRole('switch', { name: 'A job failed' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  const { rules } = await home.gateway.alerts.settings(account.id)
+  assert.deepEqual([rules.balanceBelow, rules.jobFailed, rules.limitShares], ['5000', false, [50, 80, 100]])
+
+  await page.getByLabel('Address').fill('http://169.254.169.254/latest')
+  await page.getByRole('button', { name: 'Add' }).click()
+  await page.locator('.fault').waitFor()
+  await page.getByLabel('Address').fill(hookUrl)
+  await page.getByRole('button', { name: 'Add' }).click()
+  await page.getByRole('button', { name: `Remove ${hookUrl}` }).waitFor()
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('row', { name: /webhook.*A test.*delivered/ }).waitFor()
+  assert.equal(JSON.parse(told[0] ?? '{}').type, 'alert.test')
+
+  await home.gateway.alerts.look()
+  await page.reload()
+  const bell = page.getByRole('button', { name: 'Alerts, 2 unread' }).locator('visible=true')
+  await bell.click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('link', { name: 'The balance of test is low' }).waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await dialog.getByRole('link', { name: 'All alerts, rules and receivers' }).click()
+  await page.getByRole('button', { name: 'Alerts', exact: true }).locator('visible=true').waitFor()
+  const row = page.getByRole('row', { name: /The balance of test is low/ })
+  await row.getByRole('button', { name: /of 1 delivered/ }).click()
+  await page.getByRole('dialog').getByText('webhook').waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+
+  await ada.go(`/a/${account.id}/alerts/rules`)
+  await page.getByRole('button', { name: `Remove ${hookUrl}` }).click()
+  await page.getByText('Nobody yet').waitFor()
+  await ada.close()
+})
+
+test('an operator’s bell tells of the gateway, and leaves an account’s alerts unread', async () => {
+  const { page } = operator
+  for (let times = 0; times < 6; times++)
+    for (const one of ['acc_1', 'acc_2', 'acc_3', 'acc_4']) home.gateway.vendors.failed('gamma', one, 'HTTP 500')
+  await home.gateway.alerts.look()
+  await operator.go(`/a/${account.id}`)
+  await page.getByRole('button', { name: 'Alerts, 1 unread' }).locator('visible=true').click()
+  await page.getByRole('dialog').getByRole('link', { name: 'The circuit breaker of gamma is open' }).click()
+  await page.waitForURL((url) => url.pathname.endsWith('/operator/vendors'))
+  await operator.go('/operator/alerts')
+  await page.getByText('The circuit breaker of gamma is open').waitFor()
+  await page.getByText('With accounts').click()
+  await page.getByText('The balance of test is low').waitFor()
+  await operator.go('/operator/alerts/rules')
+  await page.getByRole('switch', { name: 'The circuit breaker of a vendor is open' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  assert.equal((await home.gateway.alerts.settings('')).rules.vendorOpen, false)
+  assert.equal((await home.gateway.alerts.settings('')).rules.verification, true)
+})
+
+test('nothing of it broke the content policy, raised an error or left this machine', () => {
+  assert.deepEqual(home.mishaps, [])
+})
