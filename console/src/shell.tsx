@@ -67,18 +67,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </div>
         {navigation}
       </aside>
-      <header className="top">
-        <Link to="/" className="top-mark" aria-label="Tollgate, start">
-          <Logo size={28} />
-        </Link>
-        <button type="button" className="top-account" onClick={choose} disabled={!account.mayPick}>
-          <span>{account.name ?? 'Choose an account'}</span>
-          {account.mayPick ? <Icon name="down" size={14} /> : null}
-        </button>
-        <Bell account={account.id} />
-        <IconButton icon="search" label="Find" onClick={() => setFinding(true)} />
-        <IconButton icon="menu" label="Menu" onClick={() => setMenu(true)} />
-      </header>
+      <TopBar account={account} onPick={choose} onFind={() => setFinding(true)} onMenu={() => setMenu(true)} />
       <main id="main" className="main" ref={main} tabIndex={-1}>
         {account.inPath ? <BalanceBanner account={account.inPath} /> : null}
         {children}
@@ -109,6 +98,25 @@ export function Shell({ children }: { children: ReactNode }) {
       ) : null}
       {picking ? <AccountPicker onClose={() => setPicking(false)} current={account.id} /> : null}
     </div>
+  )
+}
+
+/** On phones. */
+function TopBar(props: { account: CurrentAccount; onPick: () => void; onFind: () => void; onMenu: () => void }) {
+  const { account } = props
+  return (
+    <header className="top">
+      <Link to="/" className="top-mark" aria-label="Tollgate, start">
+        <Logo size={28} />
+      </Link>
+      <button type="button" className="top-account" onClick={props.onPick} disabled={!account.mayPick}>
+        <span>{account.name ?? 'Choose an account'}</span>
+        {account.mayPick ? <Icon name="down" size={14} /> : null}
+      </button>
+      <Bell account={account.id} />
+      <IconButton icon="search" label="Find" onClick={props.onFind} />
+      <IconButton icon="menu" label="Menu" onClick={props.onMenu} />
+    </header>
   )
 }
 

@@ -183,64 +183,6 @@ test('a vendor’s credential comes from standard input, and is never printed', 
   assert.equal((await run(['vendors', 'forget', 'textworks'])).code, 0)
 })
 
-test('alerts are listed, their rules changed and receivers added, removed and tested from the command line', async () => {
-  const { id } = await json<{ id: string }>(['accounts', 'create', 'Watched'])
-  type Settings = { rules: Record<string, unknown>; receivers: unknown[] }
-  const usual = (await json<Settings>(['alerts', 'rules', id])).rules
-  assert.deepEqual([usual.balanceBelow, usual.balanceDays, usual.limitShares], [null, 3, [50, 80, 100]])
-  const changed = await json<Settings>([
-    ...[
-      'alerts',
-      'rules',
-      id,
-      '--balance-below',
-      '12.5',
-      '--limit-shares',
-      '90',
-      '--key-days',
-      'off',
-      '--job-failed',
-      'off',
-    ],
-  ])
-  assert.deepEqual(changed.rules, {
-    ...usual,
-    balanceBelow: '12.5',
-    limitShares: [90],
-    keyDays: null,
-    jobFailed: false,
-  })
-  await json(['alerts', 'add', 'slack', 'https://127.0.0.1/services/T1', '--account', id])
-  const { receivers, rules } = await json<Settings>([
-    'alerts',
-    'add',
-    'webhook',
-    'https://127.0.0.1/hook',
-    '--account',
-    id,
-  ])
-  assert.deepEqual([receivers.length, rules], [2, changed.rules], 'what was there stays')
-  assert.match(
-    (await run(['alerts', 'rules', id])).out,
-    /^keyDays +off$[\s\S]*^webhook +https:\/\/127\.0\.0\.1\/hook$/m,
-  )
-  assert.match((await run(['alerts', 'test', id])).out, /On its way to slack, webhook/)
-  assert.match((await run(['alerts', 'list', id])).out, /^AT +ACCOUNT.*\n.* test +on +A test +slack .*waiting/)
-  const left = await json<Settings>(['alerts', 'remove', 'https://127.0.0.1/hook', '--account', id])
-  assert.equal(left.receivers.length, 1)
-  assert.match((await run(['alerts', 'remove', 'https://nobody.example', '--account', id])).err, /Nobody is told at/)
-  for (const wrong of [
-    ['--balance-days', 'soon'],
-    ['--failure-calls', 'off'],
-    ['--job-failed', 'maybe'],
-  ])
-    assert.equal((await run(['alerts', 'rules', ...wrong])).code, 2, wrong.join(' '))
-  assert.equal((await run(['alerts', 'add', 'pigeon', 'x'])).code, 2)
-  const huge = await run(['alerts', 'rules', id, '--balance-below', '99999999999999999999'])
-  assert.match(huge.err, /must be an amount/)
-  assert.deepEqual((await json<Settings>(['alerts', 'rules', '--vendor-open', 'off'])).rules.vendorOpen, false)
-})
-
 test('links for people are made from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'People'])
   assert.match(

@@ -55,7 +55,7 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   vendorOpen: { label: 'The circuit breaker of a vendor is open', gateway: true },
   verification: { label: 'A check of the ledger or the audit trail found problems, or could not end', gateway: true },
 }
-const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[]
+const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
 const isOn = (value: AlertRules[Name]) => value !== null && value !== false && !(Array.isArray(value) && !value.length)
 const OFF: Partial<AlertRules> = { limitShares: [], jobFailed: false, vendorOpen: false, verification: false }

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { realWorld } from '../kernel/world.ts'
+import { runCli } from './run.ts'
+
+let server: OperatorServer
+before(async () => {
+  server = await startOperatorServer()
+})
+after(() => server.close())
+
+async function run(args: string[]) {
+  const said = { out: '', err: '' }
+  const code = await runCli({
+    ...{ args, world: realWorld, otherVerbs: [] },
+    settings: () => ({
+      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test', apiKey: undefined },
+      ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
+    }),
+    terminal: {
+      out: (text) => void (said.out += text),
+      err: (text) => void (said.err += text),
+      input: async () => '',
+    },
+  })
+  return { code, ...said }
+}
+
+async function json<T>(args: string[]): Promise<T> {
+  const { code, out, err } = await run([...args, '--json'])
+  assert.equal(code, 0, err)
+  return JSON.parse(out)
+}
+
+test('alerts are listed, their rules changed and receivers added, removed and tested from the command line', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Watched'])
+  type Settings = { rules: Record<string, unknown>; receivers: unknown[] }
+  const usual = (await json<Settings>(['alerts', 'rules', id])).rules
+  assert.deepEqual([usual.balanceBelow, usual.balanceDays, usual.limitShares], [null, 3, [50, 80, 100]])
+  const changed = await json<Settings>([
+    ...[
+      'alerts',
+      'rules',
+      id,
+      '--balance-below',
+      '12.5',
+      '--limit-shares',
+      '90',
+      '--key-days',
+      'off',
+      '--job-failed',
+      'off',
+    ],
+  ])
+  assert.deepEqual(changed.rules, {
+    ...usual,
+    balanceBelow: '12.5',
+    limitShares: [90],
+    keyDays: null,
+    jobFailed: false,
+  })
+  await json(['alerts', 'add', 'slack', 'https://127.0.0.1/services/T1', '--account', id])
+  const { receivers, rules } = await json<Settings>([
+    'alerts',
+    'add',
+    'webhook',
+    'https://127.0.0.1/hook',
+    '--account',
+    id,
+  ])
+  assert.deepEqual([receivers.length, rules], [2, changed.rules], 'what was there stays')
+  assert.match(
+    (await run(['alerts', 'rules', id])).out,
+    /^keyDays +off$[\s\S]*^webhook +https:\/\/127\.0\.0\.1\/hook$/m,
+  )
+  assert.match((await run(['alerts', 'test', id])).out, /On its way to slack, webhook/)
+  assert.match((await run(['alerts', 'list', id])).out, /^AT +ACCOUNT.*\n.* test +on +A test +slack .*waiting/)
+  const left = await json<Settings>(['alerts', 'remove', 'https://127.0.0.1/hook', '--account', id])
+  assert.equal(left.receivers.length, 1)
+  assert.match((await run(['alerts', 'remove', 'https://nobody.example', '--account', id])).err, /Nobody is told at/)
+  for (const wrong of [
+    ['--balance-days', 'soon'],
+    ['--failure-calls', 'off'],
+    ['--job-failed', 'maybe'],
+  ])
+    assert.equal((await run(['alerts', 'rules', ...wrong])).code, 2, wrong.join(' '))
+  assert.equal((await run(['alerts', 'add', 'pigeon', 'x'])).code, 2)
+  const huge = await run(['alerts', 'rules', id, '--balance-below', '99999999999999999999'])
+  assert.match(huge.err, /must be an amount/)
+  assert.deepEqual((await json<Settings>(['alerts', 'rules', '--vendor-open', 'off'])).rules.vendorOpen, false)
+})
