@@ -20,8 +20,12 @@ async function run(args: string[]) {
       ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
     }),
     terminal: {
-      out: (text) => void (said.out += text),
-      err: (text) => void (said.err += text),
+      out(text) {
+        said.out += text
+      },
+      err(text) {
+        said.err += text
+      },
       input: async () => '',
     },
   })
