@@ -90,7 +90,8 @@ const ONE = (name: string) => `$${Object.keys(ONE_VALUES).indexOf(name) + 1}`
 const SETTLE_ONE = statement(
   'ledger_settle_one',
   `with locked as materialized (
-     select id from account where id = ${ONE('account')} and not exists (select 1 from limited) for update skip locked
+     select id from account where id = ${ONE('account')} and not exists (select 1 from limited where account_id = '')
+       and not exists (select 1 from limited where account_id = ${ONE('account')} and limits - 'requestsPerMinute' <> '{}') for update skip locked
    ), leased as (
      update lease l set amount = l.amount - ${ONE('freed')}::bigint from locked
      where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint and l.recalled_at is null returning l.account_id
@@ -220,7 +221,8 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
 }
 
 function readLeased(answer: string): Array<Leased | Error> {
-  const [added = [], requests = [], tokens = [], max = [], left = [], [second = '0'] = []] = splitColumns(answer)
+  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = []] =
+    splitColumns(answer)
   const limited = (text = '-1') => (text === '-1' ? undefined : Number(text))
   return added.map((amount, i) => {
     if (amount === '-1') return new Busy()
@@ -230,7 +232,8 @@ function readLeased(answer: string): Array<Leased | Error> {
       requests: limited(requests[i]),
       tokens: limited(tokens[i]),
       rate: allowed === undefined ? undefined : { max: allowed, left: Number(left[i]) },
-      second: Number(second),
+      seconds: Number(seconds[i]),
+      second: Number(now) + Number(seconds[i]),
     }
   })
 }

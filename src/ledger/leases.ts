@@ -70,8 +70,6 @@ interface Window {
 /** So many calls lately make a lease worth its while. */
 const CALLS_MIN = 3
 const IDLE_MS = 1_500
-/** What was given of a minute was counted for the next second: it may be used until then. */
-const WINDOW_MS = 1_000
 /** What was given of a minute has gone back. */
 const OVER: Window = { requests: 0, tokens: 0, untilMs: Number.NEGATIVE_INFINITY, second: 0, rate: undefined }
 const PACES_MAX = 10_000
@@ -163,13 +161,13 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     // What is limited by the minute is asked for together with credits.
     const wish = { add: target > free ? target - free : want || 1n, least: want > free ? want - free : 1n }
     run(lease, { ...NOTHING, ...wish, requests, tokens: requests * tokens }, (leased) => {
-      const { added, second, rate } = leased
+      const { added, seconds, second, rate } = leased
       if (added === undefined) return forget(lease)
       lease.fresh &&= added === 0n
       lease.amount += added
       const isLimited = leased.requests !== undefined || leased.tokens !== undefined
       lease.window = isLimited
-        ? { requests: leased.requests, tokens: leased.tokens, untilMs: sentMs + WINDOW_MS, second, rate }
+        ? { requests: leased.requests, tokens: leased.tokens, untilMs: sentMs + seconds * 1_000, second, rate }
         : undefined
       if (lease.fresh) forget(lease)
       // There is no more for it. What is left of it may be what somebody needs.

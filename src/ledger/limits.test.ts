@@ -10,6 +10,7 @@ import {
   count,
   database,
   fresh,
+  hasHold,
   lease,
   processOf,
   reserve,
@@ -183,4 +184,52 @@ test('four processes admit as much as each limit allows, and not one call more',
   } finally {
     for (const system of systems) await system.drop()
   }
+})
+
+test('what was given of a minute ahead is counted for as long as it could have been used, and not longer', async () => {
+  const counted = async (secondsLater: number, more = 0) => {
+    const [row] = await rows<{ used: bigint; sum: bigint }>(
+      `with l as (
+         select limited_counted(row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0)::limited,
+           1000, now()::date, 2, 0, '{1004,996}', '{7,3}', '{0,0}') as l
+       )
+       select n.requests_used as used, (select sum(x) from unnest(n.requests) x)::bigint as sum
+       from l cross join lateral limited_counted(l.l, 1000 + $1::int, now()::date, $2::int, 0, null, null, null) n`,
+      [String(secondsLater), String(more)],
+    )
+    assert.equal(row!.used, row!.sum ?? 0n, 'the seconds sum up to the minute')
+    return Number(row!.used)
+  }
+  const found: Record<number, number> = {}
+  for (const later of [0, 55, 56, 59, 60, 63, 64, 65, 500]) found[later] = await counted(later)
+  assert.deepEqual(found, { 0: 12, 55: 12, 56: 9, 59: 9, 60: 7, 63: 7, 64: 0, 65: 0, 500: 0 })
+  assert.equal(await counted(63, 5), 12)
+})
+
+test('a settlement leaves alone what limits only requests, and a lone one of such an account is one plain statement', async () => {
+  const names: string[] = []
+  const ledger = await processOf({
+    database: behind((run, name) => {
+      names.push(name)
+      return run()
+    }),
+  })
+  const [acc, other] = [await account(1_000_000n), await account(1_000n)]
+  // What limits somebody else's spending is no matter either.
+  for (const [one, limits] of [
+    [acc, { requestsPerMinute: 1_000_000 }],
+    [other, { spendPerDay: '500' }],
+  ] as const)
+    await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: one }, limits))
+  await lease(ledger, acc)
+  const row = () => rows('select xmin::text as version from limited where account_id = $1', [acc])
+  const reserved = await reserve(ledger, acc, 10n)
+  assert.equal(await hasHold(reserved.id), false, 'it is covered by what was leased')
+  await ledger.idle()
+  const before = await row()
+  names.length = 0
+  await settle(ledger, acc, reserved.id, 3n)
+  assert.ok(names.includes('ledger_settle_one'), String(names))
+  assert.ok(!names.some((name) => /^ledger_flush_[1357]/.test(name)), String(names))
+  assert.deepEqual(await row(), before)
 })

@@ -108,7 +108,7 @@ export interface LeaseChange {
   readonly add: Credits
   /** The least that is worth having. */
   readonly least: Credits
-  /** Of the limits on a minute, for the next second. */
+  /** Of the limits on a minute, for a second. */
   readonly requests: number
   readonly tokens: number
   readonly back?: { readonly requests: number; readonly tokens: number; readonly second: number } | undefined
@@ -122,7 +122,8 @@ export interface Leased {
   readonly requests: number | undefined
   readonly tokens: number | undefined
   readonly rate: Rate | undefined
-  /** The second to which these were counted. */
+  /** For how long these may be used from when they were asked for, and the last of these seconds, to which they were counted. */
+  readonly seconds: number
   readonly second: number
 }
 

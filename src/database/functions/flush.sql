@@ -16,11 +16,12 @@
 -- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
 -- at once: the row, its hold and the answer to its idempotency key are made together.
 -- l_give, l_add: what a lease gives back and what it would like to have more; l_least: the least that is worth having. l_requests,
--- l_tokens: how much of the minute's limits it would like for the next second, where there are such limits; l_back_: what it had
+-- l_tokens: how much of the minute's limits it would like for a second, where there are such limits; l_back_: what it had
 -- before and did not use, for the second to which that was counted; null where there is none. l_close: all goes back.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
 -- posted, held and what its hold was; of the reservations what became of each, amount, posted and held; of the leases what
--- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves, and the second to which these were counted. `details`, by place, says which limit
+-- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves,
+-- for how many seconds, and the present second: they were counted to the last of these. `details`, by place, says which limit
 -- refused a reservation, or what the tightest one leaves.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
@@ -96,6 +97,7 @@ declare
   share_own int;
   share_jobs int;
   shares_ready boolean[] := '{f,f}';
+  concerned int[];
   of_account int[];
   of_key int[];
   places int[];
@@ -114,9 +116,7 @@ declare
   d_spent bigint[];
   d_open int[];
   d_requests bigint[];
-  d_requests_ahead bigint[];
   d_tokens bigint[];
-  d_tokens_ahead bigint[];
   -- Seconds of the minute that counted something else.
   corrected int := 0;
   k_place int[];
@@ -137,6 +137,8 @@ declare
   after_held bigint[];
   given_requests bigint[];
   given_tokens bigint[];
+  -- For how long: the window has four seconds ahead of the present one.
+  given_seconds int[];
 begin
   if patient then
     for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
@@ -160,7 +162,13 @@ begin
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited{{where limits}});
   if are_limited then
-    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
+    -- Jobs have holds of their own.
+    if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
+      has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
+    end if;
+    -- A request asks all limits of its account, a settlement only those that it changes.
+    concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
+      or exists (select 1 from limited l where l.account_id = accounts[p]{{one l.account_id}} and l.limits - 'requestsPerMinute' <> '{}')));
     of_account := array_fill(null::int, array[cardinality(accounts)]);
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
@@ -175,9 +183,9 @@ begin
     end if;
 {{each}}    for r in
       select x.place, x.what, {{limits now}} from (
-        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
+        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from unnest(concerned) p
         union all
-        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
+        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where key_accounts[k] = any(concerned)
         union all
         select '', 'system@' || process, 1, 'own' where is_shared
         union all
@@ -202,7 +210,7 @@ begin
 {{end each}}    are_limited := c_scope is not null;
     if are_limited then
       d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
-      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_requests_ahead := d_held; d_tokens := d_held; d_tokens_ahead := d_held;
+      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_tokens := d_held;
     end if;
   end if;
 
@@ -254,8 +262,14 @@ begin
       kind := s_kind[i]; freed := 0; is_job := false; had_hold := false; at := s_lease[i];
       if at is not null then
         hold_amount[i] := s_cover[i];
-        if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
-          kind := 'already';
+        -- A condition with a query in it is a query, also where it need not be asked.
+        if s_again then
+          if exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
+            kind := 'already';
+          end if;
+        end if;
+        if kind = 'already' then
+          null;
         elsif lease_amount[at] is null then
           -- The lease expired while the process slept: what was spent is taken anew.
           kind := case kind when 'settled' then 'late' else kind end;
@@ -288,10 +302,11 @@ begin
       end if;
       now_held[a] := now_held[a] - freed;
       paid := least(s_charge[i], now_posted[a] - now_held[a]);
-      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i]))
-         and not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
-        -- Its key was free again, and somebody used it: the same request is not paid twice.
-        paid := 0;
+      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i])) then
+        if not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
+          -- Its key was free again, and somebody used it: the same request is not paid twice.
+          paid := 0;
+        end if;
       end if;
       now_posted[a] := now_posted[a] - paid;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
@@ -479,6 +494,7 @@ begin
 
   if l_count > 0 then
     given_requests := array_fill(-1::bigint, array[l_count]);
+    given_seconds := array_fill(4, array[l_count]);
     given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
     for i in 1 .. l_count loop
       a := l_account[i]; at := l_lease[i];
@@ -506,11 +522,18 @@ begin
           continue when n is null;
           -- Calls at the same time are counted one by one.
           room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
+          -- For longer than a second only where that is next to nothing: what is given ahead leaves the minute later than what was used.
+          if c_requests_left[n] / 64 < l_requests[i] or c_tokens_left[n] / 64 < l_tokens[i] then
+            given_seconds[i] := 1;
+          end if;
+        end loop;
+        foreach n in array places loop
+          continue when n is null;
           if c_requests_max[n] is not null then
-            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i], greatest(c_requests_left[n], 0) / 8);
+            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i] * given_seconds[i], greatest(c_requests_left[n], 0) / 8);
           end if;
           if c_tokens_left[n] is not null then
-            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i], greatest(c_tokens_left[n], 0) / 8);
+            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i] * given_seconds[i], greatest(c_tokens_left[n], 0) / 8);
           end if;
         end loop;
         if (is_shared and not shares_ready[1] and not {{test accounts[a]}}) or room < l_least[i] or given_requests[i] = 0
@@ -526,12 +549,14 @@ begin
         if c_holds[n] then
           d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
         end if;
-        if c_requests_max[n] is not null then
-          d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
-          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
+        if given_requests[i] > 0 and c_requests_max[n] is not null or given_tokens[i] > 0 and c_tokens_left[n] is not null then
+          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := now_second + given_seconds[i];
+          k_requests[corrected] := case when c_requests_max[n] is null then 0 else greatest(given_requests[i], 0) end;
+          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else greatest(given_tokens[i], 0) end;
+          c_requests_left[n] := c_requests_left[n] - k_requests[corrected]; c_tokens_left[n] := c_tokens_left[n] - k_tokens[corrected];
         end if;
-        if c_tokens_left[n] is not null then
-          d_tokens_ahead[n] := d_tokens_ahead[n] + greatest(given_tokens[i], 0); c_tokens_left[n] := c_tokens_left[n] - greatest(given_tokens[i], 0);
+        if c_requests_max[n] is not null then
+          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
         end if;
       end loop;
     end loop;
@@ -540,7 +565,7 @@ begin
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || now_second + 1;
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second;
   end if;
 
   if leases is not null then
@@ -548,8 +573,7 @@ begin
     where e.account_id = any(accounts){{one e.account_id}} and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead,
-      k_place, k_second, k_requests, k_tokens);
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
   end if;
   update account o set posted = x.posted, held = x.held
   from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)

@@ -1,6 +1,6 @@
 -- The windows and budgets of limits: what a scope counts, and what it answers to one more call.
 --
--- The sliding minute has 64 buckets of a second, by the second modulo 64: the last 60 seconds, and the next, to which the
+-- The sliding minute has 64 buckets of a second, by the second modulo 64: the last 60 seconds, and the next four, to which the
 -- requests are counted that a process was given ahead; none until something is counted. `second` says up to when a row is current, `..._used` what its minute sums to.
 
 -- Whether a scope limits more than the minute. One that does not counts neither what is held nor what was spent: it is not read with every settlement.
@@ -13,7 +13,7 @@ language plpgsql immutable as $$
 declare
   b int;
 begin
-  if now_second - l.second > 61 or l.second - now_second >= 60 then
+  if now_second - l.second > 63 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
       l.requests := '{}'; l.requests_used := 0;
@@ -44,48 +44,32 @@ begin
   return l;
 end $$;
 
--- The same, and what a flush counted: of requests and tokens now and, given to a process ahead, for the next second; and by how much the
--- minute counted too few or too many in seconds that it still has.
-create or replace function limited_counted(l limited, now_second bigint, today date, requests bigint, requests_ahead bigint, tokens bigint, tokens_ahead bigint,
+-- The same, and what a flush counted: requests and tokens now, and by how much more or less in other seconds that the minute has, or will
+-- have: what was given to a process ahead, what it did not use, what a call used instead of its worst case.
+create or replace function limited_counted(l limited, now_second bigint, today date, requests bigint, tokens bigint,
   at_second bigint[], by_requests bigint[], by_tokens bigint[]) returns limited
 language plpgsql immutable as $$
 declare
-  is_current boolean := now_second - l.second < 60 and l.second - now_second < 60;
-  b int := (now_second % 64)::int + 1;
+  b int;
 begin
   l := limited_now(l, now_second, today);
-  if requests + requests_ahead <> 0 then
-    if l.requests = '{}' then
-      l.requests := array_fill(0::bigint, array[64]);
-    end if;
-    l.requests[b] := l.requests[b] + limited_counted.requests;
-    l.requests_used := l.requests_used + limited_counted.requests + requests_ahead;
-    if requests_ahead <> 0 then
-      l.requests[b % 64 + 1] := l.requests[b % 64 + 1] + requests_ahead;
-    end if;
-  end if;
-  if tokens + tokens_ahead <> 0 then
-    if l.tokens = '{}' then
-      l.tokens := array_fill(0::bigint, array[64]);
-    end if;
-    l.tokens[b] := l.tokens[b] + limited_counted.tokens;
-    l.tokens_used := l.tokens_used + limited_counted.tokens + tokens_ahead;
-    if tokens_ahead <> 0 then
-      l.tokens[b % 64 + 1] := l.tokens[b % 64 + 1] + tokens_ahead;
-    end if;
-  end if;
-  if at_second is not null and is_current then
-    for k in 1 .. cardinality(at_second) loop
-      continue when now_second - at_second[k] >= 60;
-      b := (at_second[k] % 64)::int + 1;
-      if by_requests[k] <> 0 and l.requests <> '{}' then
-        l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+  at_second := coalesce(at_second, '{}') || now_second; by_requests := by_requests || requests; by_tokens := by_tokens || tokens;
+  for k in 1 .. cardinality(at_second) loop
+    continue when at_second[k] not between l.second - 59 and l.second + 4;
+    b := (at_second[k] % 64)::int + 1;
+    if by_requests[k] <> 0 then
+      if l.requests = '{}' then
+        l.requests := array_fill(0::bigint, array[64]);
       end if;
-      if by_tokens[k] <> 0 and l.tokens <> '{}' then
-        l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+      l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+    end if;
+    if by_tokens[k] <> 0 then
+      if l.tokens = '{}' then
+        l.tokens := array_fill(0::bigint, array[64]);
       end if;
-    end loop;
-  end if;
+      l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+    end if;
+  end loop;
   return l;
 end $$;
 

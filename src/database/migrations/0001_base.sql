@@ -169,6 +169,9 @@ create table limited (
   primary key (account_id, scope)
 ) with (fillfactor = 50);
 
+-- Those that a settlement concerns. One that limits only requests is none of its business, and not looked for.
+create index limited_settled on limited (account_id) where limits - 'requestsPerMinute' <> '{}';
+
 create table idempotency (
   account_id text collate "C" not null,
   key text collate "C" not null,
