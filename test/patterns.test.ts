@@ -11,7 +11,8 @@ import { type Attack, attackOf, attacksOn } from './attack-strings.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const CHARS = 100_000
-const MS_MAX = 10
+/** Below this nothing is told: a pattern that is bounded, but by hundreds of steps, and the first run of any. A quadratic one takes seconds. */
+const MS_MAX = 30
 /** Four times as much text takes a linear pattern four times as long; twice that is for a busy machine. */
 const GROWTH_MAX = 8
 /** However a pattern grows, a caller's 100 kB must not hold up the others for longer. */

@@ -18,13 +18,13 @@ before(async () => {
 })
 after(() => lane.close())
 
-test('a hundred seeds of crashes, lost answers and bad vendors leave the books right', async () => {
-  const { done, failures } = await runSeeds(testServer(), { from: 1, count: 100, atOnce: 4 })
+test('sixty seeds of crashes, lost answers and bad vendors leave the books right', async () => {
+  const { done, failures } = await runSeeds(testServer(), { from: 1, count: 60, atOnce: 4 })
   for (const { seed, error } of failures)
     console.error(
       `seed ${seed}: ${error instanceof Error ? error.stack : error}\n  again: npm run simulate -- --seeds 1 --from ${seed} --tell`,
     )
-  assert.deepEqual([done, failures.length], [100, 0])
+  assert.deepEqual([done, failures.length], [60, 0])
 })
 
 test('a seed tells the same story again, alone or after and beside others', async () => {
