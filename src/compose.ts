@@ -138,6 +138,8 @@ export async function createGateway(options: GatewayOptions) {
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
+    credentialHealth: vendors.credentials.health,
+    openJobs: (vendor, credential) => jobs.jobs.openAt(vendor, credential),
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
     liveCalls: () => monitor.live(),
     system: {

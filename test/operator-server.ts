@@ -109,6 +109,8 @@ export async function startOperatorServer(
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
     vendorHealth: () => [],
+    credentialHealth: () => ({ asideUntilMs: null, why: null, status: null, lastSuccessMs: null }),
+    openJobs: async () => 0,
     sandboxUrl: () => undefined,
     probe: async () => ({
       ...{ ok: true, status: 200, latencyMs: 3, message: 'It answers.' },

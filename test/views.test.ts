@@ -28,7 +28,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   )
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
-  const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'openai' }
+  const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
   assert.deepEqual(jobView.parse(answered.data), answered.data)
   const readable = listResources().filter(({ method }) => method === 'GET')

@@ -240,6 +240,12 @@ export const api = {
   connectVendor: (input: wire.ConnectInput) => post<wire.Applied>('/connect', input),
   testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
   storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
+  putCredential: (name: string, credential: string, input: { value?: string; weight?: number }) =>
+    put<unknown>(`/vendors/${encode(name)}/credentials/${encode(credential)}`, input),
+  dropCredential: (name: string, credential: string, force: boolean) =>
+    call<unknown>('DELETE', `/vendors/${encode(name)}/credentials/${encode(credential)}`, {
+      query: { force: String(force) },
+    }),
   removeCredential: (name: string) => remove<unknown>(`/vendors/${encode(name)}/credential`),
 
   alerts: (id: string | undefined, query: Paging & { of?: 'all' | 'gateway' }, signal?: AbortSignal) =>

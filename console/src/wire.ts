@@ -26,6 +26,7 @@ export type {
   PublicCatalog,
   QuoteView as Quote,
   SystemView as System,
+  VendorCredentialView as VendorCredential,
   VendorView as Vendor,
 } from '../../src/http/views.ts'
 export type {

@@ -211,6 +211,7 @@ create table job (
   submissions smallint not null default 0,
   vendor text,
   route smallint not null default 0,
+  credential text,
   task_id text,
   verdict text,
   delivered jsonb,
@@ -240,6 +241,7 @@ create table kept_answer (
   id text collate "C" not null,
   vendor text not null,
   product text not null,
+  credential text,
   created_at timestamp with time zone not null default now(),
   constraint kept_answer_pkey PRIMARY KEY (account_id, id)
 );
@@ -403,6 +405,7 @@ create table usage (
   first_byte_ms integer not null default 0,
   story jsonb,
   cost bigint,
+  credential text,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
   constraint usage_pkey PRIMARY KEY (account_id, id)
@@ -579,7 +582,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -859,8 +862,8 @@ begin
       insert into transfer (account_id, id, kind, amount, loss, held)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
     ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, client)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], coalesce(s_client[i], ''::text) from done
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),

@@ -5,6 +5,7 @@ import { UNITS } from '../meter/usage.ts'
 import { type CatalogInput, isSandbox } from './document.ts'
 import { KINDS, type Kind, type KindName, TEXT_PROTOCOLS } from './kind.ts'
 import type { Preset, PresetFormat, PresetModel } from './preset.ts'
+import { withCredentialNamed } from './vendor-credentials.ts'
 
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]
@@ -48,7 +49,7 @@ export function withConnection(current: CatalogInput, connection: Connection): C
   const problems: string[] = []
   const document: CatalogInput = {
     ...current,
-    vendors: { ...current.vendors, [vendorName]: { ...current.vendors[vendorName], ...vendor } },
+    vendors: { ...current.vendors, [vendorName]: connected(current.vendors[vendorName], vendor) },
     families: { ...current.families },
     models: { ...current.models },
     endpoints: { ...current.endpoints },
@@ -63,6 +64,13 @@ export function withConnection(current: CatalogInput, connection: Connection): C
   }
   if (preset?.takesOver !== undefined) takeOver(document, preset.takesOver, vendorName)
   return { document, notes, problems }
+}
+
+/** Of one that has several credentials, this is one more. */
+function connected(known: Connection['vendor'] | undefined, { credential, ...vendor }: Connection['vendor']) {
+  const entry = { ...known, ...vendor }
+  if (credential === undefined) return entry
+  return known?.credentials ? withCredentialNamed(entry, { name: credential }) : { ...entry, credential }
 }
 
 type Offered = { uid: string; model: ModelInput; notes: string[] } | { problem: string }

@@ -34,11 +34,20 @@ export const credentialName = z
   .string()
   .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'must be upper-case letters, digits and "_", beginning with a letter')
 
+const vendorCredential = z.strictObject({
+  name: credentialName,
+  weight: z.number().int().min(1).max(1000).default(1),
+})
+
+const VENDOR_CREDENTIALS_MAX = 50
+
 const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
   baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
   /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
   credential: credentialName.optional(),
+  /** Several instead of one: calls are shared by weight, and one that is refused or limited is put aside by itself. */
+  credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
   /** Where it looks for the credential; absent: where the format's usual vendors do. */
   auth: auth.optional(),
   headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
@@ -147,6 +156,9 @@ export const document = z
     endpoints: z.record(catalogName, dataEndpoint),
   })
   .transform((doc, context) => {
+    for (const [name, one] of Object.entries(doc.vendors))
+      for (const message of credentialProblems(one))
+        context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })
     for (const [shelf, products] of [['models', doc.models] as const, ['endpoints', doc.endpoints] as const])
       for (const [uid, product] of Object.entries(products))
         for (const { path, message } of productProblems(product, doc))
@@ -160,6 +172,7 @@ type TraitsOf<K extends KindName> = z.output<(typeof KINDS)[K]['traits']>
 
 export type CatalogInput = z.input<typeof document>
 export type Vendor = z.output<typeof vendor>
+type VendorCredential = z.output<typeof vendorCredential>
 export type Route = z.output<typeof route>
 export type Routing = z.output<typeof routing>
 export type ModelOf<K extends KindName> = Omit<z.output<typeof model>, 'type' | 'traits'> & {
@@ -176,6 +189,24 @@ export type CatalogDocument = Omit<Whole, 'models' | 'endpoints'> & {
 interface Problem {
   readonly path: readonly (string | number)[]
   readonly message: string
+}
+
+/** All that a vendor has, whether its entry names one or several. */
+export function credentialsOf({
+  credential,
+  credentials,
+}: Pick<Vendor, 'credential' | 'credentials'>): readonly VendorCredential[] {
+  return credentials ?? (credential === undefined ? [] : [{ name: credential, weight: 1 }])
+}
+
+function credentialProblems({ credential, credentials }: Vendor): string[] {
+  if (!credentials) return []
+  const names = credentials.map(({ name }) => name)
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  return [
+    ...(credential === undefined ? [] : ['give either "credential" or "credentials", not both']),
+    ...(twice === undefined ? [] : [`names ${twice} twice`]),
+  ]
 }
 
 /** What is wrong with a product beside its own fields. Its traits are read on the way, over those of its family. */

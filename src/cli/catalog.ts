@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { checkDocument, isSandbox } from '../catalog/document.ts'
+import { checkDocument, credentialsOf, isSandbox } from '../catalog/document.ts'
 import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
 import { lossNotes } from '../catalog/margin.ts'
 import { listChanges } from '../catalog/store.ts'
@@ -24,12 +24,15 @@ const showChanges = (changes: readonly string[]) => (changes.length === 0 ? 'Not
 function missingCredentials(call: Invocation, document: unknown): string[] {
   const checked = checkDocument(document)
   if (!checked.ok) return []
-  return Object.entries(checked.document.vendors).flatMap(([name, { credential, baseUrl }]) =>
-    credential !== undefined && !isSandbox(baseUrl) && call.settings.credential(credential) === undefined
-      ? [
-          `Vendor "${name}" needs the credential ${credential}, which is not in this environment. Set it where the gateway runs, or store it: tollgate vendors credential ${name}`,
-        ]
-      : [],
+  return Object.entries(checked.document.vendors).flatMap(([name, vendor]) =>
+    isSandbox(vendor.baseUrl)
+      ? []
+      : credentialsOf(vendor)
+          .filter((one) => call.settings.credential(one.name) === undefined)
+          .map(
+            (one) =>
+              `Vendor "${name}" needs the credential ${one.name}, which is not in this environment. Set it where the gateway runs, or store it: tollgate vendors credential ${name}`,
+          ),
   )
 }
 

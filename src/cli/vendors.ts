@@ -1,7 +1,7 @@
-import type { CredentialView, VendorView } from '../http/views.ts'
+import type { CredentialView, VendorCredentialView, VendorView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { VendorTest } from '../routing/views.ts'
-import { at, CliError, type Command, told } from './command.ts'
+import { at, CliError, type Command, type Invocation, told } from './command.ts'
 import { table } from './table.ts'
 
 /** What a test did, a line for each request. */
@@ -11,6 +11,34 @@ export function testInWords({ steps, message, ok }: VendorTest): string {
       `${method} ${address}: ${status ?? 'no answer'} in ${latencyMs} ms. ${said}`,
   )
   return ok ? lines.join('\n') : [...lines, `Not working: ${message}`].join('\n')
+}
+
+const CREDENTIAL_COLUMNS: Parameters<typeof table<VendorCredentialView>>[1] = {
+  CREDENTIAL: 'name',
+  ENDS: ({ last4 }) => (last4 === null ? '' : `…${last4}`),
+  FROM: 'source',
+  WEIGHT: 'weight',
+  'SET ASIDE UNTIL': ({ asideUntil }) => asideUntil ?? '',
+  WHY: ({ why, status }) => (why === null ? '' : `${why} (${status})`),
+  'LAST SUCCESS': ({ lastSuccessAt }) => lastSuccessAt ?? '',
+}
+
+async function changedCredentials(call: Invocation): Promise<Page<VendorCredentialView>> {
+  const [vendor] = call.args
+  const { set, remove, weight, force } = call.values
+  if (set !== undefined && remove !== undefined) throw new CliError('Give either --set or --remove.', 2)
+  if (remove !== undefined)
+    return call.api.call(
+      'DELETE',
+      `${at`/vendors/${vendor}/credentials/${String(remove)}`}${force ? '?force=true' : ''}`,
+    )
+  if (set === undefined) return call.api.call('GET', at`/vendors/${vendor}/credentials`)
+  const value = call.values['key-stdin'] ? (await call.input()).trim() : call.settings.credential(String(set))
+  if (call.values['key-stdin'] && !value) throw new CliError('There was no credential on standard input.', 2)
+  return call.api.call('PUT', at`/vendors/${vendor}/credentials/${String(set)}`, {
+    ...(value ? { value } : {}),
+    ...(weight === undefined ? {} : { weight: Number(weight) }),
+  })
 }
 
 export const VENDOR_COMMANDS: readonly Command[] = [
@@ -55,6 +83,24 @@ export const VENDOR_COMMANDS: readonly Command[] = [
         )
       const stored = call.api.call<CredentialView>('PUT', at`/vendors/${call.args[0]}/credential`, { value })
       return told(stored, ({ name }) => `Stored as ${name}.`)
+    },
+  },
+  {
+    name: 'vendors credentials',
+    summary: 'The credentials of one vendor: lists them, or adds, changes or removes one of several.',
+    args: ['vendor'],
+    about:
+      'A credential that is refused or limited is put aside by itself, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
+    options: {
+      set: { type: 'string', value: 'NAME', help: 'Adds this one, or changes its value or weight' },
+      weight: { type: 'string', value: 'n', help: 'Its share of the calls against that of the others; 1 at first' },
+      'key-stdin': { type: 'boolean', help: 'Reads the value from standard input' },
+      remove: { type: 'string', value: 'NAME', help: 'Takes this one away' },
+      force: { type: 'boolean', help: 'Also while jobs run that it made' },
+    },
+    async run(call) {
+      const { items } = await changedCredentials(call)
+      return { answer: items, words: table(items, CREDENTIAL_COLUMNS) }
     },
   },
   {

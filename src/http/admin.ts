@@ -13,6 +13,7 @@ import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
+import { vendorCredentialResources } from './resources/vendor-credentials.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 
 export interface ResourceDeps
@@ -38,6 +39,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...catalogResources(deps),
     ...connectResources(deps),
     ...vendorResources(deps),
+    ...vendorCredentialResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
   ]

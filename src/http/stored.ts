@@ -45,7 +45,7 @@ export function storedHandlers(
         const ask = storedAsk({ method, id, below, query }, kept.product)
         const arrived = arrive(request, { endpoint: spec.id, out, catalog: now }, { ask, product: model }, path)
         try {
-          await serve({ ...arrived, keeper: kept.vendor }, path)
+          await serve({ ...arrived, keeper: kept }, path)
         } catch (error) {
           if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
           await dropKeptAnswer(database, accountId, id)

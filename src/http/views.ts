@@ -16,6 +16,21 @@ export const credentialView = z.object({
 
 export type CredentialView = z.infer<typeof credentialView>
 
+export const vendorCredentialView = credentialView.extend({
+  weight: count,
+  /** Of its value; null where there is none, or it is too short to show any of it. */
+  last4: z.string().nullable(),
+  unreadable: z.literal(true).exactOptional(),
+  /** Until then the others are used; null: it is in use. */
+  asideUntil: time.nullable(),
+  /** Why it is put aside: not accepted, without money, or used too much. */
+  why: z.enum(['refused', 'spent', 'limited']).nullable(),
+  /** What the vendor answered then. */
+  status: count.nullable(),
+  lastSuccessAt: time.nullable(),
+})
+export type VendorCredentialView = z.infer<typeof vendorCredentialView>
+
 export const vendorView = z.object({
   name: z.string(),
   baseUrl: z.string(),
@@ -25,6 +40,8 @@ export const vendorView = z.object({
     /** Stored under another TOLLGATE_SECRET, and not in the environment. */
     unreadable: z.literal(true).exactOptional(),
   }),
+  /** Each that the catalogue names for it, and how this process fares with it. */
+  credentials: z.array(vendorCredentialView),
   breaker: z.enum(['closed', 'open', 'half-open']),
   inFlight: count,
   requests: count,

@@ -56,7 +56,7 @@ const CLAIM = statement(
    update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
    from free where id = free_id
    returning ${FACTS_OF_ONE}, key_id, product, catalog_version, request, callback_url, called_back_at, attempts, misses,
-     submissions, vendor, route, task_id, verdict, delivered,
+     submissions, vendor, route, credential, task_id, verdict, delivered,
      now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
      extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
      extract(epoch from now() - submit_started_at)::float8 * 1000 as submit_age_ms,
@@ -93,10 +93,16 @@ const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} a
 const BEGIN_SUBMISSION = statement(
   'job_begin_submission',
   `with held as materialized (${HELD(5)})
-   update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4
+   update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4, credential = $7
    where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null and task_id is null
      and submit_started_at is null and exists (select 1 from held)
    returning id`,
+)
+
+const OPEN_AT = statement(
+  'job_open_at',
+  `select count(*)::int as count from job
+   where open and submit_started_at is not null and vendor = $1 and coalesce(credential, $2) = $2`,
 )
 
 const REFUSED_SUBMISSION = statement(
@@ -275,8 +281,8 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
       if (ids.length > 0) await database.query(RENEW, [ids, versions, leaseSeconds])
     },
     putDown: ({ id, version }, ending) => putDowns.run({ id, version, ...ending }),
-    beginSubmission: ({ id, version, account_id, hold_id }, { vendor, route }) =>
-      change(BEGIN_SUBMISSION, [id, version, vendor, route, account_id, hold_id]),
+    beginSubmission: ({ id, version, account_id, hold_id }, { vendor, route, credential }) =>
+      change(BEGIN_SUBMISSION, [id, version, vendor, route, account_id, hold_id, credential ?? null]),
     refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
     submitted: ({ id, version }, taskId, request) => change(SUBMITTED, [id, version, taskId, request]),
     keepTask: ({ id, submission }, taskId, request) => change(KEEP_TASK, [id, submission, taskId, request]),
@@ -293,6 +299,10 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
       ]),
     async processing({ id, version }) {
       await change(PROCESSING, [id, version])
+    },
+    async openAt(vendor, credential) {
+      const [row] = await database.query<{ count: number }>(OPEN_AT, [vendor, credential])
+      return row?.count ?? 0
     },
     conclude: ({ id, version, account_id, hold_id }) => change(CONCLUDE, [id, version, account_id, hold_id]),
     async noteAnomaly(id, anomaly) {

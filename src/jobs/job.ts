@@ -66,6 +66,8 @@ export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
   readonly submissions: number
   readonly vendor: string | null
   readonly route: number
+  /** Which of the vendor's credentials made the task; null: the only one. */
+  readonly credential: string | null
   readonly task_id: string | null
   readonly verdict: Verdict | null
   readonly delivered: Delivered | null
@@ -94,7 +96,7 @@ export interface Jobs {
   /** Puts a job down; its next step is due after a while. False: it is no longer this worker's. */
   putDown(job: Fenced, ending: StepEnding): Promise<boolean>
   /** Says that a submission is about to leave. Refused when the hold is gone, the job was cancelled, or one is under way. */
-  beginSubmission(job: Fenced & Held, to: { vendor: string; route: number }): Promise<boolean>
+  beginSubmission(job: Fenced & Held, to: SubmittedTo): Promise<boolean>
   /** The vendor has certainly not accepted it. */
   refusedSubmission(job: Fenced): Promise<boolean>
   /** The vendor has it. The stored request is no longer needed. */
@@ -115,11 +117,19 @@ export interface Jobs {
   keepBody(id: string, body: string): Promise<void>
   dropBody(id: string): Promise<void>
   isHeld(job: { readonly account_id: string; readonly hold_id: string }): Promise<boolean>
+  /** How many open jobs were made by this credential of a vendor, and can be looked after by no other. */
+  openAt(vendor: string, credential: string): Promise<number>
   /** Open jobs whose step is overdue: their worker died, or they were never queued. */
   neglected(graceMs: number): Promise<string[]>
   /** Removes the requests of creations that died half way. */
   tidy(): Promise<void>
   facts(): Promise<JobFacts>
+}
+
+interface SubmittedTo {
+  readonly vendor: string
+  readonly route: number
+  readonly credential?: string | undefined
 }
 
 interface Fenced {

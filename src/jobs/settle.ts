@@ -46,16 +46,18 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
     cost: paid?.cost,
+    credential: paid ? (job.credential ?? undefined) : undefined,
     story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
   }
 }
 
-function jobStory({ error, vendor, route, age_ms: ageMs }: Decided): Story {
+function jobStory({ error, vendor, route, credential, age_ms: ageMs }: Decided): Story {
   const name = error?.name ?? 'internal'
   const { code = FAULTS.internal.code, status = FAULTS.internal.status, message = FAULTS.internal.text } = error ?? {}
   const attempt = { route, startMs: 0, ms: Math.round(ageMs), status: null, fault: name, phase: null, retried: false }
+  const by = credential === null ? {} : { credential }
   const attempts =
-    vendor === null ? [] : [{ ...attempt, vendor, cause: error?.reason ?? null, stopped: 'exhausted' as const }]
+    vendor === null ? [] : [{ ...attempt, vendor, ...by, cause: error?.reason ?? null, stopped: 'exhausted' as const }]
   return {
     heldMs: null,
     attempts,

@@ -1,6 +1,5 @@
 // Talks to the vendors' task APIs. Looks at many tasks are gathered into one question, so that ten thousand open jobs cost
 // a vendor some dozen requests a second and not a thousand.
-import type { Vendor } from '../catalog/document.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
@@ -20,20 +19,17 @@ import {
   type Task,
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
-import type { Target } from '../protocols/protocol.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
 import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
+import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
 
 /** Where the tasks of a job are. */
-export interface TaskPlace {
+export interface TaskPlace extends Candidate {
   /** Whose job it is, where one is submitted; questions are the gateway's own. */
   readonly account?: string
-  readonly vendorName: string
-  readonly vendor: Vendor
-  readonly target: Target
 }
 
 type Submission =
@@ -45,6 +41,8 @@ type Submission =
       readonly waitMs?: number
       /** What the operator must mend. */
       readonly ours?: string
+      /** The credential was put aside. */
+      readonly aside?: boolean
     }
   /** Nobody knows. */
   | { readonly outcome: 'unknown'; readonly why: Readonly<Record<string, unknown>> }
@@ -95,11 +93,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   /** Vendors that do not take questions about several tasks. */
   const oneByOne = new Set<string>()
 
-  async function ask(
-    call: HttpCall,
-    { vendorName, vendor, target, account = '' }: TaskPlace,
-    begin?: () => Promise<boolean>,
-  ): Promise<Reply> {
+  async function ask(call: HttpCall, place: TaskPlace, begin?: () => Promise<boolean>): Promise<Reply> {
+    const { vendorName, vendor, target, account = '' } = place
     const { upstream, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
@@ -113,7 +108,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const { status, headers } = reply
       heard = true
       const refused = status >= 200 && status < 300 ? undefined : refusal(status, readErrorBody(body), target.model, {})
-      vendors.answered(vendorName, account, { status, latencyMs: world.elapsedMs() - startedMs, refusal: refused })
+      const latencyMs = world.elapsedMs() - startedMs
+      vendors.answered(vendorName, account, { status, latencyMs, refusal: judged(place, reply, refused) })
       return { status, headers, body, refused }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
@@ -125,6 +121,20 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       leave?.()
       if (!heard) vendors.undecided(vendorName, account)
     }
+  }
+
+  /** As it counts against the vendor: what it has against one of several credentials puts that one aside. */
+  function judged(
+    place: TaskPlace,
+    { status, headers }: Pick<Reply, 'status' | 'headers'>,
+    refused: Refusal | undefined,
+  ) {
+    const { credentials } = deps.vendors
+    if (place.credential === undefined) return refused
+    if (refused === undefined) credentials.succeeded(place)
+    if (refused?.credential === undefined) return refused
+    credentials.putAside(place, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
+    return { vendorsFault: false }
   }
 
   async function lookAtOne(taskId: string, place: TaskPlace): Promise<Task | undefined> {
@@ -176,6 +186,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const waitSeconds = retryAfterSeconds(headers)
       const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
       const { fault, ours } = refused
+      if (place.credential !== undefined && refused.credential) return { outcome: 'refused', aside: true }
       // Our credential, our account, its load: another time it may well take it.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
       if (fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable')

@@ -8,6 +8,7 @@ import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import type { Task, TaskMark } from '../protocols/media/video-task/task.ts'
+import { withCredential } from '../routing/credential-state.ts'
 import { type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
@@ -76,9 +77,10 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
   const request = readStoredRequest(job.request)
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
   // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
-  const begin = () => jobs.beginSubmission(job, { vendor: candidate.vendorName, route: candidate.number })
+  const { vendorName: vendor, number: route, credential } = candidate
+  const begin = () => jobs.beginSubmission(job, { vendor, route, credential })
   const submission = await deps.tasks.submit(order, { ...candidate, account: job.account_id }, mark, begin)
-  const about = { job: job.id, vendor: candidate.vendorName, submission: job.submissions + 1 }
+  const about = { job: job.id, vendor, credential, submission: job.submissions + 1 }
   switch (submission.outcome) {
     case 'accepted':
       return accepted({ ...job, submissions: job.submissions + 1 }, submission.taskId, candidate, deps)
@@ -89,6 +91,8 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
       )
       await jobs.refusedSubmission(job)
       if (submission.fault) return fail(job, errorOf(submission.fault), deps)
+      // That one is put aside; another may take it at once.
+      if (submission.aside) return again(timing.retryMs, 'CONNECT')
       return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
     case 'stopped':
       return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
@@ -304,12 +308,16 @@ function unlessOurs(error: unknown): Fault {
   throw error
 }
 
-/** Vendors show a task only to the credential that made it, so a job stays with its route for life. */
+/**
+ * Vendors show a task only to the credential that made it, so a job stays with its route and its credential for life. One that was taken away
+ * has left the task to the others of the vendor, which see it where they are of the same account there.
+ */
 export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<TaskPlace> {
   const candidates = await candidatesOf(job, deps)
   const place = candidates.find((candidate) => candidate.number === job.route)
   if (!place) throw new Fault('internal', { internal: { why: 'the route is gone', job: job.id, route: job.route } })
-  return place
+  const credential = place.credentials?.find(({ name }) => name === job.credential) ?? place.credentials?.[0]
+  return credential ? withCredential(place, credential) : place
 }
 
 async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
@@ -320,9 +328,15 @@ async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'r
 
 /** Another route than the one that has just refused, if there is one that works. */
 async function chooseRoute(job: ClaimedJob, deps: StepDeps): Promise<Candidate | undefined> {
-  const candidates = await candidatesOf(job, deps)
-  const refused = (candidate: Candidate) => Number(candidate.number === job.route)
-  return candidates
-    .toSorted((a, b) => refused(a) - refused(b))
-    .find((candidate) => deps.vendors.available(candidate.vendorName, job.account_id))
+  const { vendors } = deps
+  const { credential } = job
+  // What one of several credentials met is nothing against its route.
+  const wasAside = ({ vendorName }: Candidate) =>
+    credential !== null && vendors.credentials.health(vendorName, credential).why !== null
+  const refused = (candidate: Candidate) => Number(candidate.number === job.route && !wasAside(candidate))
+  for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
+    const usable = candidate.credentials ? vendors.credentials.choose(candidate) : candidate
+    if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable
+  }
+  return undefined
 }

@@ -55,7 +55,7 @@ const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined>
 
 /** Whether a resolution has only what every call has. */
 export function isPlain(resolution: Resolution): boolean {
-  if (resolution.client) return false
+  if (resolution.client || resolution.credential) return false
   for (const name in RARE_FACTS) if (RARE_FACTS[name]?.(resolution) !== undefined) return false
   return true
 }
@@ -63,6 +63,10 @@ export function isPlain(resolution: Resolution): boolean {
 /** Left out when nobody knows what the calls of the flush cost. */
 const costColumn: Column<'resolve'> = (all) =>
   all.some((one) => one.value.cost !== undefined) ? plain(all.map((one) => one.value.cost ?? 'NULL')) : null
+
+/** Left out when every vendor of the flush has one credential only. */
+const credentialColumn: Column<'resolve'> = (all) =>
+  all.some((one) => one.value.credential) ? quoted(all.map((one) => one.value.credential)) : null
 
 /** Left out when no agent called. */
 const clientColumn: Column<'resolve'> = (all) =>
@@ -111,6 +115,7 @@ export const RESOLUTION: Record<string, Column<'resolve'>> = {
   s_in: (all) => plain(all.map((one) => one.value.inputTokens)),
   s_out: (all) => plain(all.map((one) => one.value.outputTokens)),
   s_cost: costColumn,
+  s_credential: credentialColumn,
   s_client: clientColumn,
   s_again: (all) => all.some((one) => one.again),
   ...Object.fromEntries(Object.entries(FACTS).map(([name, fact]) => [`s_${name}`, columnOf(fact)])),

@@ -9,7 +9,7 @@ const PAGE_ROWS = 2_000
 const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
 /** What a member of the account gets. */
-const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost')
+const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost' && name !== 'credential')
 const LEDGER = ledgerView.omit({ balanceAfter: true }).keyof().options
 
 /** Whole lines, a page at a time. */

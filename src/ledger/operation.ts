@@ -3,6 +3,9 @@ import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import type { Story } from './views.ts'
 
+/** What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in lower case. */
+export const OWN_KEY = 'own'
+
 export interface Reservation {
   /** The call's id: it names the hold, the transfer and the usage row. */
   readonly id: string
@@ -64,6 +67,8 @@ export interface Resolution {
   readonly firstByteMs: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Which of the vendor's credentials it used, by its name, where there are several. */
+  readonly credential?: string | undefined
   /** What the vendor takes for it, where the route's cost is known. */
   readonly cost?: Credits | undefined
   /** Only of a call that failed, or needed more than one attempt. */

@@ -8,6 +8,7 @@ import { idAtTime } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
 import { type Limits, showLimits } from './limits.ts'
+import { OWN_KEY } from './operation.ts'
 import {
   type AccountView,
   type LedgerView,
@@ -153,6 +154,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   fault: `u.story -> 'fault' ->> 'name'`,
   message: `u.story -> 'fault' ->> 'message'`,
   calls: '1',
+  ownKey: `u.credential is not distinct from '${OWN_KEY}'`,
   // A zero says that there was none.
   route: 'nullif(u.route, 0)',
   firstByteMs: 'nullif(u.first_byte_ms, 0)',
@@ -183,6 +185,8 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   message: 'u.message',
   calls: 'u.count',
   cost: 'null::bigint',
+  credential: 'null::text',
+  ownKey: 'false',
   client: `''`,
 } satisfies Record<UsageField, string>
 

@@ -64,8 +64,10 @@ export type Stop = z.infer<typeof stop>
 
 /** One attempt at a vendor. A vendor that was passed over has `skipped`. */
 const attemptView = z.object({
-  /** For operators only, as are `said` and `mend`. */
+  /** For operators only, as are `credential`, `said` and `mend`. */
   vendor: z.string().exactOptional(),
+  /** Which of the vendor's credentials it used, by its name, where there are several. */
+  credential: z.string().exactOptional(),
   /** The route's place in the catalogue, from 1. */
   route: count,
   /** From the beginning of the call to that of the attempt, and how long it took. */
@@ -148,6 +150,10 @@ export const usageView = z.object({
   calls: count,
   /** For operators only: what the vendor took for it. Null: not known. */
   cost: credits.nullable().exactOptional(),
+  /** For operators only: which of the vendor's credentials it used, by its name; `own` is the account's own. Null: the only one. */
+  credential: z.string().nullable().exactOptional(),
+  /** It went by the account's own key at the vendor, and cost the fee for that. */
+  ownKey: z.boolean(),
 })
 export type UsageView = z.infer<typeof usageView>
 

@@ -1,5 +1,6 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
+import type { Keeper } from '../admission/kept-answers.ts'
 import type { Database } from '../database/database.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -42,7 +43,7 @@ export interface Arrived extends Application {
   readonly out: Out
   readonly callerHeaders: Readonly<Record<string, string>>
   /** The one vendor that may answer, because it keeps what the request is about. */
-  readonly keeper?: string | undefined
+  readonly keeper?: Keeper | undefined
   /** Its answer may be kept and given to others. */
   readonly cache?: CacheRule | undefined
 }

@@ -240,12 +240,13 @@ function toldFault({ kind: name, code, status, blame, message }: Fault, sent?: s
 const WORD_CHARS_MAX = 200
 
 function toldAttempt(tried: Tried, callStartedMs: number, retried: boolean): AttemptView {
-  const { vendor, route, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
+  const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
   const { phase, code, why } = fault?.details.internal ?? {}
   const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))
   return {
     vendor,
     route,
+    ...(credential === undefined ? {} : { credential }),
     startMs: Math.round(startMs - callStartedMs),
     ms: Math.round(endMs - startMs),
     ...(queuedMs === undefined ? {} : { queuedMs: Math.round(queuedMs) }),

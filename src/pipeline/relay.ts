@@ -284,7 +284,8 @@ async function readAll(
 /** Whose it is must be known before its id is: the next request may come at once, and to another process. */
 async function remember(answered: Answered, id: string, { database, log }: PathDeps): Promise<void> {
   const { principal, ask, attempted, requestId } = answered
-  const kept = { vendor: attempted.candidate.vendorName, product: ask.product }
+  const { vendorName: vendor, credential } = attempted.candidate
+  const kept = { vendor, credential, product: ask.product }
   try {
     await keepAnswer(database, principal.accountId, id, kept)
   } catch (error) {

@@ -131,15 +131,18 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
   // Whoever forgets to choose the catalogue must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const routed = routeAsk(ask, product, catalog.document, deps.routes)
-  const candidates = held.keeper === undefined ? routed : routed.filter((one) => isKeeper(one, held))
+  const candidates = held.keeper ? routed.flatMap((one) => keeperOf(one, held.keeper, ask)) : routed
   const attempted = await attempt(ask, candidates, options, deps)
   seen.stage('vendor')
   return { ...held, attempted }
 }
 
-/** Whether it keeps what the request is about. */
-function isKeeper({ vendorName, target }: Candidate, { keeper, ask }: Held): boolean {
-  return vendorName === keeper && target.protocol === ask.door
+/** The candidate if it keeps what the request is about, with the credential by which that was made while it is there. */
+function keeperOf(candidate: Candidate, keeper: Held['keeper'], { door }: Ask): Candidate[] {
+  const { vendorName, target, credentials } = candidate
+  if (vendorName !== keeper?.vendor || target.protocol !== door) return []
+  const made = credentials?.filter(({ name }) => name === keeper.credential) ?? []
+  return [made.length === 0 ? candidate : { ...candidate, credentials: made }]
 }
 
 async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Settled> {

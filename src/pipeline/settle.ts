@@ -140,6 +140,7 @@ function resolutionOf(
     story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,
     cost: owed?.cost,
+    credential: owed?.attempted?.candidate.credential,
   }
 }
 

@@ -117,8 +117,13 @@ export function vendorFault(error: unknown): Fault {
   return new VendorFault(kind, said, { internal: { why: 'the provider reported it inside its answer' } })
 }
 
+/** What a vendor has against a credential, not against the call: it is not accepted, its account has no money, or it is used too much. */
+export type CredentialFault = 'refused' | 'spent' | 'limited'
+
 export interface Refusal {
   readonly fault: Fault
+  /** Another credential may be taken. */
+  readonly credential?: CredentialFault
   /** What the operator must mend: the account, the credential or the catalogue's name of the model. */
   readonly ours?: string
   readonly vendorsFault: boolean
@@ -130,15 +135,16 @@ export function refusal(status: number, said: VendorSaid | undefined, model: str
   const made = (kind: FaultName, more: FaultDetails = {}) =>
     new VendorFault(kind, said ?? { words: [], message: '' }, { ...more, internal: { status } })
   if (status === 401 || (status === 403 && !isOurAccount(words, message, true)))
-    return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true }
+    return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true, credential: 'refused' }
   const refused = status >= 400 && status < 500
   if (status === 402 || (refused && isOurAccount(words, message, status !== 429)))
-    return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true }
+    return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true, credential: 'spent' }
   if ((status === 400 || status === 404) && isUnknownModel(words, message, model))
     return { fault: made('upstream_failed'), ours: MODEL, vendorsFault: false }
   const kind = BY_STATUS[status] ?? (refused ? 'upstream_invalid' : 'upstream_failed')
   const fault = made(kind, status === 429 || status === 503 || status === 529 ? later : {})
-  return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429 }
+  const limited = status === 429 ? { credential: 'limited' as const } : {}
+  return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429, ...limited }
 }
 
 /** As a vendor asks for it, in a header that all of them may use. */

@@ -48,6 +48,8 @@ export interface Trail {
 export interface Tried {
   readonly vendor: string
   readonly route: number
+  /** Its name, where the vendor has several. */
+  readonly credential?: string | undefined
   /** On the clock for durations. */
   readonly startMs: number
   readonly endMs: number
@@ -69,6 +71,8 @@ export interface Tried {
 }
 
 const ATTEMPTS_MAX = 3
+/** With those that only find out that a credential cannot be used. */
+const ASKS_MAX = 8
 const RETRY_SAME_MS = 150
 const ERROR_BODY_BYTES_MAX = 262_144
 
@@ -91,53 +95,53 @@ export async function attempt(
   // A single route gets a second try of its own; otherwise each candidate one.
   const isAlone = candidates.length === 1
   const tries = isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
-  for (let turn = 0; turn < tries; turn++) {
-    const candidate = candidates[isAlone ? 0 : turn]
-    if (!candidate) break
-    const { vendorName: name, number: route, vendor, target } = candidate
-    if (!vendors.available(name, open.account)) {
-      const fault = brokenFault(name)
-      last ??= fault
-      trail.tried({ vendor: name, route, ...instant(world), skipped: true, fault })
+  let another = false
+  for (let turn = 0; turn < tries && attempts < ASKS_MAX; turn++) {
+    const route = candidates[isAlone ? 0 : turn]
+    if (!route) break
+    const candidate = choose(route, open, vendors)
+    if (candidate instanceof Fault) {
+      last ??= candidate
+      trail.tried({ ...placeOf(route), ...instant(world), skipped: true, fault: candidate })
       continue
     }
-    if (attempts > 0 && isAlone) await sleep(world, RETRY_SAME_MS)
+    if (attempts > 0 && isAlone && !another) await sleep(world, RETRY_SAME_MS)
     const entered = enter(candidate, open, vendors)
     const askedMs = entered instanceof Promise ? world.elapsedMs() : undefined
     const leave = entered instanceof Promise ? await entered : entered
     if (leave instanceof Fault) {
       // Too many wait for this one; the next may have room.
       last = leave
-      trail.tried({ vendor: name, route, ...instant(world), skipped: true, fault: leave })
+      trail.tried({ ...placeOf(candidate), ...instant(world), skipped: true, fault: leave })
       continue
     }
     attempts += 1
+    const { vendor, target } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
+    const facts: Facts = { open, startMs, queuedMs, attempts, isFirst: last === undefined }
     const caller = vendor.onAbort === 'drain' ? followCaller(open.signal) : undefined
     try {
       const opening = ask.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const sending = { deadlines: vendor.timeouts, signal: caller?.signal ?? open.signal }
       const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
-      const { status } = reply
-      if (status >= 200 && status < 300) {
+      if (reply.status >= 200 && reply.status < 300) {
         caller?.letGo()
-        const endMs = world.elapsedMs()
-        const firstByteMs = endMs - startMs
-        vendors.answered(name, open.account, { status, latencyMs: firstByteMs })
-        if (trail.all || turn > 0) trail.tried({ vendor: name, route, startMs, endMs, queuedMs, status })
+        const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
         return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave }
       }
       const verdict = await judge(reply, exchange, { ask, target })
-      refusedBy(candidate, { open, startMs, queuedMs, attempts, status }, verdict, deps)
+      another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
+      // The route's turn is not over while another of its credentials may do.
+      if (another) turn -= 1
     } catch (error) {
       if (error === last) throw error
       leave()
-      last = failedAt(candidate, { open, startMs, queuedMs, attempts }, error, deps)
+      last = failedAt(candidate, facts, error, deps)
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
@@ -148,34 +152,60 @@ interface Facts {
   readonly startMs: number
   readonly queuedMs: number | undefined
   readonly attempts: number
+  /** Nothing was tried before. */
+  readonly isFirst: boolean
   readonly status?: number
 }
 
-/** The vendor answered, and not with a success. */
+/** The vendor serves the call. Answers how long its headers took. */
+function answeredBy(
+  candidate: Candidate,
+  { open, startMs, queuedMs, isFirst }: Facts,
+  status: number,
+  { vendors, world }: AttemptDeps,
+): number {
+  const endMs = world.elapsedMs()
+  const latencyMs = endMs - startMs
+  vendors.answered(candidate.vendorName, open.account, { status, latencyMs })
+  if (candidate.credential !== undefined) vendors.credentials.succeeded(candidate)
+  if (open.trail.all || !isFirst) open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
+  return latencyMs
+}
+
+/** The vendor answered, and not with a success. Answers whether another of its credentials may do. */
 function refusedBy(
   candidate: Candidate,
   { open, startMs, queuedMs, attempts, status = 0 }: Facts,
   verdict: Verdict,
   { vendors, world, log }: AttemptDeps,
-): void {
-  const { vendorName: vendor, number: route } = candidate
+): boolean {
+  const { vendorName: vendor } = candidate
   const { fault, said, ours: mend, curable } = verdict
   const endMs = world.elapsedMs()
-  vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal: verdict })
+  // What a vendor has against one of several credentials is nothing against the vendor.
+  const ofCredential = candidate.credential !== undefined && verdict.credential !== undefined
+  const refusal = ofCredential ? { vendorsFault: false } : verdict
+  vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal })
+  if (ofCredential) {
+    const seconds = fault.details.retryAfterSeconds
+    vendors.credentials.putAside(candidate, { why: verdict.credential, status, seconds })
+  }
   const stop = curable ? {} : { stop: 'refused' as const }
-  open.trail.tried({ vendor, route, startMs, endMs, queuedMs, status, fault, said, mend, ...stop })
-  logRefusal(verdict, candidate, { ...about(open, vendor, attempts), status }, log)
+  open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status, fault, said, mend, ...stop })
+  logRefusal(verdict, candidate, { ...about(open, candidate, attempts), status }, log)
+  return ofCredential
 }
 
 /** There was no answer. Throws what ends the call; answers what another attempt may cure. */
 function failedAt(
-  { vendorName: vendor, number: route, vendor: { timeouts } }: Candidate,
+  candidate: Candidate,
   { open, startMs, queuedMs, attempts }: Facts,
   error: unknown,
   { vendors, world, log }: AttemptDeps,
 ): Fault {
   const fault = asFault(error)
-  const tried = { vendor, route, startMs, endMs: world.elapsedMs(), queuedMs, fault }
+  const { vendorName: vendor } = candidate
+  const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault }
   if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
     vendors.undecided(vendor, open.account)
     open.trail.tried({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
@@ -184,8 +214,12 @@ function failedAt(
   vendors.failed(vendor, open.account, fault.kind)
   // Whoever was too slow once has used up the caller's patience.
   const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
-  open.trail.tried({ ...tried, deadlineMs: deadlineOf(fault, timeouts), ...(slow ? { stop: 'slow' } : {}) })
-  logFailure(fault, about(open, vendor, attempts), log)
+  open.trail.tried({
+    ...tried,
+    deadlineMs: deadlineOf(fault, candidate.vendor.timeouts),
+    ...(slow ? { stop: 'slow' } : {}),
+  })
+  logFailure(fault, about(open, candidate, attempts), log)
   if (slow) throw fault
   return fault
 }
@@ -208,8 +242,24 @@ export function deadlineOf({ kind, details }: Fault, deadlines: Deadlines): numb
   return name && deadlines[name]
 }
 
-function about({ requestId }: AttemptOptions, vendor: string, attempt: number): object {
-  return { requestId, vendor, attempt }
+function about({ requestId }: AttemptOptions, candidate: Candidate, attempt: number): object {
+  const { vendor, credential } = placeOf(candidate)
+  return { requestId, vendor, credential, attempt }
+}
+
+/** Where an attempt goes. */
+function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
+  return { vendor, route, credential }
+}
+
+/** With the credential to use; or why it cannot be asked now. */
+function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
+  if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
+  if (!route.credentials) return route // As nearly always.
+  const candidate = vendors.credentials.choose(route)
+  // It was not asked: should this have been the one call that tries it again, another may be.
+  if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)
+  return candidate
 }
 
 function brokenFault(vendor: string): Fault {

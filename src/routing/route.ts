@@ -13,8 +13,17 @@ export interface Candidate {
   readonly vendorName: string
   readonly vendor: Vendor
   readonly target: Target
+  /** Which credential the target has, by its name, where the vendor has several. */
+  readonly credential?: string
+  /** Those of a vendor that has several, in the order in which they are to be tried. */
+  readonly credentials?: readonly HeldCredential[]
   /** What the vendor takes, where that is known. */
   readonly cost?: Pricing | undefined
+}
+
+export interface HeldCredential {
+  readonly name: string
+  readonly secret: string | undefined
 }
 
 export interface RouteSources {
@@ -80,14 +89,33 @@ export function routeAsk(
   const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, rankOf(ask, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
-    return {
+    const candidate = {
       number: routes.indexOf(route) + 1,
       vendorName: route.vendor,
       vendor,
       target: targetOf(route, vendor, ask.product, sources),
       cost: route.cost,
     }
+    if (!vendor.credentials) return candidate // As nearly always.
+    return { ...candidate, credentials: heldCredentials(vendor, lotOf(ask, routing, sources), sources) }
   })
+}
+
+/** Those that have a value, drawn by weight: the turns of a conversation that sticks to its route stick to one of them too. */
+function heldCredentials(
+  { baseUrl, credentials = [] }: Vendor,
+  lot: Lot,
+  { credential }: Pick<RouteSources, 'credential'>,
+): HeldCredential[] {
+  return credentials
+    .map(({ name, weight }) => ({
+      name,
+      secret: credential(name) ?? (isSandbox(baseUrl) ? 'sandbox' : undefined),
+      drawn: lot(weight, [name]),
+    }))
+    .filter(({ secret }) => secret !== undefined)
+    .sort((a, b) => a.drawn - b.drawn)
+    .map(({ name, secret }) => ({ name, secret }))
 }
 
 /** The smaller, the earlier. */
@@ -104,26 +132,34 @@ function inOrder(routes: readonly Route[], door: ProtocolName | undefined, rank:
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
-function rankOf(ask: Pick<Ask, 'product' | 'sent'>, { policy, sticky }: Routing, sources: RouteSources): Rank {
+function rankOf(ask: Pick<Ask, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
+  const { policy } = routing
   const { world, latencyMs } = sources
-  const chance = () => (world.bytes(4).readUInt32BE() + 1) / SPAN
-  // The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight.
-  const lot =
-    (drawn: (route: Route) => number): Rank =>
-    (route) =>
-      -Math.log(drawn(route)) / route.weight
   if (policy === 'cheapest-first') return costRank
-  if (policy === 'least-latency' && chance() > LOOK_AROUND)
+  if (policy === 'least-latency' && chance(world) > LOOK_AROUND)
     // Whoever was not measured yet is.
     return (route) => latencyMs?.(route.vendor) ?? 0
+  const lot = lotOf(ask, routing, sources)
+  return ({ weight, vendor, model, protocol }) => lot(weight, [vendor, model, protocol])
+}
+
+/** The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight. */
+type Lot = (weight: number, who: readonly unknown[]) => number
+
+/** A lot, or for a conversation that is to stay where it is the same each time. */
+function lotOf(ask: Pick<Ask, 'sent'>, { sticky }: Routing, { world }: Pick<RouteSources, 'world'>): Lot {
   const conversation = sticky ? conversationOf(ask.sent) : undefined
-  if (conversation === undefined) return lot(chance)
-  return lot(({ vendor, model, protocol }) => {
+  if (conversation === undefined) return (weight) => -Math.log(chance(world)) / weight
+  return (weight, who) => {
     const digest = createHash('sha256')
-      .update(JSON.stringify([conversation, vendor, model, protocol]))
+      .update(JSON.stringify([conversation, ...who]))
       .digest()
-    return (digest.readUInt32BE() + 1) / SPAN
-  })
+    return -Math.log((digest.readUInt32BE() + 1) / SPAN) / weight
+  }
+}
+
+function chance(world: World): number {
+  return (world.bytes(4).readUInt32BE() + 1) / SPAN
 }
 
 /** What a typical call costs there; whoever names no cost comes last. */

@@ -5,6 +5,7 @@ import { Semaphore, type SemaphoreRules } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 import type { Refusal } from '../protocols/vendor-fault.ts'
 import { Breaker, type Phase } from './breaker.ts'
+import { type CredentialStates, createCredentialStates } from './credential-state.ts'
 
 export interface VendorHealth {
   readonly name: string
@@ -19,6 +20,7 @@ export interface VendorHealth {
   readonly latencyMsP95: number | null
   readonly lastError: string | null
   readonly lastAtMs: number | null
+  readonly lastSuccessMs: number | null
 }
 
 interface VendorAnswer {
@@ -51,6 +53,7 @@ export interface Vendors {
   failed(name: string, account: string, reason: string): void
   /** The call ended without telling anything about the vendor. */
   undecided(name: string, account: string): void
+  readonly credentials: CredentialStates
   /** Of late; undefined when it was not asked yet, infinite when it was and has not answered. */
   latencyMs(name: string): number | undefined
   health(): VendorHealth[]
@@ -83,6 +86,7 @@ interface State {
   latencyMs: number | undefined
   lastError: string | null
   lastAtMs: number | null
+  lastSuccessMs: number | null
 }
 
 export function createVendors(world: World): Vendors {
@@ -104,6 +108,7 @@ export function createVendors(world: World): Vendors {
         latencyMs: undefined,
         lastError: null,
         lastAtMs: null,
+        lastSuccessMs: null,
       }
       states.set(name, state)
     }
@@ -164,12 +169,14 @@ export function createVendors(world: World): Vendors {
       state.lastAtMs = world.nowMs()
       // Refusing is quick, and says nothing of how long an answer takes.
       if (refusal) return
+      state.lastSuccessMs = state.lastAtMs
       state.latencyMs = (state.latencyMs ?? latencyMs) * (1 - NEWEST) + latencyMs * NEWEST
       if (state.latencies.length < LATENCIES_KEPT) state.latencies.push(latencyMs)
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
     failed,
     undecided: (name, account) => stateOf(name).breaker.undecided(account),
+    credentials: createCredentialStates(world),
     latencyMs(name) {
       const { latencyMs, requests } = states.get(name) ?? { requests: 0 }
       return latencyMs ?? (requests > 0 ? Number.POSITIVE_INFINITY : undefined)
@@ -191,6 +198,7 @@ export function createVendors(world: World): Vendors {
           latencyMsP95: at(0.95),
           lastError: state.lastError,
           lastAtMs: state.lastAtMs,
+          lastSuccessMs: state.lastSuccessMs,
         }
       })
     },

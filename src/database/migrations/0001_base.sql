@@ -107,6 +107,8 @@ create table usage (
   story jsonb,
   -- What the vendor took for it, in micro-credits, by the catalogue's cost of the route at that moment. Null: not known.
   cost bigint,
+  -- Which of the vendor's credentials it used, by its name; `own`: the account's own. Null: the only one.
+  credential text,
   -- Of a call by an agent: its session, or what its program calls itself.
   client text not null default '',
   at timestamptz not null default now(),
@@ -309,6 +311,8 @@ create table job (
   submissions smallint not null default 0,
   vendor text,
   route smallint not null default 0,
+  -- Which of the vendor's credentials made the task, by its name: only that one may read it. Null: the only one.
+  credential text,
   task_id text,
   -- How it ends. Written before the money moves, which moves before `status` says it; so each step can be repeated.
   verdict text check (verdict in ('COMPLETED', 'FAILED', 'CANCELLED')),
@@ -403,13 +407,15 @@ create table grant_key (
   primary key (account_id, key)
 );
 -- Answers that a vendor keeps for a caller (stored responses, threads): whose they are, and which vendor has them. All accounts
--- share the vendor's credential, so that this is what keeps them apart.
+-- share the vendor's credentials, so that this is what keeps them apart.
 create table kept_answer (
   account_id text collate "C" not null,
   -- The vendor's own.
   id text collate "C" not null,
   vendor text not null,
   product text not null,
+  -- Which of the vendor's credentials made it, by its name. Null: the only one.
+  credential text,
   created_at timestamptz not null default now(),
   primary key (account_id, id)
 );

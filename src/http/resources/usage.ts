@@ -64,8 +64,12 @@ type Test = z.output<typeof test>
 const chosen = (account: string, query: { readonly test?: Test }) =>
   query.test === 'true' ? testAccountOf(account) : account
 
-/** What we pay is ours. */
-function withoutCost<T extends { cost?: string | null }>({ cost: _, ...rest }: T): Omit<T, 'cost'> {
+/** What we pay, and with which of our credentials, is ours. */
+function withoutCost<T extends { cost?: string | null; credential?: string | null }>({
+  cost: _,
+  credential: __,
+  ...rest
+}: T): Omit<T, 'cost' | 'credential'> {
   return rest
 }
 
@@ -73,7 +77,9 @@ function withoutCost<T extends { cost?: string | null }>({ cost: _, ...rest }: T
 function withoutVendors(known: UsageDetail): UsageDetail {
   const detail = withoutCost(known)
   if (detail.story === null) return detail
-  const attempts = detail.story.attempts.map(({ vendor: _, said: __, mend: ___, ...attempt }) => attempt)
+  const attempts = detail.story.attempts.map(
+    ({ vendor: _, said: __, mend: ___, credential: ____, ...attempt }) => attempt,
+  )
   return { ...detail, story: { ...detail.story, attempts } }
 }
 

@@ -1,7 +1,5 @@
 import * as z from 'zod'
-import type { Credentials } from '../../admission/credentials.ts'
-import { isSandbox, type Vendor } from '../../catalog/document.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
+import { credentialName, credentialsOf, isSandbox, type Vendor } from '../../catalog/document.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { probedRoute } from '../../routing/probe-target.ts'
@@ -12,11 +10,9 @@ import { secret } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 import { credentialView, type VendorView, vendorView } from '../views.ts'
 import type { ConnectDeps } from './connect.ts'
+import { findVendor, isoOf, showCredentials, type VendorCredentialDeps } from './vendor-credentials.ts'
 
-export interface VendorDeps {
-  readonly catalog: CatalogStore
-  readonly credentials: Credentials
-  readonly vendorHealth: () => readonly VendorHealth[]
+export interface VendorDeps extends VendorCredentialDeps {
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
   readonly probe: ConnectDeps['probe']
@@ -24,43 +20,40 @@ export interface VendorDeps {
 
 export function vendorResources(deps: VendorDeps): Resource[] {
   const { catalog, credentials, vendorHealth } = deps
-  function find(name: string): Vendor {
-    const { vendors } = catalog.current.document
-    const vendor = Object.hasOwn(vendors, name) ? vendors[name] : undefined
-    if (!vendor) throw new Fault('not_found', { message: `The catalogue has no vendor "${name}".` })
-    return vendor
-  }
+  const find = (name: string) => findVendor(catalog, name)
 
+  /** The only one. */
   function credentialOf(name: string): string {
-    const { credential } = find(name)
-    if (credential === undefined)
+    const [first, ...others] = credentialsOf(find(name))
+    if (first === undefined)
       throw new Fault('conflict', {
         message: `The catalogue names no credential for the vendor "${name}". Add "credential" to its entry first.`,
       })
-    return credential
+    if (others.length > 0)
+      throw new Fault('conflict', { message: `The vendor "${name}" has several credentials: say which one.` })
+    return first.name
   }
 
-  /** Stored under another TOLLGATE_SECRET, and not in the environment. */
-  function unreadable(credential: string | undefined): boolean {
-    return (
-      credential !== undefined &&
-      credentials.source(credential) === 'none' &&
-      credentials.unreadable.includes(credential)
-    )
+  /** The first that is there. */
+  function testedOf(name: string): string | undefined {
+    const all = credentialsOf(find(name))
+    return (all.find((one) => credentials.source(one.name) !== 'none') ?? all[0])?.name
   }
 
   function show(name: string, vendor: Vendor, health: VendorHealth | undefined): VendorView {
-    const source = vendor.credential === undefined ? 'none' : credentials.source(vendor.credential)
+    const all = showCredentials(name, vendor, deps)
+    const first = all.find(({ present }) => present) ?? all[0]
     return {
       name,
       baseUrl: vendor.baseUrl,
       simulated: isSandbox(vendor.baseUrl),
       credential: {
-        name: vendor.credential ?? null,
-        present: source !== 'none',
-        source,
-        ...(unreadable(vendor.credential) ? { unreadable: true } : {}),
+        name: first?.name ?? null,
+        present: first?.present ?? false,
+        source: first?.source ?? 'none',
+        ...(first?.unreadable ? { unreadable: true } : {}),
       },
+      credentials: all,
       breaker: health?.breaker ?? 'closed',
       inFlight: health?.inFlight ?? 0,
       requests: health?.requests ?? 0,
@@ -69,7 +62,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       latencyMsP95: health?.latencyMsP95 ?? null,
       recent: health?.recent ?? { minutes: 0, requests: 0, errors: 0 },
       lastError: health?.lastError ?? null,
-      lastAt: health?.lastAtMs === undefined || health.lastAtMs === null ? null : isoOf(health.lastAtMs),
+      lastAt: isoOf(health?.lastAtMs ?? null),
     }
   }
 
@@ -83,8 +76,9 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
     resource('POST /vendors/{name}/test', 'operator', {
+      query: z.strictObject({ credential: credentialName.optional() }),
       answer: vendorTest,
-      run({ params: { name } }) {
+      run({ params: { name }, query }) {
         const vendor = find(name)
         const probed = probedRoute(name, catalog.current.document)
         if (!probed)
@@ -92,10 +86,12 @@ export function vendorResources(deps: VendorDeps): Resource[] {
             message: `No model or endpoint has a route to the vendor "${name}": give it one.`,
           })
         const { sandboxUrl } = deps
-        const target = targetOf(probed.route, vendor, probed.uid, { sandboxUrl, credential: credentials.get })
-        if (vendor.credential !== undefined && target.secret === undefined)
+        const credential = query.credential ?? testedOf(name)
+        const one = { ...vendor, credential }
+        const target = targetOf(probed.route, one, probed.uid, { sandboxUrl, credential: credentials.get })
+        if (credential !== undefined && target.secret === undefined)
           throw new Fault('conflict', {
-            message: `Its credential ${vendor.credential} is neither stored nor in the gateway's environment.`,
+            message: `Its credential ${credential} is neither stored nor in the gateway's environment.`,
           })
         return deps.probe(target, probed.facts)
       },
@@ -123,8 +119,4 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
   ]
-}
-
-function isoOf(ms: number): string {
-  return new Date(ms).toISOString()
 }

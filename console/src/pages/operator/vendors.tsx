@@ -12,6 +12,7 @@ import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorTest } from '../../wire.ts'
 import { TestReport } from './test-report.tsx'
+import { CredentialDialog, CredentialTable } from './vendor-credentials.tsx'
 import { vendorState, worstFirst } from './vendor-state.ts'
 
 export function VendorsPage() {
@@ -45,7 +46,7 @@ export function VendorsPage() {
 
 function VendorCard({ vendor }: { vendor: Vendor }) {
   const [test, setTest] = useState<VendorTest>()
-  const [asking, setAsking] = useState<'store' | 'remove'>()
+  const [asking, setAsking] = useState<'store' | 'remove' | 'add'>()
   const state = vendorState(vendor, test)
   const { credential } = vendor
   const { busy, error, go } = useAction(async () => {
@@ -53,13 +54,15 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
     setTest(await api.testVendor(vendor.name))
   })
   const items: MenuItem[] = []
-  if (credential.name)
+  const several = vendor.credentials.length > 1
+  if (credential.name && !several)
     items.push({
       label: credential.source === 'stored' ? 'Replace the credential' : 'Store a credential',
       icon: 'key',
       run: () => setAsking('store'),
     })
-  if (credential.source === 'stored')
+  if (credential.name) items.push({ label: 'Add another credential', icon: 'plus', run: () => setAsking('add') })
+  if (credential.source === 'stored' && !several)
     items.push({ label: 'Remove the credential', icon: 'trash', danger: true, run: () => setAsking('remove') })
   return (
     <Card
@@ -103,15 +106,25 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
           <span className="muted">Last error:</span> {vendor.lastError}
         </p>
       ) : null}
+      {several ? <CredentialTable vendor={vendor} /> : null}
       <div role="status">{test ? <TestReport test={test} /> : null}</div>
       {error ? <Fault error={error} /> : null}
       {asking === 'store' ? <StoreCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
+      {asking === 'add' ? <CredentialDialog vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
       {asking === 'remove' ? <RemoveCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
     </Card>
   )
 }
 
-function CredentialBadge({ vendor: { credential, simulated } }: { vendor: Vendor }) {
+function CredentialBadge({ vendor: { credential, credentials, simulated } }: { vendor: Vendor }) {
+  if (credentials.length > 1) {
+    const usable = credentials.filter(({ present, asideUntil }) => present && asideUntil === null).length
+    return (
+      <Badge tone={usable < credentials.length ? 'warn' : 'calm'}>
+        {usable} of {credentials.length} credentials in use
+      </Badge>
+    )
+  }
   // The simulated vendors take any caller; a warning on each would hide the one that matters.
   if (!credential.name || (simulated && !credential.present)) return <Badge>No credential needed</Badge>
   if (!credential.present) return <Badge tone="warn">{credential.name} is missing</Badge>

@@ -1,0 +1,174 @@
+// The credentials of one vendor: what each is doing, and what an operator can do about it.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { refresh } from '../../query.ts'
+import { Confirm, FormDialog } from '../../ui/dialog.tsx'
+import { Checkbox, TextField } from '../../ui/field.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { Ago, Badge, When } from '../../ui/page.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { Vendor, VendorCredential } from '../../wire.ts'
+
+const WHY = { refused: 'not accepted', spent: 'its account has no money', limited: 'used too much' } as const
+
+export function CredentialTable({ vendor }: { vendor: Vendor }) {
+  const [asking, setAsking] = useState<{ what: 'change' | 'remove'; credential: VendorCredential }>()
+  const onClose = () => setAsking(undefined)
+  return (
+    <>
+      <Table
+        label={`Credentials of ${vendor.name}`}
+        rows={vendor.credentials}
+        rowKey={({ name }) => name}
+        columns={[
+          {
+            head: 'Credential',
+            main: true,
+            cell: ({ name, last4 }) => (
+              <>
+                <b>{name}</b>
+                {last4 ? <code className="cell-sub">…{last4}</code> : null}
+              </>
+            ),
+          },
+          { head: 'Weight', right: true, cell: ({ weight }) => weight },
+          { head: 'State', cell: (one) => <CredentialState credential={one} /> },
+          { head: 'Last success', cell: ({ lastSuccessAt }) => <Ago at={lastSuccessAt} none="None yet" /> },
+          {
+            head: '',
+            cell: (credential) => (
+              <Menu
+                label={`Actions for ${credential.name}`}
+                items={[
+                  {
+                    label: 'Replace, or change its weight',
+                    icon: 'key',
+                    run: () => setAsking({ what: 'change', credential }),
+                  },
+                  {
+                    label: 'Remove',
+                    icon: 'trash',
+                    danger: true,
+                    run: () => setAsking({ what: 'remove', credential }),
+                  },
+                ]}
+              />
+            ),
+          },
+        ]}
+      />
+      {asking?.what === 'change' ? (
+        <CredentialDialog vendor={vendor} known={asking.credential} onClose={onClose} />
+      ) : null}
+      {asking?.what === 'remove' ? (
+        <RemoveDialog vendor={vendor} credential={asking.credential} onClose={onClose} />
+      ) : null}
+    </>
+  )
+}
+
+function CredentialState({
+  credential: { present, source, asideUntil, why, status },
+}: {
+  credential: VendorCredential
+}) {
+  if (!present) return <Badge tone="warn">Missing</Badge>
+  if (asideUntil && why)
+    return (
+      <>
+        <Badge tone="warn">Set aside</Badge>{' '}
+        <span className="small">
+          {WHY[why]} ({status}), until <When at={asideUntil} />
+        </span>
+      </>
+    )
+  return <Badge tone="good">{source === 'env' ? 'In use, from the environment' : 'In use'}</Badge>
+}
+
+/** Adds one, or changes one that is known. */
+export function CredentialDialog({
+  vendor,
+  known,
+  onClose,
+}: {
+  vendor: Vendor
+  known?: VendorCredential
+  onClose: () => void
+}) {
+  return (
+    <FormDialog
+      title={known ? `${known.name} of ${vendor.name}` : `Another credential for ${vendor.name}`}
+      action={known ? 'Save' : 'Add'}
+      run={async (form) => {
+        const value = String(form.get('value') ?? '').trim()
+        const name = known?.name ?? String(form.get('name') ?? '').trim()
+        const weight = Number(form.get('weight'))
+        await api.putCredential(vendor.name, name, { ...(value ? { value } : {}), weight })
+        toast(known ? 'The credential was changed.' : 'The credential was added. Calls use it from now on.')
+        refresh('vendors')
+      }}
+      onClose={onClose}
+    >
+      {known ? null : (
+        <TextField
+          label="Name"
+          name="name"
+          mono
+          required
+          hint="Upper-case letters, digits and _; also the name of an environment variable, which wins over what is stored."
+        />
+      )}
+      <TextField
+        label={known ? 'New value' : 'Value'}
+        name="value"
+        type="password"
+        autoComplete="off"
+        hint={
+          known
+            ? 'Left empty, it stays as it is.'
+            : 'Stored encrypted, never shown again. Leave it empty where the environment has it.'
+        }
+      />
+      <TextField
+        label="Weight"
+        name="weight"
+        type="number"
+        min={1}
+        max={1000}
+        defaultValue={known?.weight ?? 1}
+        required
+      />
+    </FormDialog>
+  )
+}
+
+function RemoveDialog({
+  vendor,
+  credential,
+  onClose,
+}: {
+  vendor: Vendor
+  credential: VendorCredential
+  onClose: () => void
+}) {
+  const [force, setForce] = useState(false)
+  return (
+    <Confirm
+      title={`Remove ${credential.name}?`}
+      action="Remove"
+      danger
+      run={async () => {
+        await api.dropCredential(vendor.name, credential.name, force)
+        toast('The credential was removed.')
+        refresh('vendors')
+      }}
+      onClose={onClose}
+    >
+      <p>
+        Calls to <b>{vendor.name}</b> use the others from now on. Video jobs that it made can be read by no other.
+      </p>
+      <Checkbox label="Also if jobs of it are running" checked={force} onCheck={setForce} />
+    </Confirm>
+  )
+}
