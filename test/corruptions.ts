@@ -66,6 +66,20 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
     `update transfer set at = at + interval '1 day' where id = '$call'; update usage set at = at + interval '1 day' where id = '$call'`,
     /lies in the future/,
   ],
+  // Its place in the statement, and the balance there.
+  [`update transfer set balance = balance + 1 where id = '$call'`, /statement says .* after transfer \$call, but/],
+  [`update transfer set balance = null where id = '$call'`, /Transfer \$call has no place in the statement/],
+  [`update transfer set moved_at = null, balance = null where id = '$call'`, /\$call has no place in the statement/],
+  [`update transfer set moved_at = at, balance = 0 where id = '$released'`, /\$released has no place in the statement/],
+  [`update transfer set moved_at = moved_at - interval '1 day' where id = '$call'`, /its statement says/],
+  [
+    `update transfer t set moved_at = o.moved_at from transfer o where t.id = '$call' and o.account_id = t.account_id and o.kind = 'grant'`,
+    /its statement says/,
+  ],
+  [
+    `update transfer t set balance = balance + 5 from (select id from transfer where account_id = '$account' and moved_at is not null order by moved_at desc limit 1) l where t.id = l.id`,
+    /but its statement ends with/,
+  ],
   [`update transfer set amount = amount - 100000000000 where kind = 'grant'`, /negative amount/],
   [`update transfer set held = 5 where kind = 'takeback'`, /is a takeback, but has a loss or a hold/],
   [`update transfer set kind = 'released' where id = '$expired'`, /late settlement of a hold that did not expire/],

@@ -98,6 +98,13 @@ interface Paging {
   limit?: number
 }
 
+export interface LedgerFilter {
+  from?: string | undefined
+  to?: string | undefined
+  kind?: string | undefined
+  zero?: string | undefined
+}
+
 export interface UsageFilter {
   from?: string | undefined
   to?: string | undefined
@@ -200,14 +207,14 @@ export const api = {
   home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
-  ledger: (id: string, paging: Paging, signal?: AbortSignal) =>
-    get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...paging }, signal),
+  ledger: (id: string, query: LedgerFilter & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...query }, signal),
   jobs: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.ListedJob>>(account(id, '/jobs'), { ...query }, signal),
   job: (id: string, jobId: string, signal?: AbortSignal) =>
     get<wire.Job>(account(id, `/play/v1/jobs/${encode(jobId)}`), undefined, signal),
   cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${encode(jobId)}`)),
-  csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter = {}) => {
+  csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter | LedgerFilter = {}) => {
     const response = await send('GET', account(id, `/${table}`), {
       query: { ...query },
       headers: { accept: 'text/csv' },

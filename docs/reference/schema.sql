@@ -6,6 +6,7 @@ create table account (
   name text not null,
   posted bigint not null default 0,
   held bigint not null default 0,
+  moved_at timestamp with time zone,
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
@@ -277,6 +278,7 @@ create table limited (
   total_spent bigint not null default 0,
   constraint limited_pkey PRIMARY KEY (account_id, scope)
 ) with (fillfactor=50);
+CREATE INDEX limited_settled ON public.limited USING btree (account_id) WHERE ((limits - 'requestsPerMinute'::text) <> '{}'::jsonb);
 
 create table login_attempt (
   subject text collate "C" not null,
@@ -382,8 +384,12 @@ create table transfer (
   note text,
   actor text,
   at timestamp with time zone not null default now(),
+  moved_at timestamp with time zone,
+  balance bigint,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE ((kind <> 'settled'::text) AND (moved_at IS NOT NULL));
+CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
   account_id text collate "C" not null,
@@ -599,6 +605,10 @@ declare
   l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
+  -- When the balance of each account last changed, and the moments of this flush's changes.
+  now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
+  done_moved timestamptz[];
+  moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
   -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
@@ -631,6 +641,7 @@ declare
   share_own int;
   share_jobs int;
   shares_ready boolean[] := '{f,f}';
+  concerned int[];
   of_account int[];
   of_key int[];
   places int[];
@@ -649,9 +660,7 @@ declare
   d_spent bigint[];
   d_open int[];
   d_requests bigint[];
-  d_requests_ahead bigint[];
   d_tokens bigint[];
-  d_tokens_ahead bigint[];
   -- Seconds of the minute that counted something else.
   corrected int := 0;
   k_place int[];
@@ -672,19 +681,21 @@ declare
   after_held bigint[];
   given_requests bigint[];
   given_tokens bigint[];
+  -- For how long: the window has four seconds ahead of the present one.
+  given_seconds int[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
@@ -695,7 +706,13 @@ begin
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited);
   if are_limited then
-    has_jobs := s_count > 0 and exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+    -- Jobs have holds of their own.
+    if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
+      has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+    end if;
+    -- A request asks all limits of its account, a settlement only those that it changes.
+    concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
+      or exists (select 1 from limited l where l.account_id = accounts[p] and l.limits - 'requestsPerMinute' <> '{}')));
     of_account := array_fill(null::int, array[cardinality(accounts)]);
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
@@ -710,9 +727,9 @@ begin
     end if;
     for r in
       select x.place, x.what, m.* from (
-        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null
+        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from unnest(concerned) p
         union all
-        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where now_posted[key_accounts[k]] is not null
+        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where key_accounts[k] = any(concerned)
         union all
         select '', 'system@' || process, 1, 'own' where is_shared
         union all
@@ -738,7 +755,7 @@ begin
     are_limited := c_scope is not null;
     if are_limited then
       d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
-      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_requests_ahead := d_held; d_tokens := d_held; d_tokens_ahead := d_held;
+      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_tokens := d_held;
     end if;
   end if;
 
@@ -756,6 +773,8 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     done_as := array_fill(null::text, array[s_count]);
     done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    -- Not before the accounts are locked: what others moved lies before it.
+    moment := clock_timestamp();
     if s_given_up is not null then
       for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
@@ -790,8 +809,14 @@ begin
       kind := s_kind[i]; freed := 0; is_job := false; had_hold := false; at := s_lease[i];
       if at is not null then
         hold_amount[i] := s_cover[i];
-        if s_again and exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
-          kind := 'already';
+        -- A condition with a query in it is a query, also where it need not be asked.
+        if s_again then
+          if exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
+            kind := 'already';
+          end if;
+        end if;
+        if kind = 'already' then
+          null;
         elsif lease_amount[at] is null then
           -- The lease expired while the process slept: what was spent is taken anew.
           kind := case kind when 'settled' then 'late' else kind end;
@@ -824,12 +849,17 @@ begin
       end if;
       now_held[a] := now_held[a] - freed;
       paid := least(s_charge[i], now_posted[a] - now_held[a]);
-      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i]))
-         and not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
-        -- Its key was free again, and somebody used it: the same request is not paid twice.
-        paid := 0;
+      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i])) then
+        if not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
+          -- Its key was free again, and somebody used it: the same request is not paid twice.
+          paid := 0;
+        end if;
       end if;
-      now_posted[a] := now_posted[a] - paid;
+      if paid > 0 then
+        now_posted[a] := now_posted[a] - paid;
+        now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
+        done_moved[i] := now_moved[a];
+      end if;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
         foreach n in array array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
@@ -859,8 +889,8 @@ begin
         case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
+      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
     ), used as (
       insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text) from done
@@ -1015,6 +1045,7 @@ begin
 
   if l_count > 0 then
     given_requests := array_fill(-1::bigint, array[l_count]);
+    given_seconds := array_fill(4, array[l_count]);
     given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
     for i in 1 .. l_count loop
       a := l_account[i]; at := l_lease[i];
@@ -1042,11 +1073,18 @@ begin
           continue when n is null;
           -- Calls at the same time are counted one by one.
           room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
+          -- For longer than a second only where that is next to nothing: what is given ahead leaves the minute later than what was used.
+          if c_requests_left[n] / 64 < l_requests[i] or c_tokens_left[n] / 64 < l_tokens[i] then
+            given_seconds[i] := 1;
+          end if;
+        end loop;
+        foreach n in array places loop
+          continue when n is null;
           if c_requests_max[n] is not null then
-            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i], greatest(c_requests_left[n], 0) / 8);
+            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i] * given_seconds[i], greatest(c_requests_left[n], 0) / 8);
           end if;
           if c_tokens_left[n] is not null then
-            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i], greatest(c_tokens_left[n], 0) / 8);
+            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i] * given_seconds[i], greatest(c_tokens_left[n], 0) / 8);
           end if;
         end loop;
         if (is_shared and not shares_ready[1] and not right(accounts[a], 5) = '_test') or room < l_least[i] or given_requests[i] = 0
@@ -1062,12 +1100,14 @@ begin
         if c_holds[n] then
           d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
         end if;
-        if c_requests_max[n] is not null then
-          d_requests_ahead[n] := d_requests_ahead[n] + greatest(given_requests[i], 0); c_requests_left[n] := c_requests_left[n] - greatest(given_requests[i], 0);
-          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
+        if given_requests[i] > 0 and c_requests_max[n] is not null or given_tokens[i] > 0 and c_tokens_left[n] is not null then
+          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := now_second + given_seconds[i];
+          k_requests[corrected] := case when c_requests_max[n] is null then 0 else greatest(given_requests[i], 0) end;
+          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else greatest(given_tokens[i], 0) end;
+          c_requests_left[n] := c_requests_left[n] - k_requests[corrected]; c_tokens_left[n] := c_tokens_left[n] - k_tokens[corrected];
         end if;
-        if c_tokens_left[n] is not null then
-          d_tokens_ahead[n] := d_tokens_ahead[n] + greatest(given_tokens[i], 0); c_tokens_left[n] := c_tokens_left[n] - greatest(given_tokens[i], 0);
+        if c_requests_max[n] is not null then
+          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
         end if;
       end loop;
     end loop;
@@ -1076,7 +1116,7 @@ begin
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || now_second + 1;
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second;
   end if;
 
   if leases is not null then
@@ -1084,11 +1124,10 @@ begin
     where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_requests_ahead, d_tokens, d_tokens_ahead,
-      k_place, k_second, k_requests, k_tokens);
+    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
   end if;
-  update account o set posted = x.posted, held = x.held
-  from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
+  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
+  from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
   where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $function$;
@@ -1099,61 +1138,50 @@ CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amou
 AS $function$
 declare
   moved bigint;
+  moment timestamptz;
 begin
-  select a.posted, a.held into posted, held from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at into posted, held, moment from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
   moved := greatest(amount, held - posted);
   posted := posted + moved;
-  update account a set posted = ledger_grant.posted where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, note, actor)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor);
+  moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
+  if moved <> 0 then
+    update account a set posted = ledger_grant.posted, moved_at = moment where a.id = ledger_grant.account;
+  end if;
+  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance)
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
+    case when moved <> 0 then moment end, case when moved <> 0 then posted end);
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_counted(l limited, now_second bigint, today date, requests bigint, requests_ahead bigint, tokens bigint, tokens_ahead bigint, at_second bigint[], by_requests bigint[], by_tokens bigint[])
+CREATE OR REPLACE FUNCTION public.limited_counted(l limited, now_second bigint, today date, requests bigint, tokens bigint, at_second bigint[], by_requests bigint[], by_tokens bigint[])
  RETURNS limited
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
 declare
-  is_current boolean := now_second - l.second < 60 and l.second - now_second < 60;
-  b int := (now_second % 64)::int + 1;
+  b int;
 begin
   l := limited_now(l, now_second, today);
-  if requests + requests_ahead <> 0 then
-    if l.requests = '{}' then
-      l.requests := array_fill(0::bigint, array[64]);
-    end if;
-    l.requests[b] := l.requests[b] + limited_counted.requests;
-    l.requests_used := l.requests_used + limited_counted.requests + requests_ahead;
-    if requests_ahead <> 0 then
-      l.requests[b % 64 + 1] := l.requests[b % 64 + 1] + requests_ahead;
-    end if;
-  end if;
-  if tokens + tokens_ahead <> 0 then
-    if l.tokens = '{}' then
-      l.tokens := array_fill(0::bigint, array[64]);
-    end if;
-    l.tokens[b] := l.tokens[b] + limited_counted.tokens;
-    l.tokens_used := l.tokens_used + limited_counted.tokens + tokens_ahead;
-    if tokens_ahead <> 0 then
-      l.tokens[b % 64 + 1] := l.tokens[b % 64 + 1] + tokens_ahead;
-    end if;
-  end if;
-  if at_second is not null and is_current then
-    for k in 1 .. cardinality(at_second) loop
-      continue when now_second - at_second[k] >= 60;
-      b := (at_second[k] % 64)::int + 1;
-      if by_requests[k] <> 0 and l.requests <> '{}' then
-        l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+  at_second := coalesce(at_second, '{}') || now_second; by_requests := by_requests || requests; by_tokens := by_tokens || tokens;
+  for k in 1 .. cardinality(at_second) loop
+    continue when at_second[k] not between l.second - 59 and l.second + 4;
+    b := (at_second[k] % 64)::int + 1;
+    if by_requests[k] <> 0 then
+      if l.requests = '{}' then
+        l.requests := array_fill(0::bigint, array[64]);
       end if;
-      if by_tokens[k] <> 0 and l.tokens <> '{}' then
-        l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+      l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
+    end if;
+    if by_tokens[k] <> 0 then
+      if l.tokens = '{}' then
+        l.tokens := array_fill(0::bigint, array[64]);
       end if;
-    end loop;
-  end if;
+      l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
+    end if;
+  end loop;
   return l;
 end $function$;
 
@@ -1171,7 +1199,7 @@ AS $function$
 declare
   b int;
 begin
-  if now_second - l.second > 61 or l.second - now_second >= 60 then
+  if now_second - l.second > 63 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
       l.requests := '{}'; l.requests_used := 0;
@@ -1202,7 +1230,7 @@ begin
   return l;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], requests_ahead bigint[], tokens bigint[], tokens_ahead bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
+CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -1210,17 +1238,17 @@ begin
   update limited o set held = n.held + x.held, open_calls = n.open_calls + x.opened, second = n.second,
     requests = n.requests, requests_used = n.requests_used, tokens = n.tokens, tokens_used = n.tokens_used,
     day = n.day, day_spent = n.day_spent + x.spent, month = n.month, month_spent = n.month_spent + x.spent, total_spent = n.total_spent + x.spent
-  from unnest(accounts, scopes, limited_put.held, spent, opened, limited_put.requests, requests_ahead, limited_put.tokens, tokens_ahead)
-      with ordinality as x(account_id, scope, held, spent, opened, requests, requests_ahead, tokens, tokens_ahead, place)
+  from unnest(accounts, scopes, limited_put.held, spent, opened, limited_put.requests, limited_put.tokens)
+      with ordinality as x(account_id, scope, held, spent, opened, requests, tokens, place)
     join limited l on l.account_id = x.account_id and l.scope = x.scope
     left join (
       select c.place, array_agg(c.second) as seconds, array_agg(c.requests) as requests, array_agg(c.tokens) as tokens
       from unnest(k_place, k_second, k_requests, k_tokens) as c(place, second, requests, tokens) group by c.place
     ) k on k.place = x.place
     cross join lateral limited_counted(l, now_second, (now() at time zone 'UTC')::date,
-      x.requests, x.requests_ahead, x.tokens, x.tokens_ahead, k.seconds, k.requests, k.tokens) n
+      x.requests, x.tokens, k.seconds, k.requests, k.tokens) n
   where o.account_id = x.account_id and o.scope = x.scope
-    and (x.held <> 0 or x.spent <> 0 or x.opened <> 0 or x.requests <> 0 or x.requests_ahead <> 0 or x.tokens <> 0 or x.tokens_ahead <> 0 or k.place is not null);
+    and (x.held <> 0 or x.spent <> 0 or x.opened <> 0 or x.requests <> 0 or x.tokens <> 0 or k.place is not null);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)

@@ -28,7 +28,8 @@ async function rowsOf<Row extends object>(
   options: readonly string[],
   columns: Columns<Row>,
 ): Promise<Told | undefined> {
-  const filter = { ...Object.fromEntries(options.map((name) => [name, text(call, name)])), test: testOf(call) }
+  const chosen = options.map((name) => [name, call.values[name] === true ? 'true' : text(call, name)])
+  const filter = { ...Object.fromEntries(chosen), test: testOf(call) }
   if (!call.values.csv) return listPages<Row>(call, path, { filter, columns })
   await call.api.download(path + query(filter), 'text/csv', call.say)
   return undefined
@@ -123,20 +124,21 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ledger show',
-    summary: 'What moved on an account, newest first.',
+    summary: 'What moved an account’s credits, the last first, with the balance after each.',
     args: ['account'],
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
       kind: { type: 'string', value: 'word', help: 'grant, takeback, settled, released or expired.' },
+      zero: { type: 'boolean', help: 'What moved nothing instead: holds that were released, calls that cost nothing.' },
       ...TEST_OPTION,
       ...CSV,
     },
     run: (call) =>
-      rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, ['from', 'to', 'kind'], {
+      rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, ['from', 'to', 'kind', 'zero'], {
         AT: 'at',
         KIND: 'kind',
-        AMOUNT: 'amount',
+        MOVED: 'moved',
         LOSS: 'loss',
         BALANCE: 'balanceAfter',
         PRODUCT: 'product',

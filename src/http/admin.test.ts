@@ -406,7 +406,12 @@ test('usage is paged, filtered, explained to the last digit, and downloaded', as
   assert.deepEqual(lines[0]!.split(',').sort(), Object.keys(row!).sort(), 'a column for every field of a row')
   assert.ok(lines[2]!.includes(`,"'=cmd|calc, ""x""",`), 'a name that a spreadsheet would run is marked as text')
   const ledger = await ask('GET', `/accounts/${id}/ledger`, undefined, { accept: 'text/csv' })
-  assert.equal(ledger.text.trimEnd().split('\r\n').length, 8)
+  assert.equal(ledger.text.trimEnd().split('\r\n').length, 7, 'what moved nothing is not in it')
+  const zero = await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger?zero=true`)
+  assert.deepEqual(
+    zero.data.items.map(({ kind, moved, balanceAfter }) => [kind, moved, balanceAfter]),
+    [['released', '0', null]],
+  )
   assert.equal((await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger?kind=settled`)).data.items.length, 5)
   const overview = await ask<Overview>('GET', `/accounts/${id}/overview?days=7`)
   assert.equal(overview.data.series.length, 7)

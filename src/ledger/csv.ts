@@ -1,7 +1,8 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
 import type { Page, Paging } from '../kernel/view.ts'
 import { sumRow, type UsageSums } from './figure-views.ts'
-import type { LedgerFilter, Statements, UsageFilter } from './statement.ts'
+import type { LedgerFilter } from './movements.ts'
+import type { Statements, UsageFilter } from './statement.ts'
 import { ledgerView, usageView } from './views.ts'
 
 const PAGE_ROWS = 2_000
@@ -10,7 +11,7 @@ const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
 /** What a member of the account gets. */
 const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost' && name !== 'credential')
-const LEDGER = ledgerView.omit({ balanceAfter: true }).keyof().options
+const LEDGER = ledgerView.keyof().options
 
 /** Whole lines, a page at a time. */
 export async function* usageCsv(
@@ -24,12 +25,9 @@ export async function* usageCsv(
     yield items.map((row) => line(columns.map((name) => row[name] ?? null))).join('')
 }
 
-export async function* ledgerCsv(
-  statements: Statements,
-  filter: Omit<LedgerFilter, 'limit' | 'balances'>,
-): AsyncGenerator<string> {
+export async function* ledgerCsv(statements: Statements, filter: Omit<LedgerFilter, 'limit'>): AsyncGenerator<string> {
   yield line(LEDGER)
-  const read = (paging: Paging) => statements.ledger({ ...filter, ...paging, balances: false })
+  const read = (paging: Paging) => statements.ledger({ ...filter, ...paging })
   for await (const items of pages(read, filter.cursor))
     yield items.map((row) => line(LEDGER.map((name) => row[name]))).join('')
 }

@@ -96,11 +96,13 @@ const SETTLE_ONE = statement(
      update lease l set amount = l.amount - ${ONE('freed')}::bigint from locked
      where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint and l.recalled_at is null returning l.account_id
    ), paid as (
-     update account a set posted = a.posted - ${ONE('charge')}::bigint, held = a.held - ${ONE('freed')}::bigint from leased
-     where a.id = leased.account_id returning a.posted, a.held
+     update account a set posted = a.posted - ${ONE('charge')}::bigint, held = a.held - ${ONE('freed')}::bigint,
+       moved_at = case when ${ONE('charge')}::bigint > 0 then greatest(clock_timestamp(), a.moved_at + interval '1 microsecond') else a.moved_at end
+     from leased where a.id = leased.account_id returning a.posted, a.held, a.moved_at
    ), moved as (
-     insert into transfer (account_id, id, kind, amount, held)
-     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')} from paid
+     insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
+     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')},
+       case when ${ONE('charge')}::bigint > 0 then moved_at end, case when ${ONE('charge')}::bigint > 0 then posted end from paid
    ), used as (
      insert into usage (account_id, id, outcome, charged, held, cost, ${Object.keys(FACTS).join(', ')})
      select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')}, ${ONE('cost')}::bigint, ${Object.keys(

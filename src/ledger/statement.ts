@@ -8,16 +8,9 @@ import { idAtTime } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
 import { type Limits, showLimits } from './limits.ts'
+import { type LedgerFilter, readMovements } from './movements.ts'
 import { OWN_KEY } from './operation.ts'
-import {
-  type AccountView,
-  type LedgerView,
-  type Movement,
-  type Story,
-  type UsageDetail,
-  type UsageView,
-  usageView,
-} from './views.ts'
+import { type AccountView, type LedgerView, type Story, type UsageDetail, type UsageView, usageView } from './views.ts'
 
 export interface UsageFilter extends Paging {
   readonly account: string
@@ -30,15 +23,6 @@ export interface UsageFilter extends Paging {
   /** The name of a fault. */
   readonly fault?: string | undefined
   readonly client?: string | undefined
-}
-
-export interface LedgerFilter extends Paging {
-  readonly account: string
-  readonly fromMs?: number | undefined
-  readonly toMs?: number | undefined
-  readonly kind?: string | undefined
-  /** Whether rows carry the balance after them. It costs a sum over everything newer than the page. */
-  readonly balances: boolean
 }
 
 export interface Statements {
@@ -83,24 +67,7 @@ export function createStatements(database: Queryable): Statements {
       const [row] = await database.query<UsageRow>(USAGE_ONE, [requestId.slice('req_'.length)])
       return row && { account: row.account_id, detail: usageDetail(row) }
     },
-    async ledger(filter) {
-      const { account, kind, limit } = filter
-      const balances = filter.balances && kind === undefined
-      const rows = await database.query<TransferRow>(LEDGER, [
-        account,
-        ...range(filter),
-        kind ?? null,
-        limit + 1,
-        balances,
-      ])
-      // Newest first: each row's balance is that of the row above it, less what that one moved.
-      let balance = rows[0]?.top_balance ?? 0n
-      return pageOf(rows, limit, (row) => {
-        const view = ledgerView(row, balances ? balance : undefined)
-        balance -= row.moved
-        return view
-      })
-    },
+    ledger: (filter) => readMovements(database, filter),
   }
 }
 
@@ -248,36 +215,6 @@ function formatExact(amount: bigint): string {
   return `${amount / 1_000_000_000_000n}${fraction ? `.${fraction}` : ''}`
 }
 
-interface TransferRow {
-  id: string
-  at: Date
-  kind: Movement
-  amount: bigint
-  loss: bigint
-  note: string | null
-  actor: string | null
-  product: string | null
-  moved: bigint
-  top_balance: bigint
-}
-
-function ledgerView(row: TransferRow, balance: bigint | undefined): LedgerView {
-  const ofCall = row.kind !== 'grant' && row.kind !== 'takeback'
-  return {
-    id: row.id,
-    at: row.at.toISOString(),
-    kind: row.kind,
-    amount: formatCredits(row.amount),
-    moved: formatCredits(row.moved),
-    loss: formatCredits(row.loss),
-    ...(balance === undefined ? {} : { balanceAfter: formatCredits(balance) }),
-    requestId: ofCall ? `req_${row.id}` : null,
-    product: row.product,
-    note: row.note,
-    actor: row.actor,
-  }
-}
-
 const ACCOUNT = statement(
   'statement_account',
   'select id, name, posted, held, limits, created_at from account where id = $1',
@@ -310,19 +247,4 @@ const USAGE = statement(
 const USAGE_ONE = statement(
   'statement_usage_one',
   `(${SELECT_USAGE} where u.id = $1) union all (${SELECT_REFUSALS} where u.id = $1) limit 1`,
-)
-// The balance after the newest row of the page is today's, less everything that moved since.
-const LEDGER = statement(
-  'statement_ledger',
-  `with signed as not materialized (
-     select *, case kind when 'grant' then amount when 'takeback' then -amount when 'settled' then -amount else 0 end as moved
-     from transfer where account_id = $1
-   ), page as (
-     select * from signed where id < $2 and id >= $3 and ($4::text is null or kind = $4) order by id desc limit $5
-   ), newer as (
-     select coalesce(sum(moved), 0)::bigint as moved from signed where $6 and id > (select max(id) from page)
-   )
-   select p.id, p.at, p.kind, p.amount, p.loss, p.note, p.actor, p.moved, u.product, a.posted - n.moved as top_balance
-   from page p cross join newer n join account a on a.id = $1 left join usage u on u.account_id = $1 and u.id = p.id
-   order by p.id desc`,
 )

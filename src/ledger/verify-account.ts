@@ -5,6 +5,7 @@
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
+import { movedBy } from './movements.ts'
 import type { RateCheck } from './rate-check.ts'
 import {
   checkCharge,
@@ -15,6 +16,7 @@ import {
   type TransferRow,
   type UsageRow,
 } from './verify-call.ts'
+import { checkChain } from './verify-chain.ts'
 import { addHour, compareHours, type HourSums, readHours, readYoungHours } from './verify-hours.ts'
 import { checkLimits } from './verify-limits.ts'
 
@@ -73,7 +75,7 @@ const FAR = statement(
 )
 const TRANSFERS = statement(
   'verify_transfers',
-  `select id, kind, amount, loss, held, note, actor, at from transfer
+  `select id, kind, amount, loss, held, note, actor, at, moved_at, balance from transfer
    where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
 )
 const USAGE_COLUMNS =
@@ -84,7 +86,7 @@ const USAGE = statement(
 )
 const ONE_TRANSFER = statement(
   'verify_transfer',
-  'select id, kind, amount, loss, held, note, actor, at from transfer where account_id = $1 and id = $2',
+  'select id, kind, amount, loss, held, note, actor, at, moved_at, balance from transfer where account_id = $1 and id = $2',
 )
 const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
 
@@ -123,7 +125,10 @@ async function replay(check: AccountCheck, account: string, start: Mark): Promis
       posted: mark.posted + walked.posted,
       settled: mark.settled + walked.settled,
     }
-    if (piece.last) problems.push(...(await checkBalance(check, account, mark)))
+    if (piece.last) {
+      problems.push(...(await checkChain(database, account, start.untilMs)))
+      problems.push(...(await checkBalance(check, account, mark)))
+    }
     if (problems.length === 0)
       await database.query(SAVE, [account, new Date(mark.untilMs), mark.oldest, mark.posted, mark.settled])
     if (piece.last || problems.length > PROBLEMS_MAX) return done
@@ -205,7 +210,7 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   walked.transfers += 1
   for (const problem of checkTransfer(row, check.nowMs)) walked.say(problem)
   if (!isYoung) {
-    walked.posted += postedBy(row)
+    walked.posted += movedBy(row)
     walked.settled += row.kind === 'settled' ? row.amount : 0n
   }
   let usage = movement.usage
@@ -235,10 +240,6 @@ async function expiredBefore(
   return expired
 }
 
-function postedBy({ kind, amount }: TransferRow): bigint {
-  return kind === 'grant' ? amount : kind === 'takeback' || kind === 'settled' ? -amount : 0n
-}
-
 function least(...ids: readonly string[]): string {
   return ids.reduce((low, id) => (id < low ? id : low))
 }
@@ -249,7 +250,8 @@ const BALANCE = statement(
      coalesce((select sum(case t.kind when 'grant' then t.amount when 'takeback' then -t.amount when 'settled' then -t.amount else 0 end)
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
-     coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds
+     coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
+     coalesce((select t.balance from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1), 0)::bigint as told
    from (select 1) one left join account a on a.id = $1`,
 )
 
@@ -265,11 +267,13 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
       young: bigint
       spent: bigint
       holds: bigint
+      told: bigint
     }>(BALANCE, [account, mark.oldest, since])
     if (!state?.known) return [`There are transfers or holds of account ${account}, which does not exist.`]
     const problems: string[] = []
     const pairs = [
       ['balance', state.posted, mark.posted + state.young, 'its transfers sum to'],
+      ['balance', state.posted, state.told, 'its statement ends with'],
       ['held amount', state.held, state.holds, 'its holds sum to'],
     ] as const
     for (const [what, is, should, source] of pairs)

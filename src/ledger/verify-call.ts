@@ -2,6 +2,7 @@
 import { formatCredits } from '../kernel/credits.ts'
 import { timeOfId } from '../kernel/world.ts'
 import type { ChargeLine } from '../meter/charge.ts'
+import { movedBy } from './movements.ts'
 import type { RateCheck } from './rate-check.ts'
 import { movement } from './views.ts'
 
@@ -14,6 +15,8 @@ export interface TransferRow {
   readonly note: string | null
   readonly actor: string | null
   readonly at: Date
+  readonly moved_at: Date | null
+  readonly balance: bigint | null
 }
 
 export interface UsageRow {
@@ -48,6 +51,8 @@ export function* checkTransfer(row: TransferRow, nowMs: number): Generator<strin
   if (row.amount < 0n || row.loss < 0n || row.held < 0n) yield `Transfer ${id} has a negative amount.`
   if (!isOfCall(row) && (row.loss !== 0n || row.held !== 0n))
     yield `Transfer ${id} is a ${kind}, but has a loss or a hold.`
+  if ((movedBy(row) === 0n) !== (row.moved_at === null) || (row.moved_at === null) !== (row.balance === null))
+    yield `Transfer ${id} has no place in the statement that its amount would have.`
   const madeMs = timeOfId(id)
   if (at.getTime() < madeMs - CLOCKS_MS) yield `Transfer ${id} was written before its id was made.`
   if (Math.max(at.getTime(), madeMs) > nowMs + CLOCKS_MS) yield `Transfer ${id} lies in the future.`

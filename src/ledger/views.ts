@@ -187,8 +187,8 @@ export const ledgerView = z.object({
   /** What the balance changed by: negative for what was taken. */
   moved: credits,
   loss: credits,
-  /** Never in a list of one kind or in CSV: what lies between the rows is not in it. */
-  balanceAfter: credits.exactOptional(),
+  /** True at that moment, and never changed afterwards. Null where nothing moved. */
+  balanceAfter: credits.nullable(),
   requestId: z.string().nullable(),
   product: z.string().nullable(),
   note: z.string().nullable(),

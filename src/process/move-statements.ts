@@ -59,7 +59,10 @@ export const LOCK = statement(
 )
 export const TAKE_BACK = statement(
   'move_take_back',
-  `insert into transfer (id, account_id, kind, amount, note, actor) values ($1, $2, 'takeback', $3, $4, $5)`,
+  `with moved as (
+     update account set moved_at = greatest(clock_timestamp(), moved_at + interval '1 microsecond') where id = $2 returning moved_at
+   )
+   insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance) select $1, $2, 'takeback', $3, $4, $5, moved_at, 0 from moved`,
 )
 export const GONE = statement(
   'move_gone',
@@ -86,10 +89,11 @@ export const LOCK_ARRIVAL = statement(
 )
 export const PUT_ACCOUNT = statement(
   'move_put_account',
-  `insert into account (id, name, limits, created_at, posted, frozen_until)
-   select x.id, x.name, x.limits, x.created_at, $2, 'infinity' from jsonb_to_record($1::jsonb) as x(id text, name text, limits jsonb, created_at timestamptz)
-   on conflict (id) do update set name = excluded.name, limits = excluded.limits, created_at = excluded.created_at, posted = excluded.posted,
-     frozen_until = excluded.frozen_until`,
+  `insert into account (id, name, limits, created_at, moved_at, posted, frozen_until)
+   select x.id, x.name, x.limits, x.created_at, x.moved_at, $2, 'infinity'
+   from jsonb_to_record($1::jsonb) as x(id text, name text, limits jsonb, created_at timestamptz, moved_at timestamptz)
+   on conflict (id) do update set name = excluded.name, limits = excluded.limits, created_at = excluded.created_at, moved_at = excluded.moved_at,
+     posted = excluded.posted, frozen_until = excluded.frozen_until`,
 )
 export const PUT_ARRIVAL = statement(
   'move_put_arrival',

@@ -91,6 +91,37 @@ test('times say their zone, and the reader chooses it for the whole page', async
   await page.getByText('Times are in America/New_York.').waitFor()
 })
 
+test('a statement is in the order in which money moved, with balances that stay, and is filtered by kind and day', async () => {
+  const { page } = operator
+  const id = await home.gateway.accounts.create({ name: 'Books', credits: 10_000_000n, limits: {} }, BY)
+  const { key } = await home.gateway.keys.create(id, { name: 'books' }, BY)
+  const ask = (content: string) =>
+    home.call('/v1/chat/completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content }] })
+  await (await ask('What does it cost?')).text()
+  await (await ask('And a failure? [[500]]')).text()
+  await home.gateway.accounts.credit(id, { amount: 5_000_000n, note: 'more' }, BY)
+  await operator.go(`/a/${id}/statement`)
+  const rows = page.getByRole('table').getByRole('row')
+  const cells = async () => {
+    await page.getByRole('table').waitFor()
+    const all = await rows.all()
+    return Promise.all(all.slice(1).map(async (row) => (await row.getByRole('cell').allTextContents()).slice(-2)))
+  }
+  const shown = await cells()
+  assert.equal(shown.length, 3, 'what moved nothing is not in it')
+  const [, [charge = '', left = ''] = []] = shown
+  assert.deepEqual([shown[0]?.[0], shown[2]], ['+5', ['+10', '10']])
+  assert.match(charge, /^−0\.\d+$/)
+  assert.equal(Number(left.replaceAll(',', '')), Number((10 + Number(charge.replace('−', '-'))).toFixed(6)))
+  await page.getByLabel('Transactions').selectOption('Charge')
+  await page.getByRole('table').getByText('Credits added').first().waitFor({ state: 'detached' })
+  assert.deepEqual(await cells(), [[charge, left]], 'the balance of a row is the same in every list')
+  await page.getByLabel('Transactions').selectOption('Moved nothing')
+  await page.getByText('Hold released').first().waitFor()
+  await operator.go(`/a/${id}/statement?to=2020-01-01`)
+  await page.getByText('No transactions match').waitFor()
+})
+
 test('audit rows open, and are found by what was done, by whom and to what', async () => {
   const { page } = operator
   const { id } = await home.gateway.keys.create(account, { name: 'audited' }, { ...BY, actor: 'mara@example.com' })

@@ -1,20 +1,22 @@
-import { api } from '../api.ts'
+import { api, type LedgerFilter } from '../api.ts'
 import { formatCredits, parseCredits } from '../credits.ts'
-import { useList, useQuery } from '../query.ts'
-import { Link } from '../router.tsx'
+import { type List, useList, useQuery } from '../query.ts'
+import { Link, setQuery, useLocation } from '../router.tsx'
+import { SelectField } from '../ui/field.tsx'
 import { Amount, Badge, Balance, Name, Page, ShortId, type Tone, When } from '../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import type { LedgerRow } from '../wire.ts'
+import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
+import { RangeFields } from './range-fields.tsx'
 
 export function StatementPage({ account }: { account: string }) {
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal))
   return (
     <Page
       title="Statement"
-      lead="Every transaction on this account’s credits, newest first."
-      actions={<CsvButton fetchIt={() => api.csv(account, 'ledger')} name={`statement-${account}.csv`} />}
+      lead="What moved this account’s credits, the last first, in the order in which it moved. The balance of a row was true at that moment, and never changes."
     >
       <Loaded query={money} skeleton={<Skeleton lines={1} tall />}>
         {(data) => <Balance of={data} />}
@@ -32,16 +34,57 @@ const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   expired: { label: 'Hold expired', tone: 'warn' },
 }
 
+const ZERO = 'zero'
+/** What a reader may choose; holds never move anything, and are among those that moved nothing. */
+const CHOICES = [
+  ['', 'All that moved credits'],
+  ...(['settled', 'grant', 'takeback'] as const).map((kind) => [kind, KINDS[kind].label] as const),
+  [ZERO, 'Moved nothing'],
+] as const
+const FILTERS = ['from', 'to', 'kind'] as const
+
 export function LedgerPanel({ account }: { account: string }) {
-  const list = useList(`ledger/${account}`, (cursor, signal) => api.ledger(account, { cursor, limit: 50 }, signal))
+  const { query } = useLocation()
+  const [from, to, kind] = FILTERS.map((name) => query.get(name) ?? undefined)
+  const filter: LedgerFilter = {
+    from: dayStart(from, 0),
+    to: dayStart(to, 1),
+    ...(kind === ZERO ? { zero: 'true' } : { kind }),
+  }
+  const list = useList(`ledger/${account}/${JSON.stringify(filter)}`, (cursor, signal) =>
+    api.ledger(account, { ...filter, cursor, limit: 50 }, signal),
+  )
+  const filtered = Boolean(from || to || kind)
+  return (
+    <>
+      <div className="filters">
+        <RangeFields from={from} to={to} />
+        <SelectField
+          label="Transactions"
+          value={kind ?? ''}
+          onText={(text) => setQuery({ kind: text })}
+          options={CHOICES}
+        />
+        <CsvButton fetchIt={() => api.csv(account, 'ledger', filter)} name={`statement-${account}.csv`} />
+      </div>
+      <LedgerTable account={account} list={list} filtered={filtered} />
+    </>
+  )
+}
+
+function LedgerTable({ account, list, filtered }: { account: string; list: List<LedgerRow>; filtered: boolean }) {
   return (
     <TableCard
       label="Statement"
       list={list}
       rowKey={(row) => row.id}
       empty={
-        <Empty icon="statement" title="No transactions yet">
-          <p>Credits that are added and charges for calls appear here.</p>
+        <Empty icon="statement" title={filtered ? 'No transactions match' : 'No transactions yet'}>
+          <p>
+            {filtered
+              ? 'Try a longer period or all kinds.'
+              : 'Credits that are added and charges for calls appear here.'}
+          </p>
         </Empty>
       }
       columns={[
@@ -71,21 +114,19 @@ export function LedgerPanel({ account }: { account: string }) {
               <span className="muted">{row.actor ?? '–'}</span>
             ),
         },
-        { head: 'Amount', right: true, cell: (row) => <Signed row={row} /> },
+        { head: 'Amount', right: true, cell: (row) => <Signed moved={row.moved} /> },
         {
           head: 'Balance',
           right: true,
-          cell: (row) => (row.balanceAfter === undefined ? '–' : <Amount value={row.balanceAfter} />),
+          cell: (row) => (row.balanceAfter === null ? '–' : <Amount value={row.balanceAfter} />),
         },
       ]}
     />
   )
 }
 
-/** Charges and what was taken back leave the account, whichever sign the row carries. */
-function Signed({ row }: { row: LedgerRow }) {
-  const size = formatCredits(row.amount).replace('−', '')
-  if (parseCredits(row.amount) === 0n || row.kind === 'released' || row.kind === 'expired')
-    return <span className="muted">0</span>
-  return row.kind === 'grant' ? <span className="gain">+{size}</span> : <span>−{size}</span>
+function Signed({ moved }: { moved: string }) {
+  const change = parseCredits(moved) ?? 0n
+  if (change === 0n) return <span className="muted">0</span>
+  return change > 0n ? <span className="gain">+{formatCredits(moved)}</span> : <span>{formatCredits(moved)}</span>
 }

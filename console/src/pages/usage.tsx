@@ -7,7 +7,7 @@ import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
-import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
+import { Checkbox, SelectField } from '../ui/field.tsx'
 import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
@@ -16,6 +16,7 @@ import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
 import { keyLabels } from './key-label.ts'
+import { RangeFields } from './range-fields.tsx'
 import { readChoice, SumsCard } from './sums.tsx'
 
 export function UsagePage({ account }: { account: string }) {
@@ -229,20 +230,7 @@ function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; cho
   if (chosen.product && !products.includes(chosen.product)) products.unshift(chosen.product)
   return (
     <>
-      <TextField
-        label="From"
-        type="date"
-        value={chosen.from ?? ''}
-        max={chosen.to}
-        onText={(text) => setQuery({ from: text })}
-      />
-      <TextField
-        label="To"
-        type="date"
-        value={chosen.to ?? ''}
-        min={chosen.from}
-        onText={(text) => setQuery({ to: text })}
-      />
+      <RangeFields from={chosen.from} to={chosen.to} />
       <SelectField
         label="Product"
         value={chosen.product ?? ''}

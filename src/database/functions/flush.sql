@@ -65,6 +65,10 @@ declare
   l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
+  -- When the balance of each account last changed, and the moments of this flush's changes.
+  now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
+  done_moved timestamptz[];
+  moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
   -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
@@ -141,17 +145,17 @@ declare
   given_seconds int[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
@@ -228,6 +232,8 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     done_as := array_fill(null::text, array[s_count]);
     done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    -- Not before the accounts are locked: what others moved lies before it.
+    moment := clock_timestamp();
     if s_given_up is not null then
       for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
@@ -308,7 +314,11 @@ begin
           paid := 0;
         end if;
       end if;
-      now_posted[a] := now_posted[a] - paid;
+      if paid > 0 then
+        now_posted[a] := now_posted[a] - paid;
+        now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
+        done_moved[i] := now_moved[a];
+      end if;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
         foreach n in array array[case when {{test accounts[a]}} then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
@@ -338,8 +348,8 @@ begin
         case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
+      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
     ), used as (
       insert into usage (account_id, id, outcome, charged, loss, held, {{facts as columns}})
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}} from done
@@ -575,8 +585,8 @@ begin
   if are_limited then
     perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
   end if;
-  update account o set posted = x.posted, held = x.held
-  from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
+  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
+  from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
   where o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $$;

@@ -5,15 +5,20 @@ returns table (posted bigint, held bigint)
 language plpgsql as $$
 declare
   moved bigint;
+  moment timestamptz;
 begin
-  select a.posted, a.held into posted, held from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at into posted, held, moment from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
   moved := greatest(amount, held - posted);
   posted := posted + moved;
-  update account a set posted = ledger_grant.posted where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, note, actor)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor);
+  moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
+  if moved <> 0 then
+    update account a set posted = ledger_grant.posted, moved_at = moment where a.id = ledger_grant.account;
+  end if;
+  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance)
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
+    case when moved <> 0 then moment end, case when moved <> 0 then posted end);
   return next;
 end $$;

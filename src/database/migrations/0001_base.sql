@@ -5,6 +5,8 @@ create table account (
   name text not null,
   posted bigint not null default 0,
   held bigint not null default 0,
+  -- When `posted` last changed. Each change comes after the one before it, whatever the clock says: see transfer.
+  moved_at timestamptz,
   limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
   -- It is moved to another database (process/move.ts): while this lies ahead, calls and changes are refused here.
@@ -61,8 +63,15 @@ create table transfer (
   note text,
   actor text,
   at timestamptz not null default now(),
+  -- Its place in the statement, and what the account had after it: written with the account locked, so that no two movements of an account
+  -- have the same moment and none ever comes before one that can be read. Null where nothing moved.
+  moved_at timestamptz,
+  balance bigint,
   primary key (account_id, id)
 );
+create index transfer_moved on transfer (account_id, moved_at) where moved_at is not null;
+-- Credits that were given or taken back are few among charges.
+create index transfer_given on transfer (account_id, moved_at) where kind <> 'settled' and moved_at is not null;
 
 -- Everything that is held, by calls and by processes.
 create view held as

@@ -56,6 +56,7 @@ const ledgerQuery = z.strictObject({
   ...range,
   test,
   kind: movement.optional(),
+  zero: test,
 })
 
 type Test = z.output<typeof test>
@@ -88,6 +89,12 @@ const filterOf = <T extends { from?: number | undefined; to?: number | undefined
   account: string,
   { from, to, test: isTest, ...rest }: T,
 ) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
+
+/** Rows that moved nothing are out of the way, unless they are asked for. */
+const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledgerQuery>) => ({
+  ...filterOf(account, query),
+  zero: zero === 'true',
+})
 
 export function usageResources({ database, statements, listJobs }: UsageDeps): Resource[] {
   async function usageOf(requestId: string) {
@@ -142,8 +149,8 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
     resource('GET /accounts/{id}/ledger', 'member', {
       query: ledgerQuery,
       answer: page(ledgerView),
-      run: ({ params, query }) => statements.ledger({ ...filterOf(params.id, query), balances: true }),
-      csv: ({ params, query }) => ledgerCsv(statements, filterOf(params.id, query)),
+      run: ({ params, query }) => statements.ledger(movementsOf(params.id, query)),
+      csv: ({ params, query }) => ledgerCsv(statements, movementsOf(params.id, query)),
     }),
     resource('GET /accounts/{id}/jobs', 'member', {
       query: z.strictObject({

@@ -1,0 +1,56 @@
+// The statement's balances, each of which must be the one before it and what moved. Read in the order in which money moved, in pages:
+// nothing ever comes before a movement that can be read.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+
+const PAGE_ROWS = 10_000
+const MOVED = `case kind when 'grant' then amount else -amount end`
+/** The moment at which a reading begins. */
+const START = `to_timestamp($2::double precision / 1000)`
+
+// Moments as text: they are finer than those of JavaScript.
+const BEFORE = statement(
+  'verify_chain_before',
+  `select moved_at::text as at, balance from transfer where account_id = $1 and moved_at < ${START} order by moved_at desc limit 1`,
+)
+const PAGE = statement(
+  'verify_chain',
+  `with page as materialized (
+     select id, moved_at, balance, ${MOVED} as moved from transfer
+     where account_id = $1 and moved_at > $2::text::timestamptz order by moved_at limit ${PAGE_ROWS}
+   ), chain as (
+     select *, lag(balance, 1, $3::bigint) over (order by moved_at) + moved as expected, lag(moved_at) over (order by moved_at) as earlier from page
+   ), wrong as (
+     select id, balance, expected from chain where balance is distinct from expected or moved_at = earlier order by moved_at limit 1
+   )
+   select count(*)::int as rows, max(moved_at)::text as at, (select balance from page order by moved_at desc limit 1) as balance,
+     (select id from wrong) as id, (select balance from wrong) as is, (select expected from wrong) as expected from page`,
+)
+
+interface PageRow {
+  readonly rows: number
+  readonly at: string
+  readonly balance: bigint
+  readonly id: string | null
+  readonly is: bigint | null
+  readonly expected: bigint | null
+}
+
+/** Of what moved since a moment before which the statement was checked. */
+export async function checkChain(database: Queryable, account: string, sinceMs: number): Promise<string[]> {
+  const [before] = await database.query<{ at: string; balance: bigint }>(BEFORE, [account, sinceMs])
+  let last = before ?? { at: '-infinity', balance: 0n }
+  for (;;) {
+    const [page] = await database.query<PageRow>(PAGE, [account, last.at, last.balance])
+    if (!page || page.rows === 0) return []
+    if (page.id !== null) {
+      const [is, should] = [page.is, page.expected].map((amount) =>
+        amount === null ? 'nothing' : formatCredits(amount),
+      )
+      return [
+        `Account ${account}: its statement says ${is} after transfer ${page.id}, but what moved came to ${should}.`,
+      ]
+    }
+    last = page
+  }
+}
