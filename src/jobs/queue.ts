@@ -54,6 +54,9 @@ const FETCH_MAX = 200
 /** Making its tables takes a while; what follows is short, and a server that vanished must not keep it waiting. */
 const START_MS_MAX = 60_000
 const QUERY_MS_MAX = 5_000
+/** After so many turns without an item the queue is looked at more rarely. What is made here wakes it all the same. */
+const QUIET_TURNS = 30
+const QUIET_FACTOR = 5
 /** Tries of a webhook beyond the first: with doubling pauses, the last is some six hours after it. */
 export const WEBHOOK_RETRIES = 12
 
@@ -77,6 +80,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
     schema: SCHEMA,
     schedule: false,
+    // No item waits for others.
+    flowIntervalSeconds: 3_600,
   })
   boss.on('error', (error) => log.warn({ error }, 'queue'))
   try {
@@ -131,6 +136,7 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
     const running = new Set<Promise<void>>()
     let stopping = false
     let woken = false
+    let takenMs = world.elapsedMs()
     let wakeUp: () => void = () => {}
 
     const wake = () => {
@@ -140,7 +146,8 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
     const pause = () =>
       new Promise<void>((resolve) => {
         if (woken || stopping) return resolve()
-        const cancel = world.after(everyMs, resolve)
+        const isQuiet = world.elapsedMs() - takenMs > everyMs * QUIET_TURNS
+        const cancel = world.after(isQuiet ? everyMs * QUIET_FACTOR : everyMs, resolve)
         wakeUp = () => {
           cancel()
           resolve()
@@ -169,6 +176,7 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
             return []
           })
           taken = items.length
+          if (taken > 0) takenMs = world.elapsedMs()
           for (const item of items) {
             const handled = handle(item).finally(() => {
               running.delete(handled)
