@@ -5,7 +5,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
-import { newId, type World } from '../kernel/world.ts'
+import { idFrom, newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
   keepLimits,
@@ -21,10 +21,9 @@ import { hashRequest } from './idempotency.ts'
 
 export interface Accounts {
   /** Answers the new account's id. */
-  create(
-    input: { name: string; credits?: Credits | undefined; limits?: LimitsPatch | null | undefined },
-    by: By,
-  ): Promise<string>
+  create(input: AccountInput, by: By): Promise<string>
+  /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
+  createOnce(key: string, input: AccountInput, by: By): Promise<{ id: string; again: boolean }>
   change(
     id: string,
     input: { name?: string | undefined; limits?: LimitsPatch | null | undefined },
@@ -44,13 +43,24 @@ export interface Accounts {
   changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
 }
 
+interface AccountInput {
+  readonly name: string
+  readonly credits?: Credits | undefined
+  /** What the credits are for; it stays in the ledger. */
+  readonly note?: string | undefined
+  readonly limits?: LimitsPatch | null | undefined
+}
+
 /** What a test account begins with, and is refilled to unless somebody says otherwise. */
 export const TEST_CREDITS: Credits = 1_000_000_000n
 
 /** Test calls cost nobody anything, so that something else bounds them: these, where the account has no such limits of its own. */
 const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
-const INSERT = statement('account_insert', 'insert into account (id, name, limits) values ($1, $2, $3)')
+const INSERT = statement(
+  'account_insert',
+  'insert into account (id, name, limits) values ($1, $2, $3) on conflict (id) do nothing returning id',
+)
 const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
 const FIND = statement(
   'account_lock',
@@ -66,6 +76,15 @@ const KEEP_KEY = statement(
   'grant_key_keep',
   'insert into grant_key (account_id, key, request_hash, answer) values ($1, $2, $3, $4)',
 )
+
+interface NewAccount {
+  readonly id: string
+  readonly name: string
+  readonly credits: Credits
+  readonly note?: string | undefined
+  readonly limits: Limits
+  readonly key?: string
+}
 
 interface FoundRow {
   name: string
@@ -85,20 +104,25 @@ export function createAccounts(options: { database: Database; world: World; ledg
     return row
   }
 
+  /** False where there is one with this id already. */
   async function insert(
     tx: Queryable,
-    { id, name, credits, limits }: { id: string; name: string; credits: Credits; limits: Limits },
+    { id, name, credits, note = 'first credits', limits, key }: NewAccount,
     by: By,
-  ): Promise<void> {
-    await tx.query(INSERT, [id, name, JSON.stringify(limits)])
+  ): Promise<boolean> {
+    // Who comes second with one id waits here until the first has committed.
+    const [made] = await tx.query(INSERT, [id, name, JSON.stringify(limits)])
+    if (!made) return false
     const granted =
-      credits > 0n
-        ? await ledger.grant({ account: id, amount: credits, note: 'first credits', actor: by.actor }, tx)
-        : undefined
+      credits > 0n ? await ledger.grant({ account: id, amount: credits, note, actor: by.actor }, tx) : undefined
     if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
-    const transfer = granted ? { transfer: granted.id } : {}
-    const detail = { name, credits: formatCredits(credits), limits: showLimits(limits), ...transfer }
+    const detail = {
+      ...{ name, credits: formatCredits(credits), limits: showLimits(limits) },
+      ...(granted ? { transfer: granted.id } : {}),
+      ...(key === undefined ? {} : { key }),
+    }
     await audit.write(tx, by, { action: 'account.create', object: id, detail })
+    return true
   }
 
   /** Without an effect where there is no such account. */
@@ -134,11 +158,23 @@ export function createAccounts(options: { database: Database; world: World; ledg
   }
 
   return {
-    async create({ name, credits = 0n, limits: given }, by) {
+    async create({ name, credits = 0n, note, limits: given }, by) {
       const id = `acc_${newId(world)}`
       const limits = mergeLimits({}, given)
-      await database.transaction((tx) => insert(tx, { id, name, credits, limits }, by))
+      await database.transaction((tx) => insert(tx, { id, name, credits, note, limits }, by))
       return id
+    },
+
+    async createOnce(key, { name, credits = 0n, note, limits: given }, by) {
+      const id = accountIdFrom(key)
+      const limits = mergeLimits({}, given)
+      const hash = hashRequest('account', JSON.stringify([name, formatCredits(credits), note, showLimits(limits)]))
+      return database.transaction(async (tx) => {
+        const isNew = await insert(tx, { id, name, credits, note, limits, key }, by)
+        if (isNew) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(await shown(tx, id))])
+        else await again(tx, { id, key, hash })
+        return { id, again: !isNew }
+      })
     },
 
     async change(id, input, by) {
@@ -164,12 +200,8 @@ export function createAccounts(options: { database: Database; world: World; ledg
       return database.transaction(async (tx) => {
         // The account's lock makes two requests with one key follow each other.
         const row = await find(tx, id)
-        if (key !== undefined) {
-          const [earlier] = await tx.query<{ request_hash: string; answer: AccountView }>(FIND_KEY, [id, key])
-          if (earlier && earlier.request_hash !== hash)
-            throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
-          if (earlier) return { account: earlier.answer, again: true }
-        }
+        const earlier = key === undefined ? undefined : await again(tx, { id, key, hash })
+        if (earlier) return { account: earlier, again: true }
         if (row.posted + amount > CREDITS_MAX)
           throw new Fault('request_invalid', {
             message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
@@ -213,6 +245,20 @@ export function createAccounts(options: { database: Database; world: World; ledg
       return shown
     },
   }
+}
+
+/** The account that is made with an Idempotency-Key. */
+export const accountIdFrom = (key: string) => `acc_${idFrom(key)}`
+
+/** The answer that was given with this key before, if it was to the same request. */
+async function again(
+  tx: Queryable,
+  { id, key, hash }: { id: string; key: string; hash: string },
+): Promise<AccountView | undefined> {
+  const [earlier] = await tx.query<{ request_hash: string; answer: AccountView }>(FIND_KEY, [id, key])
+  if (earlier && earlier.request_hash !== hash)
+    throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
+  return earlier?.answer
 }
 
 const testName = (name: string) => `${name} (test)`

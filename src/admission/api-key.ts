@@ -1,4 +1,5 @@
 // Keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
+// Beside them those that another gateway made: only a hash of each was handed over, and the digest is made of that.
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
@@ -35,6 +36,9 @@ export interface ApiKeys {
 }
 
 const SHAPE = /^tg_(?:live|test)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
+/** What other gateways give out. */
+const IMPORTED = /^sk-[\x21-\x7e]{5,300}$/
+export const IMPORTED_PREFIX = 'sk-'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** Test keys can be told by their first letters; what they may do follows from their account. */
@@ -54,6 +58,11 @@ export function tokenDigest(id: string): Buffer {
 
 export function digestOf(pepper: Buffer, key: string): Buffer {
   return sign(pepper, key)
+}
+
+/** Of a key of which only the SHA-256 is known, in hexadecimal. Peppered all the same: whoever reads the database cannot guess by it. */
+export function importedDigest(pepper: Buffer, sha256: string): Buffer {
+  return sign(pepper, `sha256 ${sha256}`)
 }
 
 function checksum(body: string): string {
@@ -186,6 +195,10 @@ export function createApiKeys(options: {
 
   // A plain hash names the entry in memory; the peppered digest, four times dearer, is made only to ask the database.
   const nameOf = (key: string) => hash('sha256', key, 'base64')
+  const queryFor = (key: string, isToken: boolean): [Statement, Buffer] => {
+    if (isToken) return [FIND_BY_TOKEN, tokenDigest(key)]
+    return [FIND, IMPORTED.test(key) ? importedDigest(pepper, hash('sha256', key, 'hex')) : digestOf(pepper, key)]
+  }
   const isBehind = () => changes.ageMs() > BEHIND_MS
   const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
 
@@ -197,14 +210,13 @@ export function createApiKeys(options: {
     const entry = known.get(name)
     if (entry && isFresh(entry, nowMs)) return entry
     const behind = isBehind()
-    if (!isToken && !looksLikeKey(key)) throw new Fault('key_unknown')
+    if (!isToken && !looksLikeKey(key) && !IMPORTED.test(key)) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
     // Many calls with the same key that nobody knows yet ask once.
     let asking = underWay.get(name)
     if (!asking) {
-      const [by, digest] = isToken ? [FIND_BY_TOKEN, tokenDigest(key)] : [FIND, digestOf(pepper, key)]
-      asking = lookUp(by, digest, name)
+      asking = lookUp(...queryFor(key, isToken), name)
         .catch((error: unknown) => {
           // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry

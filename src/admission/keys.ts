@@ -3,14 +3,31 @@
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import type { Database, Queryable } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
+import { testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { keepLimits, type Limits, type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
+import { keepLimits, type Limits, type LimitsPatch, mergeLimits } from '../ledger/limits.ts'
 import { type Accounts, accountMoving, accountUnknown } from './accounts.ts'
-import { digestOf, makeKey, readIpRanges } from './api-key.ts'
+import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
+import {
+  ACCOUNT,
+  BY_DIGEST,
+  CHANGE,
+  EARLIER,
+  GET,
+  INSERT,
+  type KeyRow,
+  keyView,
+  LIST,
+  LOCK,
+  OF_GRANT,
+  OF_PERSON,
+  REPLACE,
+  REVOKE,
+  told,
+} from './key-rows.ts'
 import type { KeyView, NewKey } from './views.ts'
 
 interface KeyInput {
@@ -28,6 +45,13 @@ interface NewKeyInput extends KeyInput {
   readonly grant?: { readonly id: string; readonly client: string } | undefined
 }
 
+/** A key that another gateway made. */
+interface ImportedKeyInput extends KeyInput {
+  /** Of its value, in hexadecimal. */
+  readonly sha256: string
+  readonly last4: string
+}
+
 /** What is absent stays as it is. */
 type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
@@ -36,6 +60,8 @@ export interface Keys {
   list(account: string, paging: Paging): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
+  /** Its holders go on using it. If the account has it already, it stays as it is. */
+  import(account: string, input: ImportedKeyInput, by: By): Promise<KeyView>
   change(id: string, input: KeyPatch, by: By): Promise<KeyView>
   revoke(id: string, by: By): Promise<KeyView>
   /** Ends the key of a grant, if there is one that lives. */
@@ -49,23 +75,6 @@ export interface Keys {
 
 /** What a key may be restricted to besides the models. */
 const DATA_NAMES: readonly string[] = ['socialapi', 'siteanalytics']
-
-interface KeyRow {
-  id: string
-  account_id: string
-  name: string
-  prefix: string
-  last4: string
-  models: string[] | null
-  ip_ranges: string[] | null
-  limits: Limits
-  expires_at: Date | null
-  revoked_at: Date | null
-  replaced_by: string | null
-  client: string | null
-  last_used_at: Date | null
-  created_at: Date
-}
 
 export function createKeys(options: {
   database: Database
@@ -100,13 +109,23 @@ export function createKeys(options: {
 
   async function insert(tx: Queryable, account: string, row: KeyRowInput): Promise<NewKey> {
     const key = makeKey(world, account)
+    const value = { digest: digestOf(pepper, key), prefix: key.slice(0, 12), last4: key.slice(-4) }
+    const inserted = await insertRow(tx, account, { ...row, ...value })
+    return { ...keyView(inserted!), key }
+  }
+
+  async function insertRow(
+    tx: Queryable,
+    account: string,
+    row: KeyRowInput & { readonly digest: Buffer; readonly prefix: string; readonly last4: string },
+  ): Promise<KeyRow | undefined> {
     const [inserted] = await tx.query<KeyRow>(INSERT, [
       `key_${newId(world)}`,
       account,
       row.name,
-      digestOf(pepper, key),
-      key.slice(0, 12),
-      key.slice(-4),
+      row.digest,
+      row.prefix,
+      row.last4,
       row.models,
       row.ipRanges,
       JSON.stringify(row.limits),
@@ -114,7 +133,7 @@ export function createKeys(options: {
       row.grant?.id ?? null,
       row.grant?.client ?? null,
     ])
-    return { ...keyView(inserted!), key }
+    return inserted
   }
 
   async function locked(tx: Queryable, id: string): Promise<KeyRow> {
@@ -165,6 +184,27 @@ export function createKeys(options: {
         await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
         await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
         return made
+      })
+    },
+
+    async import(account, input, by) {
+      check(input)
+      const digest = importedDigest(pepper, input.sha256)
+      return changing(async (tx) => {
+        await lockAccount(tx, account)
+        const limits = mergeLimits({}, input.limits)
+        const { name, last4, models = null, ipRanges = null, expiresAtMs = null } = input
+        const row = { name, last4, models, ipRanges, expiresAtMs, limits, digest, prefix: IMPORTED_PREFIX }
+        const made = await insertRow(tx, account, row)
+        if (!made) {
+          const [there] = await tx.query<KeyRow>(BY_DIGEST, [digest])
+          if (there?.account_id === account) return keyView(there)
+          throw new Fault('conflict', { message: 'This key belongs to another account already.' })
+        }
+        await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
+        const view = keyView(made)
+        await audit.write(tx, by, { action: 'key.import', object: made.id, detail: { account, ...told(view) } })
+        return view
       })
     },
 
@@ -253,71 +293,3 @@ interface KeyRowInput {
   limits: Limits
   grant?: NewKeyInput['grant']
 }
-
-/** What the audit may keep of a key. */
-function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, expiresAt, limits, ipRanges, client } = view
-  return { name, last4, models, expiresAt, limits, ipRanges, ...(client === null ? {} : { client }) }
-}
-
-function keyView(row: KeyRow): KeyView {
-  return {
-    id: row.id,
-    name: row.name,
-    test: isTestAccount(row.account_id),
-    prefix: row.prefix,
-    last4: row.last4,
-    models: row.models,
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    limits: showLimits(row.limits),
-    ipRanges: row.ip_ranges,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    replacedBy: row.replaced_by,
-    client: row.client,
-  }
-}
-
-const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
-// Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
-const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
-const LIST = statement(
-  'key_list',
-  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 order by id desc limit $3`,
-)
-const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
-const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
-const INSERT = statement(
-  'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12) returning ${COLUMNS}`,
-)
-const CHANGE = statement(
-  'key_change',
-  `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000)
-   where id = $1 returning ${COLUMNS}`,
-)
-// The earlier of the two clocks, so that the key is dead to whoever looks at either.
-const REVOKE = statement(
-  'key_revoke',
-  `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000)) where id = $1
-   returning ${COLUMNS}`,
-)
-const REPLACE = statement(
-  'key_replace',
-  'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
-)
-const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
-const OF_PERSON = statement(
-  'key_of_person',
-  `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
-   where k.account_id = any($1) and k.revoked_at is null and o.payload ->> 'accountId' = $2 order by k.id`,
-)
-const EARLIER = statement(
-  'key_earlier',
-  `with recursive earlier as (
-     select id from api_key where replaced_by = $1
-     union select k.id from api_key k join earlier e on k.replaced_by = e.id
-   ) select id from earlier`,
-)

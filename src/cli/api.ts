@@ -109,6 +109,16 @@ export function createApi(settings: Settings, world: World): Api {
   }
 }
 
+/** The gateway said no. */
+export class Refused extends CliError {
+  readonly status: number
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
 interface AnswerBody {
   readonly data?: unknown
   readonly error?: { readonly code?: unknown; readonly message?: unknown }
@@ -131,9 +141,10 @@ function messageIn(value: unknown): string | undefined {
 
 function refusal(status: number, answer: AnswerBody, settings: Settings): CliError {
   if (status === 401)
-    return new CliError(
+    return new Refused(
       `The operator token was refused. It came from ${settings.tokenSource}; the gateway at ${settings.url} has another one.`,
+      status,
     )
   const message = typeof answer.error?.message === 'string' ? answer.error.message : `It answered ${status}.`
-  return new CliError(message)
+  return new Refused(message, status)
 }

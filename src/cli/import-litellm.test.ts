@@ -8,6 +8,7 @@ import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { importLitellm } from './import-litellm.ts'
+import { createReport } from './import-report.ts'
 
 const FIXTURES = resolve(import.meta.dirname, '..', '..', 'test', 'fixtures', 'litellm')
 const config: unknown = parse(await readFile(join(FIXTURES, 'config.yaml'), 'utf8'))
@@ -15,6 +16,10 @@ const seen = JSON.parse(await readFile(join(FIXTURES, 'deployments.json'), 'utf8
   deployments: { group: string; provider: string; model: string; weight: number | null; mode: string | null }[]
 }
 const options = { presets: await readPresets(), markup: '1.5', creditsPerDollar: '100' }
+function imported(from: unknown, current: CatalogInput) {
+  const { lines, say } = createReport()
+  return { document: importLitellm(from, current, { ...options, say }), lines }
+}
 const shipped = (await readDefaultCatalog()) as CatalogInput
 
 for (const [name, current] of [
@@ -22,7 +27,8 @@ for (const [name, current] of [
   ['the shipped catalogue', shipped],
 ] as const)
   test(`every deployment that LiteLLM’s router has is a route over ${name}, but for those that are said to be left`, () => {
-    const { document, lines } = importLitellm(config, current, options)
+    const { document, lines } = imported(config, current)
+    assert.deepEqual(imported(config, document).document, document, 'the same again changes nothing')
     const checked = checkDocument(document)
     assert.deepEqual(checked.ok ? [] : checked.problems, [])
     const uids: Record<string, string> = { 'Claude Sonnet': 'claude-sonnet' }
@@ -42,7 +48,7 @@ for (const [name, current] of [
   })
 
 test('addresses, credentials, costs, fallbacks and the strategy are taken over; secrets in the file are not', () => {
-  const { document, lines } = importLitellm(config, { vendors: {}, models: {}, endpoints: {} }, options)
+  const { document, lines } = imported(config, { vendors: {}, models: {}, endpoints: {} })
   const { vendors, models } = document
   assert.equal(vendors.openai?.baseUrl, 'https://api.openai.com/v1')
   const azure = vendors['azure-my-resource.openai.azure.com']
@@ -88,7 +94,7 @@ test('nonsense is left with a word, and never throws', () => {
     { model_list: 3 },
     { model_list: [null, {}, { model_name: 'a', litellm_params: {} }] },
   ]) {
-    const { lines, document } = importLitellm(config, shipped, options)
+    const { lines, document } = imported(config, shipped)
     assert.deepEqual(document.models, shipped.models)
     assert.ok(lines.every(({ what }) => what === 'left'))
   }

@@ -1,33 +1,17 @@
 // A configuration of LiteLLM's proxy as a catalogue: its deployments become vendors and routes, its fallbacks routes of a higher
 // order. Says of every setting whether it was taken, changed or left, and why.
 
-import { type ChosenModel, suggestedUid, withConnection } from '../catalog/connect.ts'
+import type { ChosenModel } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import type { KindName } from '../catalog/kind.ts'
 import { filledAddress, type Preset } from '../catalog/preset.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { isObject } from '../protocols/check.ts'
+import { type Deployment, type ImportOptions, isSameRoute, uidOf, withDeployment } from './import-deployment.ts'
+import type { Say } from './import-report.ts'
 
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]
-
-export interface ImportLine {
-  /** Where it stands in the file. */
-  readonly at: string
-  readonly what: 'taken' | 'changed' | 'left'
-  readonly words: string
-}
-
-interface Imported {
-  readonly document: CatalogInput
-  readonly lines: readonly ImportLine[]
-}
-
-interface ImportOptions {
-  readonly presets: readonly Preset[]
-  readonly markup: string
-  readonly creditsPerDollar: string
-}
 
 /** LiteLLM's word for a provider, and ours where it is another. */
 const PRESET_OF: Readonly<Record<string, string>> = {
@@ -55,9 +39,12 @@ const READ = new Set([
   'api_version',
 ])
 
-export function importLitellm(config: unknown, current: CatalogInput, options: ImportOptions): Imported {
-  const lines: ImportLine[] = []
-  const say = (at: string, what: ImportLine['what'], words: string) => lines.push({ at, what, words })
+export function importLitellm(
+  config: unknown,
+  current: CatalogInput,
+  options: ImportOptions & { readonly say: Say },
+): CatalogInput {
+  const { say } = options
   const whole = isObject(config) ? config : {}
   const list = Array.isArray(whole.model_list) ? whole.model_list : []
   const groups = new Map<string, string>()
@@ -66,8 +53,8 @@ export function importLitellm(config: unknown, current: CatalogInput, options: I
     const at = `model_list[${index}]`
     const read = readDeployment(entry, at, say, options)
     if (!read) continue
-    const uid = groups.get(read.group) ?? suggestedUid({ ...current, models: {} }, read.group, undefined)
-    const made = connected(document, read, uid, options)
+    const uid = groups.get(read.group) ?? uidOf(read.group)
+    const made = withDeployment(document, read, uid, options)
     if (made.problems.length > 0) {
       say(at, 'left', made.problems.join(' '))
       continue
@@ -80,7 +67,7 @@ export function importLitellm(config: unknown, current: CatalogInput, options: I
   if (list.length === 0) say('model_list', 'left', 'There is no list of models.')
   document = withRouter(document, whole, groups, say)
   for (const name of Object.keys(whole)) if (!KNOWN.has(name)) say(name, 'left', 'It has no counterpart here.')
-  return { document, lines }
+  return document
 }
 
 const KNOWN = new Set([
@@ -90,19 +77,6 @@ const KNOWN = new Set([
   'general_settings',
   'environment_variables',
 ])
-
-type Say = (at: string, what: ImportLine['what'], words: string) => void
-
-interface Deployment {
-  readonly group: string
-  readonly model: string
-  readonly type: KindName
-  readonly vendorName: string
-  readonly vendor: CatalogInput['vendors'][string]
-  readonly preset: Preset | undefined
-  readonly weight: number | undefined
-  readonly cost: ChosenModel['cost']
-}
 
 function readDeployment(entry: unknown, at: string, say: Say, options: ImportOptions): Deployment | undefined {
   const { model_name: group, litellm_params: params, model_info: info = {} } = isObject(entry) ? entry : {}
@@ -218,31 +192,6 @@ function costOf(
   return { unit: 'credits', tiers: [{ ...(input ? { input } : {}), ...(output ? { output } : {}) }] }
 }
 
-/** With the deployment as a route; those that the group has already keep their places beside it. */
-function connected(document: CatalogInput, read: Deployment, uid: string, { markup, creditsPerDollar }: ImportOptions) {
-  const before = document.models[uid]?.routes ?? []
-  const { model, type, cost, preset, vendorName, vendor, weight } = read
-  const made = withConnection(document, {
-    ...{
-      vendorName,
-      vendor,
-      preset,
-      formats: preset?.formats ?? [{ protocol: 'openai-chat' as const }],
-      markup,
-      creditsPerDollar,
-    },
-    models: [{ model, uid, type, ...(cost ? { cost } : {}) }],
-  })
-  const after = made.document.models[uid]
-  if (!after || made.problems.length > 0) return made
-  const own = after.routes
-    .filter((route) => route.vendor === vendorName && (route.model ?? uid) === model)
-    .map(({ order: _, ...route }) => ({ ...route, ...(weight === undefined ? {} : { weight }) }))
-  const kept = before.filter((route) => after.routes.includes(route) || route.vendor === vendorName)
-  const models = { ...made.document.models, [uid]: { ...after, routes: [...kept, ...own] } }
-  return { ...made, document: { ...made.document, models } }
-}
-
 function withRouter(
   given: CatalogInput,
   whole: Record<string, unknown>,
@@ -265,8 +214,7 @@ function withRouter(
 
 const LEFT: Readonly<Record<string, string>> = {
   master_key: 'The gateway has an operator token of its own.',
-  database_url:
-    'Keys are hashed in another way there, so that they cannot be kept: make new ones, with limits for their budgets.',
+  database_url: 'Keys, teams and budgets are taken over with --database.',
   max_budget: 'Set a limit instead: tollgate limits, or spendPerMonth of an account or key.',
   num_retries: 'A route is left for the next one when its vendor fails; one that is alone is tried twice.',
   drop_params: 'What a model refuses is a trait of its family here.',
@@ -288,29 +236,35 @@ function addFallbacks({ models }: CatalogInput, value: unknown, { groups, say, a
       say(at, 'left', `${from} is not among the models that were taken.`)
       continue
     }
-    let routes: readonly RouteInput[] = model.routes
-    for (const name of Array.isArray(to) ? to : []) {
-      const other = models[groups.get(String(name)) ?? '']
-      const last = Math.max(...routes.map((route) => route.order ?? 0))
-      if (!other || other.type !== model.type) say(at, 'left', `${String(name)} cannot stand in for ${from}.`)
+    const others = new Map<string, RouteInput[]>()
+    for (const name of Array.isArray(to) ? to.map(String) : []) {
+      const other = models[groups.get(name) ?? '']
+      if (!other || other.type !== model.type) say(at, 'left', `${name} cannot stand in for ${from}.`)
       else {
-        const added = other.routes.map((route) => ({ ...route, model: route.model ?? String(name), order: last + 1 }))
-        routes = [...routes, ...added]
-        say(
-          at,
-          'changed',
-          `When ${from} fails, the routes of ${String(name)} are asked; the caller pays the price of ${from}.`,
+        others.set(
+          name,
+          other.routes.map((route) => ({ ...route, model: route.model ?? name })),
         )
+        say(at, 'changed', `When ${from} fails, the routes of ${name} are asked; the caller pays the price of ${from}.`)
       }
     }
-    models[uid] = { ...model, routes: [...routes] }
+    models[uid] = { ...model, routes: behind(uid, model.routes, [...others.values()]) }
   }
+}
+
+/** Each of the others behind those before it. Where they stand there from an earlier import, they are put in place anew. */
+function behind(uid: string, routes: readonly RouteInput[], others: readonly RouteInput[][]): RouteInput[] {
+  const own = routes.filter((route) => !others.flat().some((other) => isSameRoute(route, other, uid)))
+  // Whoever stands in for itself gains nothing.
+  if (own.length === 0) return [...routes]
+  const last = Math.max(...own.map((route) => route.order ?? 0))
+  return [...own, ...others.flatMap((one, place) => one.map((route) => ({ ...route, order: last + 1 + place })))]
 }
 
 function addAliases({ models }: CatalogInput, value: unknown, { groups, say, at }: Router): void {
   for (const [alias, to] of isObject(value) ? Object.entries(value) : []) {
     const target = models[groups.get(String(to)) ?? '']
-    const uid = suggestedUid({ vendors: {}, models: {}, endpoints: {} }, alias, undefined)
+    const uid = uidOf(alias)
     if (!target) say(at, 'left', `${String(to)} is not among the models that were taken.`)
     else {
       const own = groups.get(String(to)) ?? ''

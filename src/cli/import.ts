@@ -1,59 +1,163 @@
-// From another gateway's configuration to a catalogue: says line by line what becomes of it, and applies nothing unless asked.
+// From another gateway to this one: its configuration becomes a catalogue, its database accounts, balances and keys. Says line by line
+// what becomes of it, and applies nothing unless asked.
 import { readFile } from 'node:fs/promises'
-import { checkDocument } from '../catalog/document.ts'
+import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
-import { CliError, type Command, type Invocation, type Told, text } from './command.ts'
-import { type ImportLine, importLitellm } from './import-litellm.ts'
+import { CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
+import { findAccounts, makeAccounts, type PlannedAccount } from './import-accounts.ts'
+import type { ImportOptions } from './import-deployment.ts'
+import { importLitellm } from './import-litellm.ts'
+import { type AccountOptions, litellmAccounts, readLitellm } from './import-litellm-accounts.ts'
+import { importNewApi, readNewApi } from './import-new-api.ts'
+import { newApiAccounts } from './import-new-api-accounts.ts'
+import { createReport, type ImportLine, type Report } from './import-report.ts'
+import { type ForeignSource, openSource } from './import-source.ts'
 
 const FILE_BYTES_MAX = 4 * 1024 * 1024
+
+const OPTIONS: Readonly<Record<string, Option>> = {
+  markup: { type: 'string', value: 'factor', help: 'Price = cost × this, where costs are known; 1 unless given.' },
+  'credits-per-dollar': {
+    type: 'string',
+    value: 'number',
+    help: 'For costs, prices, budgets and balances; 100 unless given.',
+  },
+  source: { type: 'string', value: 'name', help: 'Sets installations apart, if you import several of one kind.' },
+  apply: { type: 'boolean', help: 'Applies it; otherwise it is only shown.' },
+}
+const ABOUT =
+  'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendors’ keys are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
 
 export const IMPORT_COMMANDS: readonly Command[] = [
   {
     name: 'import litellm',
-    summary: 'Takes over models, deployments and fallbacks from a configuration of LiteLLM’s proxy.',
-    args: ['file'],
+    summary:
+      'Takes over models and fallbacks from a configuration of LiteLLM’s proxy, teams, budgets and keys from its database.',
+    args: ['[file]'],
     options: {
-      markup: { type: 'string', value: 'factor', help: 'Price = cost × this; 1 unless given.' },
-      'credits-per-dollar': {
-        type: 'string',
-        value: 'number',
-        help: 'For its costs and list prices; 100 unless given.',
-      },
-      apply: { type: 'boolean', help: 'Applies it; otherwise it is only shown.' },
+      database: { type: 'string', value: 'address', help: 'Its database: postgres://user:password@host:5432/litellm' },
+      balance: { type: 'string', value: 'credits', help: 'What accounts without a budget begin with; 0 unless given.' },
+      ...OPTIONS,
     },
-    about:
-      'Says of every setting whether it was taken, changed or left. Keys that stand in the file are not copied: store them with "tollgate vendors credential".',
-    run: importConfig,
+    about: ABOUT,
+    run: (call) => importing(call, 'LiteLLM', fromLitellm),
+  },
+  {
+    name: 'import new-api',
+    summary: 'Takes over channels, prices, users, balances and tokens from a database of new-api.',
+    args: ['database'],
+    options: OPTIONS,
+    about: `The database is an SQLite file, such as one-api.db, or an address postgres://user:password@host:5432/new-api. ${ABOUT}`,
+    run: (call) => importing(call, 'new-api', fromNewApi),
   },
 ]
 
-async function importConfig(call: Invocation): Promise<Told> {
-  const config = await readYaml(call.args[0] ?? '')
-  const { document: current } = await call.api.call<CurrentView>('GET', '/catalog')
-  const { document, lines } = importLitellm(config, current, {
+/** What another gateway becomes here. */
+interface Plan {
+  readonly document: CatalogInput
+  readonly accounts: readonly PlannedAccount[]
+}
+
+interface Reading {
+  readonly current: CatalogInput
+  readonly report: Report
+  readonly options: ImportOptions & AccountOptions
+}
+
+async function importing(
+  call: Invocation,
+  from: string,
+  read: (call: Invocation, reading: Reading) => Promise<Plan>,
+): Promise<Told> {
+  const options = {
     presets: await readPresets(),
     markup: factor(call, 'markup', '1'),
     creditsPerDollar: factor(call, 'credits-per-dollar', '100'),
-  })
+    balance: balanceOf(call),
+    source: text(call, 'source') ?? '',
+    nowMs: call.world.nowMs(),
+  }
+  const { document: current } = await call.api.call<CurrentView>('GET', '/catalog')
+  const report = createReport()
+  const { document, accounts } = await read(call, { current, report, options })
   const checked = checkDocument(document)
   const problems = checked.ok ? [] : checked.problems
   const notes = checked.ok ? lossNotes(checked.document) : []
   const changes = listChanges(current, document)
-  const answer = { lines, changes, problems, notes }
+  const found = problems.length > 0 ? [] : await findAccounts(call, accounts, report.say)
+  const { lines } = report
+  const answer = { lines, changes, problems, notes, accounts: accounts.length }
   const words = [...lines.map(inWords), ...notes.map((note) => `Note: ${note}`)].join('\n')
   if (problems.length > 0)
     return { answer, words: `${words}\nNothing was applied: ${problems.join('; ')}`, failed: true }
-  if (!call.values.apply)
-    return { answer, words: `${words}\n${changes.length} changes. Nothing was applied; add --apply to do so.` }
-  const applied = await call.api.call<Applied>('PUT', '/catalog', { document, note: 'import from LiteLLM' })
-  return { answer: { ...answer, ...applied }, words: `${words}\nVersion ${applied.version} is in force.` }
+  const missing = found.filter(({ account }) => !account).length
+  if (!call.values.apply) {
+    const sum = `${changes.length} changes of the catalogue, ${missing} new accounts.`
+    return { answer, words: `${words}\n${sum} Nothing was applied; add --apply to do so.` }
+  }
+  // Keys name models, so that these are there first.
+  const note = `import from ${from}`
+  const applied = changes.length > 0 ? await call.api.call<Applied>('PUT', '/catalog', { document, note }) : undefined
+  const made = await makeAccounts(call, found)
+  const ends = [
+    applied ? `Version ${applied.version} is in force.` : 'The catalogue stays as it is.',
+    `${made.accounts} accounts and ${made.keys} keys were made.`,
+    ...made.refused.map((line) => `Refused: ${line}`),
+  ]
+  return {
+    answer: { ...answer, ...applied, made },
+    words: `${words}\n${ends.join('\n')}`,
+    failed: made.refused.length > 0,
+  }
+}
+
+async function fromLitellm(call: Invocation, { current, report, options }: Reading): Promise<Plan> {
+  const [file] = call.args
+  const address = text(call, 'database')
+  if (file === undefined && address === undefined)
+    throw new CliError(
+      'Name a configuration, a database, or both: tollgate import litellm config.yaml --database postgres://…',
+      2,
+    )
+  const document =
+    file === undefined ? current : importLitellm(await readYaml(file), current, { ...options, say: report.say })
+  if (address === undefined) return { document, accounts: [] }
+  const rows = await withSource(address, readLitellm, 'LiteLLM')
+  return { document, accounts: litellmAccounts(rows, document, options, report.say) }
+}
+
+async function fromNewApi(call: Invocation, { current, report, options }: Reading): Promise<Plan> {
+  const rows = await withSource(call.args[0] ?? '', readNewApi, 'new-api')
+  const document = importNewApi(rows, current, { ...options, say: report.say })
+  return { document, accounts: newApiAccounts(rows, document, options, report.say) }
+}
+
+async function withSource<T>(
+  where: string,
+  read: (source: ForeignSource) => Promise<T | undefined>,
+  from: string,
+): Promise<T> {
+  const source = await openSource(where)
+  try {
+    const rows = await read(source)
+    if (!rows) throw new CliError(`That is no database of ${from}: its tables are not there.`)
+    return rows
+  } finally {
+    await source.close()
+  }
 }
 
 const inWords = ({ at, what, words }: ImportLine) => `${what.padEnd(7)}  ${at}: ${words}`
+
+function balanceOf(call: Invocation): bigint {
+  const balance = parseCredits(text(call, 'balance') ?? '0')
+  if (balance === undefined || balance < 0n) throw new CliError('--balance takes an amount of credits such as 12.5.', 2)
+  return balance
+}
 
 function factor(call: Invocation, option: string, usual: string): string {
   const value = text(call, option) ?? usual

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { asOperator, OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
@@ -321,6 +322,48 @@ test('a key is shown once, works at once, is restricted, and dies at once when i
   assert.equal((await ask('PATCH', `/keys/${shown.id}`, { name: 'x' })).status, 409)
   assert.equal((await ask('DELETE', '/keys/key_none')).status, 404)
   assert.equal((await ask('POST', '/accounts/acc_none/keys', { name: 'x' })).status, 404)
+})
+
+test('an account that is made twice with one Idempotency-Key is made once, and not changed by another body', async () => {
+  const body = { name: 'Once Ltd', credits: '12.5', note: 'brought along', limits: { spendPerDay: '3' } }
+  const headers = { 'idempotency-key': 'customer 12' }
+  const answers = await Promise.all([1, 2, 3, 4].map(() => ask<AccountView>('POST', '/accounts', body, headers)))
+  const [first] = answers
+  for (const { status, data } of answers) assert.deepEqual([status, data], [200, first?.data])
+  assert.deepEqual([first?.data.balance, first?.data.limits], ['12.5', { spendPerDay: '3' }])
+  const other = await ask('POST', '/accounts', { ...body, credits: '13' }, headers)
+  assert.equal(other.status, 409)
+  const found = await ask<Page<AccountView>>('GET', '/accounts?q=once%20ltd')
+  assert.equal(found.data.items.length, 1)
+  const { data } = await ask<Page<{ note: string; amount: string }>>('GET', `/accounts/${first?.data.id}/ledger`)
+  assert.deepEqual(
+    data.items.map(({ note, amount }) => [note, amount]),
+    [['brought along', '12.5']],
+  )
+})
+
+test('a key of another gateway is known by its hash alone, to the account that it was given to', async () => {
+  const { data: account } = await ask<AccountView>('POST', '/accounts', { name: 'Importer' })
+  const { data: second } = await ask<AccountView>('POST', '/accounts', { name: 'Other importer' })
+  const value = 'sk-of-another-gateway'
+  const sha256 = createHash('sha256').update(value).digest('hex')
+  const path = `/accounts/${account.id}/imported-keys`
+  const body = { name: 'brought along', sha256, last4: 'eway', limits: { requestsPerMinute: 5 } }
+  const who = async (key: string) => {
+    const header = { authorization: undefined, xApiKey: key }
+    return (await server.apiKeys.authenticate(header, { ip: '127.0.0.1' })).accountId
+  }
+  await assert.rejects(who(value), { kind: 'key_unknown' })
+  const { status, data: key } = await ask<KeyView & { key?: string }>('POST', path, body)
+  assert.deepEqual([status, key.prefix, key.last4, key.key], [200, 'sk-', 'eway', undefined])
+  assert.equal(await who(value), account.id)
+  await assert.rejects(who(sha256), { kind: 'key_unknown' })
+  assert.deepEqual((await ask<KeyView>('POST', path, { ...body, name: 'again' })).data.id, key.id)
+  assert.equal((await ask('POST', `/accounts/${second.id}/imported-keys`, body)).status, 409)
+  for (const wrong of [{ sha256: 'ab' }, { sha256: sha256.toUpperCase() }, { last4: 'a b' }, { key: value }])
+    assert.equal((await ask('POST', path, { ...body, ...wrong })).status, 400)
+  await ask('DELETE', `/keys/${key.id}`)
+  await assert.rejects(who(value), { kind: 'key_unknown' })
 })
 
 test('a rotated key works beside the new one for the overlap, and spends from the same limit', async () => {

@@ -1,5 +1,5 @@
 // Time, randomness and ids come from here and from nowhere else, so that a test can hold the clock and replay a seed.
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 export interface World {
   /** Wall clock, milliseconds since 1970, UTC. */
@@ -49,6 +49,11 @@ export function newId(world: World): string {
     lastMs = nowMs
   }
   return lastTime + base32(world.bytes(10))
+}
+
+/** The id that follows from a text, the same whenever it is asked for. It sorts before all that were ever made by the clock. */
+export function idFrom(text: string): string {
+  return idAtTime(0) + base32(hash('sha256', text, 'buffer').subarray(0, 10))
 }
 
 /** The smallest id of a moment: the bound of a range of ids. */

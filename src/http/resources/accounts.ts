@@ -35,10 +35,16 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       body: z.strictObject({
         name: text(100),
         credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
+        note: text(200, 0).optional(),
         limits: limitsInput.nullable().optional(),
       }),
+      repeatable: true,
       answer: accountView,
-      run: async ({ body, by }) => show(await accounts.create(body, by)),
+      async run({ body, by, idempotencyKey: key }) {
+        if (key === undefined) return show(await accounts.create(body, by))
+        const { id, again } = await accounts.createOnce(key, body, by)
+        return again ? new WithHeaders(await show(id), { 'idempotent-replayed': 'true' }) : show(id)
+      },
     }),
     resource('GET /accounts/{id}', 'member', {
       answer: accountView,

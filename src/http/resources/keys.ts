@@ -19,6 +19,13 @@ const fields = {
 }
 
 const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)
+const imported = z
+  .strictObject({
+    ...fields,
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in 64 hexadecimal digits'),
+    last4: z.string().regex(/^[\x21-\x7e]{1,4}$/, 'must be the last four characters of the key'),
+  })
+  .transform(withMs)
 const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
 
 function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {
@@ -42,6 +49,11 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       body: creation,
       answer: newKey,
       run: ({ params, body, by }) => keys.create(params.id, body, by),
+    }),
+    resource('POST /accounts/{id}/imported-keys', 'operator', {
+      body: imported,
+      answer: keyView,
+      run: ({ params, body, by }) => keys.import(params.id, body, by),
     }),
     resource('PATCH /keys/{id}', 'member', {
       account: accountOf,
