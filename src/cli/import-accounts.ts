@@ -72,12 +72,15 @@ export async function findAccounts(
 
 const isSame = (one: KeyView, key: PlannedKey) => one.name === key.name && one.last4 === key.last4 && !one.replacedBy
 
+interface Made {
+  accounts: number
+  keys: number
+  readonly refused: string[]
+}
+
 /** Makes what is missing; answers how much that was, and what was refused. */
-export async function makeAccounts(
-  call: Invocation,
-  found: readonly Found[],
-): Promise<{ accounts: number; keys: number; refused: string[] }> {
-  const made = { accounts: 0, keys: 0, refused: [] as string[] }
+export async function makeAccounts(call: Invocation, found: readonly Found[]): Promise<Made> {
+  const made: Made = { accounts: 0, keys: 0, refused: [] }
   for (const { planned, id, account, keys } of found) {
     const { name, credits, note, limits, reference } = planned
     const body = { name, credits: formatCredits(credits), note, limits }

@@ -31,7 +31,7 @@ const TABLES = {
   tokens: '"tokens"',
   users: '"users"',
 } as const
-export type ForeignTable = keyof typeof TABLES
+type ForeignTable = keyof typeof TABLES
 
 /** `postgres://…`, or the path of an SQLite file. */
 export async function openSource(where: string): Promise<ForeignSource> {
