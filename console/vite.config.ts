@@ -17,7 +17,8 @@ const faults = Object.entries(FAULTS).map(([name, { text }]) => [name, { text, a
 
 /** What the console takes from the tables of endpoints and faults. */
 export const FROM_TABLE = {
-  ENDPOINT_PATHS: Object.fromEntries(paths),
+  // Of several that sell the same, the first.
+  ENDPOINT_PATHS: Object.fromEntries(paths.toReversed()),
   CLIENT_CALLS: Object.fromEntries(calls),
   FAULT_WORDS: Object.fromEntries(faults),
 }

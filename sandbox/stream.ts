@@ -47,7 +47,7 @@ export class EventStream {
   }
 
   /** Resolves when the next piece may be written; undefined means at once, so that a fast stream costs no ticks. */
-  write(frame: string): Promise<void> | undefined {
+  write(frame: string | Buffer): Promise<void> | undefined {
     if (this.over) return undefined
     const { call } = this.#ctx
     if (call.chunks >= this.#cutAfter) {
@@ -58,9 +58,9 @@ export class EventStream {
       this.#over = true
       return this.#ctx.gone()
     }
-    let piece: string | Buffer = frame
+    let piece = frame
     if (this.#bytesLeft !== Number.POSITIVE_INFINITY) {
-      const bytes = Buffer.from(frame)
+      const bytes = typeof frame === 'string' ? Buffer.from(frame) : frame
       if (bytes.length >= this.#bytesLeft) {
         this.#over = true
         this.#res.end(bytes.subarray(0, this.#bytesLeft))

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { World } from '../src/kernel/world.ts'
 import { analyticsRoom } from './analytics.ts'
 import { countTokensRoom, openMessagesRoom } from './anthropic-messages.ts'
+import { speechRoom, transcriptionRoom } from './audio.ts'
 import { RoomContext } from './context.ts'
 import { embeddingsRoom } from './embeddings.ts'
 import { geminiCountRoom, geminiRoom } from './gemini.ts'
@@ -29,6 +30,8 @@ function openRooms(): Room[] {
     embeddingsRoom,
     rerankRoom,
     moderationsRoom,
+    transcriptionRoom,
+    speechRoom,
     modelsRoom,
     imagesRoom,
     openVideoRoom(),

@@ -65,7 +65,7 @@ test('a gateway that is killed in the middle of load loses nothing that it ackno
     const traffic = startTraffic({
       urls: () => [gateway.url],
       key,
-      kinds: ['chat', 'stream', 'data', 'leave'],
+      kinds: ['chat', 'stream', 'data', 'leave', 'audio', 'rerank', 'moderation'],
       atOnce: runs(20, 100),
     })
     const enough = randomInt(40, 200)

@@ -96,7 +96,8 @@ test('every paid operation shows a request that can be sent, an answer, and lead
     const id = spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
     const part = text.slice(text.indexOf(`id="${id}"`)).split('</details>')[0]!
     assert.match(part, /<pre[^>]*><code>curl /, spec.id)
-    assert.match(part, /Its answer has this shape/, spec.id)
+    // Sound has no shape that could be shown.
+    if (!spec.gives) assert.match(part, /Its answer has this shape/, spec.id)
     assert.match(part, /href="\/console\/try\//, spec.id)
   }
 })

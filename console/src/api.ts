@@ -43,8 +43,11 @@ function apiUrl(path: string, query: Query = {}): string {
 async function send(method: string, path: string, options: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers }
   const init: RequestInit = { method, headers, credentials: 'same-origin' }
-  if (method !== 'GET') headers['content-type'] = 'application/json'
-  if (method !== 'GET') init.body = JSON.stringify(options.body ?? {})
+  if (options.body instanceof FormData) init.body = options.body
+  else if (method !== 'GET') {
+    headers['content-type'] = 'application/json'
+    init.body = JSON.stringify(options.body ?? {})
+  }
   if (options.signal) init.signal = options.signal
   let response: Response
   try {

@@ -8,7 +8,8 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
   cacheWrite: { one: 'cache write token', many: 'cache write tokens', price: 'Cache write, per million tokens' },
   output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
   image: { one: 'image', many: 'images', price: 'Per image' },
-  second: { one: 'second', many: 'seconds', price: 'Per second of video' },
+  second: { one: 'second', many: 'seconds', price: 'Per second' },
+  character: { one: 'character', many: 'characters', price: 'Per million characters' },
   call: { one: 'call', many: 'calls', price: 'Per call' },
   row: { one: 'row', many: 'rows', price: 'Per row returned' },
 }
@@ -38,6 +39,8 @@ export function priceWords(pricing: Pricing | null): PriceWords {
     const rate = least(unit)
     if (rate !== undefined) return { amount: `${from}${formatCredits(rate)}`, per: `per ${unit}${more(unit)}` }
   }
+  const character = least('character')
+  if (character !== undefined) return { amount: `${from}${formatCredits(character)}`, per: 'per million characters' }
   const [rate = 0n, side] = output === undefined ? [input, 'input'] : [output, 'output']
   return { amount: `${from}${formatCredits(rate)}`, per: `per million ${side} tokens` }
 
@@ -64,6 +67,7 @@ const TYPICAL: Partial<Record<PriceUnit, bigint>> = {
   output: 300n,
   image: 1n,
   second: 5n,
+  character: 500n,
   call: 1n,
   row: 10n,
 }
@@ -78,6 +82,6 @@ export function typicalAmount(type: ModelType, pricing: Pricing): bigint {
   return PRICE_UNITS.reduce((sum, unit) => {
     const rate = tier?.[unit] === undefined ? 0n : (parseCredits(tier[unit]) ?? 0n)
     const used = (TYPICAL[unit] ?? 0n) * rate
-    return sum + (tokens || unit === 'input' || unit === 'output' ? used / MILLION : used)
+    return sum + (tokens || unit === 'input' || unit === 'output' || unit === 'character' ? used / MILLION : used)
   }, 0n)
 }

@@ -11,6 +11,7 @@ export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images' | 
 /** The groups of the reference, in their order, and what each is for. */
 export const TAGS = {
   Text: 'Text models in four wire formats, and embeddings.',
+  Audio: 'Speech into text, and text into speech.',
   Images: 'Pictures from a prompt, or from other pictures.',
   'Video and jobs': 'Videos, and the jobs that make them.',
   'Social data': 'Profiles and timelines of a social network.',
@@ -37,6 +38,10 @@ export interface EndpointSpec {
   readonly streams?: true
   /** Its body may hold hundreds of megabytes, and is read from the socket piece by piece. */
   readonly largeBody?: true
+  /** Its body is a form with a file; quotes of it are JSON like all others. */
+  readonly form?: true
+  /** The type of an answer that is no JSON. */
+  readonly gives?: string
   /** A model that is of another kind, or not for this key, does not exist here. */
   readonly hidesModels?: true
   /** The model that the contract names as the default; filled in only where the operator wants it so. */

@@ -1,5 +1,6 @@
 // The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are whole in their entries.
+import { speech, transcriptions, translations } from './audio.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
@@ -97,6 +98,9 @@ export const PAID = define({
   embeddings,
   rerank,
   moderations,
+  transcriptions,
+  translations,
+  speech,
   images: {
     route: 'POST /alpha/v1/images/generations',
     aliases: ['/v1/images/generations', '/alpha/images/generations'],

@@ -1,6 +1,6 @@
 // The kinds of products: which formats serve each, what each must have a price for, and which traits it has.
 import * as z from 'zod'
-import { dataTraits, textTraits, videoTraits } from '../catalog/traits.ts'
+import { dataTraits, textTraits, transcriptionTraits, videoTraits } from '../catalog/traits.ts'
 import type { Unit } from '../meter/usage.ts'
 
 export interface Kind {
@@ -22,6 +22,12 @@ export const KINDS = {
   embedding: { protocols: ['openai-embeddings'], priced: [['input']], traits: none },
   rerank: { protocols: ['rerank'], priced: [['input', 'call']], traits: none },
   moderation: { protocols: ['openai-moderations'], priced: [['call']], traits: none },
+  transcription: {
+    protocols: ['openai-audio'],
+    priced: [['second']],
+    traits: transcriptionTraits.prefault({}),
+  },
+  speech: { protocols: ['openai-speech'], priced: [['character']], traits: none },
   video: { protocols: ['video-task'], priced: [['second', 'output']], traits: videoTraits.prefault({}) },
   data: { protocols: ['social-v2', 'site-analytics'], priced: [['call']], traits: dataTraits.prefault({}) },
 } as const satisfies Record<string, Kind>

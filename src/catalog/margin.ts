@@ -13,6 +13,8 @@ const TYPICAL: Readonly<Record<KindName, Usage>> = {
   embedding: { input: 1_000 },
   rerank: { input: 10_000, call: 1 },
   moderation: { call: 1 },
+  transcription: { second: 60 },
+  speech: { character: 500 },
   video: { second: 5, output: 100_000 },
   data: { call: 1, row: 10 },
 }

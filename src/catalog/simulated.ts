@@ -12,6 +12,8 @@ const VENDORS: Record<ProtocolName, string> = {
   'openai-embeddings': 'openai',
   'openai-images': 'openai',
   'openai-moderations': 'openai',
+  'openai-audio': 'openai',
+  'openai-speech': 'openai',
   rerank: 'openai',
   'anthropic-messages': 'anthropic',
   gemini: 'google',

@@ -69,6 +69,11 @@ export const textTraits = z.strictObject({
   vendorState: z.boolean().default(true),
 })
 
+export const transcriptionTraits = z.strictObject({
+  /** The longest recording that it takes: nothing is held for more. */
+  secondsMax: count.default(14_400),
+})
+
 /** What a video model takes. */
 export const videoTraits = z.strictObject({
   secondsMin: count.default(4),

@@ -16,7 +16,9 @@ export interface Operation {
     schema: JsonSchema
     example?: unknown
   }>
-  readonly requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
+  readonly requestBody?: {
+    content: { 'application/json'?: { schema: JsonSchema }; 'multipart/form-data'?: { schema: JsonSchema } }
+  }
   readonly responses: Readonly<
     Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>
   >
@@ -92,7 +94,12 @@ export function curlOf(
     `curl ${at.method === 'GET' ? '' : `-X ${at.method} `}'${at.origin}${path}${search}'`,
     `  -H "Authorization: Bearer $${key}"`,
   ]
-  const body = requestBody?.content['application/json'].schema
+  const form = requestBody?.content['multipart/form-data']?.schema
+  if (form)
+    // What our own entries give as an example is an object.
+    for (const [name, value] of Object.entries(exampleOf(form, document) as JsonSchema))
+      lines.push(`  -F '${name}=${value}'`)
+  const body = requestBody?.content['application/json']?.schema
   if (body) {
     const text = JSON.stringify(exampleOf(body, document), null, 2).replaceAll("'", "'\\''").replaceAll('\n', '\n  ')
     lines.push(`  -H 'Content-Type: application/json'`, `  -d '${text}'`)

@@ -88,6 +88,7 @@ function playgroundOf({ path, method }: Listed, document: JsonSchema): string | 
   if (typeof model === 'string') query.set('model', model)
   if (typeof prompt === 'string') query.set('prompt', prompt)
   if ((tab === 'embedding' || tab === 'moderation') && input !== undefined) query.set('text', [input].flat().join('\n'))
+  if (tab === 'speech' && typeof input === 'string') query.set('input', input)
   if (tab === 'chat') query.set('message', 'Say hello in three languages.')
   return `${tab}?${query}`
 }
@@ -95,7 +96,8 @@ function playgroundOf({ path, method }: Listed, document: JsonSchema): string | 
 function operationHtml(listed: Listed, document: JsonSchema): string {
   const { path, method, operation } = listed
   const { parameters, requestBody, responses } = operation
-  const body = requestBody?.content['application/json'].schema
+  const { 'application/json': asJson, 'multipart/form-data': asForm } = requestBody?.content ?? {}
+  const body = (asJson ?? asForm)?.schema
   const answer = answerOf(operation, document)
   const tryIt = playgroundOf(listed, document)
   const request = curlOf({ path, method, origin: ORIGIN, operation }, document)

@@ -67,7 +67,9 @@ function operationOf(spec: EndpointSpec): unknown {
       ? {
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: component(named(spec, 'Request')) } },
+            content: {
+              [spec.form ? 'multipart/form-data' : 'application/json']: { schema: component(named(spec, 'Request')) },
+            },
           },
         }
       : {}),
@@ -77,6 +79,7 @@ function operationOf(spec: EndpointSpec): unknown {
         headers: { ...requestIdHeader, ...(spec.sells ? moneyHeaders : {}) },
         content: {
           ...(answerOf(spec) ? { 'application/json': { schema: component(named(spec, 'Answer')) } } : {}),
+          ...(spec.gives ? { [spec.gives]: { schema: { ...string, contentMediaType: spec.gives } } } : {}),
           ...(spec.streams ? { 'text/event-stream': { schema: string } } : {}),
         },
       },

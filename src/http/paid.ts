@@ -11,6 +11,7 @@ import type { Log } from '../kernel/log.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
+import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
@@ -54,7 +55,7 @@ export function paidHandler(deps: PaidDeps): Paid {
 }
 
 async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
-  const body = await takeLarge(visit, out, deps)
+  const body = spec.form ? await takeForm(visit, out, deps) : await takeLarge(visit, out, deps)
   try {
     await handle(visit, out, { spec, body }, deps)
   } finally {
@@ -146,6 +147,22 @@ async function takeLarge(request: Visit, out: Caller, { budget }: PaidDeps): Pro
     // The text is gone; what stays are the pictures and little else.
     lease.shrinkTo(read.inlineBytes + BESIDE_BYTES)
     return { json: read.json, pictures: { ...read, lease }, digest: read.digest, release: () => lease.release() }
+  } catch (error) {
+    lease.release()
+    throw error
+  }
+}
+
+/** A form with a recording, within the same budget. */
+async function takeForm(request: Visit, out: Caller, { budget }: PaidDeps): Promise<Taken> {
+  const { 'content-type': contentType, 'content-length': length } = request.headers
+  const contentLength = length === undefined ? undefined : Number(length)
+  const most = Math.min(contentLength ?? UNKNOWN_BYTES, UNKNOWN_BYTES)
+  const lease = await budget.acquire(Math.max(most, BESIDE_BYTES), out.signal)
+  try {
+    const { json, file, digest } = await readAudioForm(request.raw, { contentType, contentLength })
+    lease.shrinkTo(file.bytes + BESIDE_BYTES)
+    return { json, file, digest, release: () => lease.release() }
   } catch (error) {
     lease.release()
     throw error

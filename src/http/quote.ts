@@ -34,7 +34,7 @@ export async function readQuoted(
   let first: Fault | undefined
   for (const spec of specs)
     try {
-      const asked = spec.largeBody ? await withPictures(body, deps.budget) : { json }
+      const asked = spec.largeBody && !spec.form ? await withPictures(body, deps.budget) : { json }
       const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
       return { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
     } catch (error) {

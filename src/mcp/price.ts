@@ -11,6 +11,7 @@ const PER: Record<Unit, string> = {
   output: 'per million output tokens',
   image: 'an image',
   second: 'a second',
+  character: 'per million characters',
   call: 'a call',
   row: 'a row',
 }

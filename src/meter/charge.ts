@@ -6,7 +6,7 @@ import { UNITS, type Unit, type Usage } from './usage.ts'
 
 const MILLION = 1_000_000n
 /** Rates are given per million of these, and per one of the rest. */
-export const PER_MILLION: ReadonlySet<Unit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output'])
+export const PER_MILLION: ReadonlySet<Unit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output', 'character'])
 
 /** [unit, quantity, rate per million units, in micro-credits]: a charge is the sum of quantity × rate ÷ a million. */
 export type ChargeLine = readonly [unit: Unit, quantity: number, ratePerMillion: string]

@@ -9,7 +9,7 @@ const decimal = z
 
 const count = z.number().int().positive()
 
-/** Rates: tokens per million, everything else per one. */
+/** Rates: tokens and characters per million, everything else per one. */
 export const tier = z.strictObject({
   /** The tier holds for prompts of up to this many input tokens; absent: no upper bound. */
   upTo: count.optional(),
@@ -21,6 +21,7 @@ export const tier = z.strictObject({
   output: decimal.optional(),
   image: decimal.optional(),
   second: decimal.optional(),
+  character: decimal.optional(),
   call: decimal.optional(),
   row: decimal.optional(),
 })

@@ -1,6 +1,16 @@
 // What a call consumed, in the units that prices name.
 
-export const UNITS = ['input', 'cachedInput', 'cacheWrite', 'output', 'image', 'second', 'call', 'row'] as const
+export const UNITS = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'output',
+  'image',
+  'second',
+  'character',
+  'call',
+  'row',
+] as const
 export type Unit = (typeof UNITS)[number]
 
 /**

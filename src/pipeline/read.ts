@@ -16,6 +16,9 @@ import type { World } from '../kernel/world.ts'
 import { isObject } from '../protocols/check.ts'
 import { readAnalyticsAsk } from '../protocols/data/site-analytics.ts'
 import { readSocialAsk } from '../protocols/data/social-v2.ts'
+import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
+import { readSpeechAsk } from '../protocols/media/openai-audio/speech.ts'
+import { readTranscriptionAsk } from '../protocols/media/openai-audio/transcription.ts'
 import { type ImageAskDeps, readImageAsk } from '../protocols/media/openai-images/ask.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { readVideoRequest } from '../protocols/media/video-task/request.ts'
@@ -49,6 +52,8 @@ export interface RequestBody {
   readonly json: JsonText
   /** Of an image request: the pictures that stood in it, and the memory that they take. */
   readonly pictures?: ImageRequestBody & { readonly lease: ByteLease }
+  /** Of a form: its file. */
+  readonly file?: AudioFile
 }
 
 export interface Read {
@@ -72,6 +77,8 @@ const READERS: Record<KindName, Reader> = {
   embedding: byModel('embedding', readEmbeddingsAsk),
   rerank: byModel('rerank', readRerankAsk),
   moderation: byModel('moderation', readModerationsAsk),
+  transcription: readTranscription,
+  speech: byModel('speech', readSpeechAsk),
   image: readImage,
   video: byModel('video', readVideoAsk),
   data: readData,
@@ -132,6 +139,18 @@ function readImage(incoming: Incoming, deps: ReadDeps): Read {
   const { lease } = pictures
   const ask = readImageAsk(pictures, { uid }, { ...deps.pictures(incoming.principal.accountId), lease })
   return { ask, product: permit('image', uid, incoming) }
+}
+
+function readTranscription(incoming: Incoming): Read {
+  const { json, file } = incoming.body
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const known = model?.enabled && model.type === 'transcription' ? model : undefined
+  const work = incoming.spec.id === 'translations' ? 'translations' : 'transcriptions'
+  return {
+    ask: readTranscriptionAsk({ json, file, work }, uid, known),
+    product: permit('transcription', uid, incoming),
+  }
 }
 
 function readVideoAsk(json: JsonText, uid: string, model?: Model): JobAsk {

@@ -33,7 +33,8 @@ const LINGER_MS = 1_000
 export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { reply, exchange } = answered.attempted
   const passMin = Math.max(PASS_BYTES_MIN, answered.flight?.bytesMax ?? 0)
-  if (exchange.pass && Number(reply.headers['content-length'] ?? 0) >= passMin) return relayUnread(answered, deps)
+  const isLong = Number(reply.headers['content-length'] ?? 0) >= passMin
+  if (exchange.pass && (exchange.passesAsItComes || isLong)) return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
   try {
@@ -92,6 +93,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
   answered.flight?.land()
+  const kept = answered.idempotency ? new KeptStream() : undefined
   const caller = watchCaller(out, deps)
   const drained = boundDrain(answered, deps)
   let last: Buffer | undefined
@@ -99,6 +101,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
     await attempted.reply.pipe((chunk) => {
       const piece = last
       last = chunk
+      kept?.push(chunk)
       if (!out.started)
         out.startStream(addAnswerHeaders({ 'content-type': contentType }, answered, attempted.candidate.number))
       return piece && caller.write(piece)
@@ -111,8 +114,11 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
     caller.unwatch()
     drained()
   }
-  const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered) }, deps)
-  out.end(last ?? '')
+  if (last === undefined)
+    throw heard(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
+  const keep = keepOf(answered, 200, contentType, () => kept?.whole(''))
+  const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), keep }, deps)
+  out.end(last)
   return receipt
 }
 

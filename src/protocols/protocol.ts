@@ -50,6 +50,8 @@ export interface AskFacts {
    * output, and the ask is opened with that cap.
    */
   readonly outputOpen?: { readonly floorTokens: number }
+  /** What it probably is, for endings without a report, where tokens do not tell. */
+  readonly likely?: Usage
   /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
   readonly inputTokensLikely?: number
   /** No honest vendor reports more input than this; what is beyond is nonsense, and charged as far as the hold covers it. */
@@ -103,6 +105,8 @@ export interface Exchange {
    * at the headers only, and throws upstream_garbled when they promise something else.
    */
   pass?(headers: Readonly<Record<string, string>>): Passed
+  /** It is relayed so however short it is: the caller listens while it comes. */
+  readonly passesAsItComes?: true
   /** What the vendor says in a non-2xx body, as it says it; undefined when that is nothing. */
   said?(body: Buffer): VendorSaid | undefined
   /** Undoes what the exchange left behind (a stored file) when the call fails after all. */

@@ -1,5 +1,6 @@
 // Every page of the console, and what to do on it before somebody looks.
 import type { Page } from 'playwright-core'
+import { wavFile } from '../../sandbox/wav.ts'
 
 export interface PageToSee {
   readonly name: string
@@ -119,6 +120,26 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await page.getByLabel('Texts').fill('A kind word\nAn example of hate')
         await press(page, /^Moderate$/)
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
+      name: 'transcription',
+      path: `${base}/playground/transcription`,
+      async act(page) {
+        await page
+          .getByLabel('Recording')
+          .setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) })
+        await press(page, /^Write down$/)
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
+      name: 'speech',
+      path: `${base}/playground/speech`,
+      async act(page) {
+        await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
+        await press(page, /^Speak$/)
         await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { paint } from '../../sandbox/picture.ts'
+import { wavFile } from '../../sandbox/wav.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -106,4 +107,26 @@ test('two models answer the same question side by side, with cost and time', asy
 
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
   assert.deepEqual(home.mishaps, [])
+})
+
+test('a recording is uploaded, quoted by its length and written down, and a text is heard', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/transcription`)
+  const quoted = page.waitForResponse((response) => response.url().endsWith('/play/v1/quote'))
+  const file = { name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) }
+  await page.getByLabel('Recording').setInputFiles(file)
+  const quote = (await (await quoted).json()) as { data: { costAtMost: string } }
+  assert.equal(quote.data.costAtMost, '0.03', 'three seconds')
+  await page.getByRole('button', { name: 'Write down' }).click()
+  await page.getByText('"seconds":3').waitFor()
+  await operator.go(`/a/${account}/playground/speech`)
+  await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
+  await page.getByRole('button', { name: 'Speak' }).click()
+  await page.getByLabel('Speech', { exact: true }).and(page.locator('audio')).waitFor()
+  await page.waitForFunction(() => {
+    const { document } = globalThis as unknown as {
+      document: { querySelector(path: string): { duration: number } | null }
+    }
+    return (document.querySelector('audio')?.duration ?? 0) > 0.5
+  })
 })

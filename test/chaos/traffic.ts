@@ -1,8 +1,20 @@
 // Calls of every kind against one or more gateways, and a record of what each caller was told.
 import { Agent, type Dispatcher } from 'undici'
+import { wavFile } from '../../sandbox/wav.ts'
 import { parseCredits } from '../../src/kernel/credits.ts'
 
-export type Kind = 'chat' | 'messages' | 'responses' | 'stream' | 'data' | 'image' | 'leave' | 'fail'
+export type Kind =
+  | 'chat'
+  | 'messages'
+  | 'responses'
+  | 'stream'
+  | 'data'
+  | 'image'
+  | 'rerank'
+  | 'moderation'
+  | 'audio'
+  | 'leave'
+  | 'fail'
 
 export interface Told {
   readonly kind: Kind
@@ -94,6 +106,9 @@ const PATHS: Record<Kind, string> = {
   stream: '/v1/chat-completions',
   data: '/v1/siteanalytics/websites/visits?keys=example.com',
   image: '/v1/images/generations',
+  rerank: '/v1/rerank',
+  moderation: '/v1/moderations',
+  audio: '/v1/audio/transcriptions',
   leave: '/v1/chat-completions',
   fail: '/v1/chat-completions',
 }
@@ -113,7 +128,10 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
       origin: url,
       path: PATHS[kind],
       method: body === undefined ? 'GET' : 'POST',
-      headers: { authorization: `Bearer ${options.key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      headers: {
+        authorization: `Bearer ${options.key}`,
+        ...(body ? { 'content-type': kind === 'audio' ? FORM_TYPE : 'application/json' } : {}),
+      },
       body: body ?? null,
       signal: patience.signal,
     })
@@ -149,13 +167,32 @@ async function firstPiece(body: Dispatcher.ResponseData['body']): Promise<void> 
   body.destroy()
 }
 
-function bodyOf(kind: Kind, model: string): string | undefined {
+const FORM_TYPE = 'multipart/form-data; boundary=x'
+/** Two seconds of silence. */
+const RECORDING = formOf(wavFile(Buffer.alloc(32_000)))
+
+function formOf(file: Buffer): Buffer {
+  const part = (head: string) => `--x\r\ncontent-disposition: form-data; ${head}\r\n\r\n`
+  return Buffer.concat([
+    Buffer.from(part('name="file"; filename="a.wav"')),
+    file,
+    Buffer.from(`\r\n${part('name="model"')}alpha-transcribe-1\r\n--x--`),
+  ])
+}
+
+function bodyOf(kind: Kind, model: string): string | Buffer | undefined {
   const messages = [{ role: 'user', content: promptOf(kind) }]
   switch (kind) {
     case 'data':
       return undefined
     case 'image':
       return JSON.stringify({ model: 'alpha-image-2', prompt: 'a few words', quality: 'low' })
+    case 'rerank':
+      return JSON.stringify({ model: 'alpha-rerank-1', query: 'a few words', documents: ['some', 'words'] })
+    case 'moderation':
+      return JSON.stringify({ model: 'alpha-moderation-1', input: 'a few words' })
+    case 'audio':
+      return RECORDING
     case 'messages':
       return JSON.stringify({ model: 'beta-haiku-4-5', max_tokens: 100, messages })
     case 'responses':

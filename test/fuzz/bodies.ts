@@ -242,6 +242,7 @@ const simple = {
   embeddings: fc.record({ model: fc.constant('alpha-embed-3-small'), input: said, dimensions: fc.constant(8) }),
   rerank: fc.record({ model: fc.constant('alpha-rerank-1'), query: said, documents: fc.array(said, { maxLength: 3 }) }),
   moderations: fc.record({ model: fc.constant('alpha-moderation-1'), input: fc.array(said, { maxLength: 3 }) }),
+  speech: fc.record({ model: fc.constant('alpha-speech-1'), input: said, voice: said }),
   images: fc.record({ model: fc.constant('alpha-image-2'), prompt: said, size: fc.constant('1024x1024') }),
   video: fc.record({
     model: fc.constantFrom('videogen-2.0', 'videogen-2.5'),
@@ -265,6 +266,7 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   embeddings: fc.oneof(embeddings, nearlyRight(simple.embeddings)),
   rerank: nearlyRight(simple.rerank),
   moderations: nearlyRight(simple.moderations),
+  speech: nearlyRight(simple.speech),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),

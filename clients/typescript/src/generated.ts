@@ -27,6 +27,9 @@ export type PaidEndpoint =
   | 'embeddings'
   | 'rerank'
   | 'moderations'
+  | 'transcriptions'
+  | 'translations'
+  | 'speech'
   | 'images'
   | 'video'
   | 'social/users'
@@ -885,7 +888,7 @@ export type QuoteAnswer = {
     costAtLeast: string
     worstCase: Record<string, number>
     lines: {
-      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'image' | 'second' | 'call' | 'row'
+      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'image' | 'second' | 'character' | 'call' | 'row'
       quantity: number
       rate: string
       per: 1000000

@@ -1,6 +1,7 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
 // written into a page after its dialog closed.
 import type { ModelType, PublicEndpoint } from '../wire.ts'
+import { audioSnippet } from './audio-snippet.ts'
 import { pythonData, pythonMedia, typescriptData, typescriptMedia } from './client-snippet.ts'
 import { namedArguments, origin, typescript } from './snippet-words.ts'
 
@@ -26,6 +27,8 @@ const BODIES: Record<PostKind, () => Body> = {
   embedding: () => ({ input: ['The gate is open.', 'The barrier is up.'] }),
   rerank: () => ({ query: 'When does the gate open?', documents: ['It opens at dawn.', 'A recipe for soup.'] }),
   moderation: () => ({ input: ['A kind word.', 'Another one.'] }),
+  transcription: () => ({ response_format: 'json' }),
+  speech: () => ({ input: 'The gate is open.', voice: 'alloy' }),
   image: () => ({ prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }),
   video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
 }
@@ -46,6 +49,8 @@ export function snippet(language: Language, subject: Subject): string {
   if (subject.kind === 'data') return dataSnippet(language, subject.endpoint, subject.values)
   const body = { model: subject.model, ...(subject.body ?? BODIES[subject.kind]()) }
   if (subject.kind === 'gemini') return googleSnippet(language, subject.model)
+  if (subject.kind === 'transcription' || subject.kind === 'speech')
+    return audioSnippet(language, PATHS[subject.kind], body)
   if (language === 'curl') return curlPost(PATHS[subject.kind], body)
   return language === 'python' ? pythonPost(subject.kind, body) : typescriptPost(subject.kind, body)
 }

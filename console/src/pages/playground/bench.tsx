@@ -68,15 +68,25 @@ export async function play<Answer>(
   path: string,
   options: { body?: unknown; signal?: AbortSignal } = {},
 ): Promise<{ answer: Answer; receipt?: Receipt }> {
-  const response = await api.play(account, method, path, options)
-  const answer = (await response.json()) as Answer
-  const requestId = response.headers.get('x-request-id')
+  const read = async (response: Response) => (await response.json()) as Answer
+  const played = await playAny(read, () => api.play(account, method, path, options))
   refresh(`overview/${account}`, `usage/${account}`, `account/${account}`, `jobs/${account}`)
+  return played
+}
+
+/** The same for answers that are no JSON. */
+export async function playAny<Answer>(
+  read: (response: Response) => Promise<Answer>,
+  call: () => Promise<Response>,
+): Promise<{ answer: Answer; receipt?: Receipt }> {
+  const response = await call()
+  const answer = await read(response)
+  const requestId = response.headers.get('x-request-id')
   return requestId ? { answer, receipt: await receiptOf(requestId) } : { answer }
 }
 
 interface BenchFormProps {
-  kind: 'embedding' | 'rerank' | 'moderation' | 'image' | 'video'
+  kind: 'embedding' | 'rerank' | 'moderation' | 'transcription' | 'speech' | 'image' | 'video'
   action: string
   icon: IconName
   bench: Pick<BenchProps, 'models'> & {
@@ -87,11 +97,14 @@ interface BenchFormProps {
   ready: boolean
   account: string
   body: Record<string, unknown>
+  /** What a quote is asked for, where that is not the body. */
+  quoted?: Record<string, unknown> | undefined
   children: ReactNode
 }
 
 export function BenchForm({ kind, action, icon, bench, call, children, ...rest }: BenchFormProps) {
   const { models, model, set } = bench
+  const quoted = 'quoted' in rest ? rest.quoted : rest.body
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     call.go()
@@ -100,7 +113,7 @@ export function BenchForm({ kind, action, icon, bench, call, children, ...rest }
     <form className="bench-side" onSubmit={onSubmit} aria-label={typeName(kind)}>
       <ModelPicker models={models} chosen={model} onPick={set('model')} />
       {children}
-      <QuoteHint account={rest.account} body={rest.ready ? { model: model?.uid, ...rest.body } : undefined} />
+      <QuoteHint account={rest.account} body={rest.ready && quoted ? { model: model?.uid, ...quoted } : undefined} />
       <Button type="submit" look="primary" icon={icon} busy={call.busy} disabled={!rest.ready}>
         {action}
       </Button>

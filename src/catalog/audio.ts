@@ -1,0 +1,127 @@
+// The endpoints of sound: speech into text, and text into speech.
+import type { EndpointEntry, JsonSchema } from './endpoint.ts'
+import { list, loose, number, object, string } from './schema.ts'
+
+/** The most that vendors take of one request. */
+export const SPEECH_CHARS_MAX = 4096
+export const INSTRUCTIONS_CHARS_MAX = 4096
+
+const recording: JsonSchema = {
+  type: 'string',
+  contentMediaType: 'application/octet-stream',
+  description:
+    'The recording: wav, mp3 (mpga, mpeg), flac, ogg (oga, opus), mp4 (m4a) or webm, of 25 MB at most. In a quote `seconds` stands in its place.',
+}
+const model = (example: string): JsonSchema => ({
+  type: 'string',
+  description: `A model from GET /v1/models, such as ${example}.`,
+})
+
+const shared = {
+  file: recording,
+  model: model('alpha-transcribe-1'),
+  prompt: { type: 'string', description: 'Words that help to hear the others right.' },
+  response_format: {
+    type: 'string',
+    enum: ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'],
+    default: 'json',
+    description: 'Some models know only json; diarized_json says who speaks, where the model can tell.',
+  },
+  temperature: { type: ['number', 'string'], description: 'From 0 to 1.' },
+}
+
+const transcript = object(
+  {
+    text: string,
+    usage: loose({ type: string, seconds: number }),
+    duration: { type: ['number', 'string'] },
+    segments: list(loose({ id: { type: ['integer', 'string'] }, start: number, end: number, text: string })),
+  },
+  ['text'],
+)
+
+const speechToText = {
+  tag: 'Audio',
+  surface: 'responses',
+  sells: 'transcription',
+  largeBody: true,
+  form: true,
+} as const
+
+export const transcriptions: EndpointEntry = {
+  ...speechToText,
+  route: 'POST /v1/audio/transcriptions',
+  aliases: ['/alpha/audio/transcriptions', '/alpha/v1/audio/transcriptions'],
+  streams: true,
+  title: 'Transcription',
+  description:
+    'Writes down what is said in a recording. Held for what the file can hold at most, charged by the second that the vendor reports. An extension of the contract.',
+  returns:
+    '`{text, usage}`; a text for text, srt and vtt; with `stream: true` events `transcript.text.delta` and `transcript.text.done`.',
+  body: {
+    ...object(
+      {
+        ...shared,
+        language: { type: 'string', description: 'Of the recording, as two letters.' },
+        stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
+        'timestamp_granularities[]': list({ type: 'string', enum: ['word', 'segment'] }),
+        'include[]': list(string),
+      },
+      ['file', 'model'],
+    ),
+    examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1', language: 'en' }],
+  },
+  answer: transcript,
+}
+
+export const translations: EndpointEntry = {
+  ...speechToText,
+  route: 'POST /v1/audio/translations',
+  aliases: ['/alpha/audio/translations', '/alpha/v1/audio/translations'],
+  title: 'Translation into English',
+  description:
+    'Writes down in English what is said in a recording. Paid like a transcription. An extension of the contract.',
+  returns: '`{text, usage}`, or a text for text, srt and vtt.',
+  body: {
+    ...object(shared, ['file', 'model']),
+    examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }],
+  },
+  answer: transcript,
+}
+
+export const speech: EndpointEntry = {
+  route: 'POST /v1/audio/speech',
+  aliases: ['/alpha/audio/speech', '/alpha/v1/audio/speech'],
+  tag: 'Audio',
+  surface: 'responses',
+  sells: 'speech',
+  streams: true,
+  gives: 'audio/*',
+  title: 'Speech',
+  description: 'Reads a text aloud. Paid by the character of `input`. An extension of the contract.',
+  returns:
+    'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
+  body: {
+    ...object(
+      {
+        model: model('alpha-speech-1'),
+        input: { type: 'string', minLength: 1, maxLength: SPEECH_CHARS_MAX, description: 'What to say.' },
+        voice: { type: ['string', 'object'], description: 'One of the model’s voices, such as alloy.' },
+        instructions: {
+          type: ['string', 'null'],
+          maxLength: INSTRUCTIONS_CHARS_MAX,
+          description: 'How to say it, where the model can be told.',
+        },
+        response_format: {
+          type: ['string', 'null'],
+          enum: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm', null],
+          default: 'mp3',
+        },
+        speed: { type: ['number', 'null'], description: 'From 0.25 to 4.' },
+        stream_format: { type: ['string', 'null'], enum: ['audio', 'sse', null], default: 'audio' },
+      },
+      ['model', 'input', 'voice'],
+    ),
+    examples: [{ model: 'alpha-speech-1', input: 'The gate is open.', voice: 'alloy' }],
+  },
+}

@@ -1,0 +1,171 @@
+// Speech into text: transcriptions, and translations into English. The form goes on as it was sent, but for the model's name. Paid by
+// the second: held for what the file can hold at most, charged for what the vendor reports.
+import type { ModelOf } from '../../../catalog/document.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import type { JsonText } from '../../../kernel/json.ts'
+import { readCount, type Usage } from '../../../meter/usage.ts'
+import { Fields, isObject, type Json, mustBe, text } from '../../check.ts'
+import type { Answer, Ask, Exchange, OpenOptions, Target } from '../../protocol.ts'
+import { PassRelay } from '../../text/relay.ts'
+import { readWhole, WholeRelay } from '../../text/whole.ts'
+import { readErrorBody } from '../../vendor-words.ts'
+import { AudioObserver, unrollTranscript } from './events.ts'
+import type { AudioFile } from './form.ts'
+
+/** Whether it is written down in its own language, or in English. */
+type Work = 'transcriptions' | 'translations'
+
+const FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
+type Format = (typeof FORMATS)[number]
+const TEXT_TYPE = 'text/plain; charset=utf-8'
+/** Vendors that count tokens of audio count so many in a second. */
+const TOKENS_PER_SECOND = 10
+const NAME_CHARS_MAX = 100
+
+interface Wanted {
+  readonly work: Work
+  readonly format: Format
+  readonly stream: boolean
+  readonly fields: Json
+  readonly usageOf: (value: Json) => Usage | undefined
+}
+
+/** Without a file it is a quote, for which `seconds` stands in the place of the file. */
+export function readTranscriptionAsk(
+  { json, file, work }: { json: JsonText; file: AudioFile | undefined; work: Work },
+  uid: string,
+  model?: Pick<ModelOf<'transcription'>, 'traits'>,
+): Ask {
+  const fields = new Fields(json)
+  for (const [name, value] of Object.entries(json.value))
+    if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
+      throw invalid(`"${name.slice(0, 60)}" is no name of a field.`)
+    else if (Array.isArray(value) && !name.endsWith('[]')) throw mustBe(name, 'a text', value)
+  const format = fields.string('response_format') ?? 'json'
+  if (!isFormat(format)) throw mustBe('response_format', `one of ${FORMATS.join(', ')}`, format)
+  const stream = readFlag(fields.get('stream'))
+  if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
+    throw invalid(`"stream" goes with the response_format json, text or diarized_json, not ${format}.`, 'stream')
+  const secondsMax = model?.traits.secondsMax ?? Number.POSITIVE_INFINITY
+  const [most, likely] = file ? [file.facts.secondsMost, file.facts.secondsLikely] : quotedSeconds(fields)
+  const worst = { second: Math.ceil(Math.min(most, secondsMax)) }
+  const usageOf = (value: Json) => secondsOf(value, worst.second)
+  const wanted: Wanted = { work, format, stream, fields: json.value, usageOf }
+  return {
+    product: uid,
+    door: 'openai-audio',
+    sent: json.text,
+    stream,
+    price: {},
+    worst,
+    likely: { second: Math.min(Math.max(1, Math.ceil(likely)), worst.second) },
+    open(target, options) {
+      if (!file) throw new Fault('internal', { internal: { why: 'a quote was opened' } })
+      return openTranscription(wanted, file, target, options)
+    },
+  }
+}
+
+function isFormat(value: string): value is Format {
+  return FORMATS.some((format) => format === value)
+}
+
+/** In a form everything is text. */
+function readFlag(value: unknown): boolean {
+  if (value === undefined || value === false || value === 'false' || value === '') return false
+  if (value === true || value === 'true') return true
+  throw mustBe('stream', 'true or false', value)
+}
+
+function quotedSeconds(fields: Fields): readonly [most: number, likely: number] {
+  const seconds = fields.number('seconds')
+  if (seconds === undefined || seconds <= 0)
+    throw invalid('"seconds" is required in a quote: how long the recording is, instead of the "file".', 'seconds')
+  return [seconds, seconds]
+}
+
+/** As the vendor says it, and no more than is held for. */
+function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
+  const reported = isObject(usage) ? usage : {}
+  const details = isObject(reported.input_token_details) ? reported.input_token_details : {}
+  const tokens = readCount(details.audio_tokens)
+  const seconds =
+    positive(reported.seconds) ?? positive(duration) ?? (tokens === undefined ? undefined : tokens / TOKENS_PER_SECOND)
+  return seconds === undefined ? undefined : { second: Math.min(Math.ceil(seconds), most) }
+}
+
+/** Some write the duration as a text. */
+function positive(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d{1,9}(\.\d{1,9})?$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+}
+
+function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { requestId }: OpenOptions): Exchange {
+  const { work, stream, usageOf } = wanted
+  // The caller hears of the id with the answer, so that no file can contain the boundary on purpose.
+  const boundary = `tollgate-${requestId}`
+  return {
+    call: {
+      method: 'POST',
+      url: `${target.baseUrl}/audio/${work}`,
+      headers: {
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+        accept: stream ? 'text/event-stream' : '*/*',
+      },
+      body: formPieces(wanted, file, { model: target.model, boundary }),
+    },
+    answer: (body) => readTranscript(body, wanted),
+    ...(stream
+      ? {
+          stream: (headers: Readonly<Record<string, string>>) => {
+            const relay = new PassRelay(new AudioObserver(usageOf))
+            return /json/i.test(headers['content-type'] ?? '') ? new WholeRelay(relay, unrollTranscript) : relay
+          },
+        }
+      : {}),
+    said: readErrorBody,
+  }
+}
+
+/** Plain text says nothing of what it cost; as JSON the vendor says it beside the text. */
+function formatAsked({ format }: Wanted): Format {
+  return format === 'text' ? 'json' : format
+}
+
+function formPieces(
+  wanted: Wanted,
+  file: AudioFile,
+  { model, boundary }: { model: string; boundary: string },
+): (string | Buffer)[] {
+  const part = (name: string, value: unknown) =>
+    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const { response_format: given, stream: _, model: __, ...others } = wanted.fields
+  const fields = Object.entries(others).flatMap(([name, value]) => [value].flat().map((one) => part(name, one)))
+  return [
+    part('model', model),
+    ...(given === undefined ? [] : [part('response_format', formatAsked(wanted))]),
+    ...(wanted.stream ? [part('stream', 'true')] : []),
+    ...fields,
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${file.name}"\r\ncontent-type: ${file.type}\r\n\r\n`,
+    ...file.pieces,
+    `\r\n--${boundary}--\r\n`,
+  ]
+}
+
+function readTranscript(body: Buffer, { format, usageOf }: Wanted): Answer {
+  if (format === 'srt' || format === 'vtt') {
+    // A report of an error with status 200 is the only JSON that can stand here.
+    if (body[0] === 0x7b) throw garbled(`JSON in answer to a request for ${format}`)
+    return { body, contentType: format === 'vtt' ? 'text/vtt; charset=utf-8' : TEXT_TYPE, usage: undefined }
+  }
+  const { value } = readWhole(body, 'utf8')
+  const said = text(value.text)
+  if (said === undefined) throw garbled('the answer has no text')
+  const usage = usageOf(value)
+  if (format === 'text') return { body: `${said}\n`, contentType: TEXT_TYPE, usage }
+  return { body, contentType: 'application/json', usage }
+}
+
+function garbled(why: string): Fault {
+  return new Fault('upstream_garbled', { internal: { why } })
+}
