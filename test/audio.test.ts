@@ -65,7 +65,8 @@ test('the openai package transcribes and translates in every format, by every pa
   assert.match(await audio.transcriptions.create({ ...asked, response_format: 'srt' }), /^1\n00:00:00,000 --> /)
   assert.match(await audio.transcriptions.create({ ...asked, response_format: 'vtt' }), /^WEBVTT\n\n00:00:00.000 --> /)
   const spoken = await audio.transcriptions.create({ ...asked, response_format: 'diarized_json' })
-  assert.equal('segments' in spoken && spoken.segments?.length, 3)
+  assert.ok('segments' in spoken && Array.isArray(spoken.segments))
+  assert.equal(spoken.segments.length, 3)
   const all = await rows(id)
   assert.deepEqual(
     all.slice(0, 5).map(({ charged, estimated }) => [charged, estimated]),
