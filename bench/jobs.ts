@@ -61,6 +61,7 @@ const engine = await startJobs({
   ...{ database, ledger, catalog, upstream, world, log: silentLog },
   connection: { ...embedded.connection },
   vendors: createVendors(world),
+  ownKeys: { use: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },
   guard: { check: async () => undefined, post: async () => ({ status: 204 }) },

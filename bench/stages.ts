@@ -168,7 +168,8 @@ async function measureInside({ catalog, path, keys }: SetUp) {
   const from = { ip: '127.0.0.1' }
   const principal = await keys.authenticate(headers, from)
   const bytes = Buffer.from(body)
-  const deps = { world, presets: false, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const ownKeys = { has: () => false, use: () => undefined }
+  const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const ask = () => read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
   const { ask: asked, product } = ask()
   const make = (): Arrived => ({
@@ -210,7 +211,8 @@ async function measureInside({ catalog, path, keys }: SetUp) {
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
 function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
-  const deps = { world, presets: false, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const ownKeys = { has: () => false, use: () => undefined }
+  const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const paid = paidHandler({
     catalog: { current: catalog } as never,
     path,

@@ -7,6 +7,7 @@ import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { createKeys } from './admission/keys.ts'
+import { type OwnKeys, openOwnKeys } from './admission/own-keys.ts'
 import { openDiskStore } from './assets/disk.ts'
 import { type AssetHost, createAssetHost } from './assets/host.ts'
 import { createS3Store } from './assets/s3.ts'
@@ -93,7 +94,7 @@ export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const strictErrors = config.TOLLGATE_STRICT_ERRORS
   const store = await openStore(options)
-  const { database, secrets, changes, audit, catalog, apiKeys, credentials, storeVersion, migrations } = store
+  const { database, secrets, changes, audit, catalog, apiKeys, credentials, ownKeys, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals } = load
   const accounts = createAccounts({ database, world, ledger, audit })
@@ -107,7 +108,7 @@ export async function createGateway(options: GatewayOptions) {
   const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
   const guard = createOutboundGuard(world, config)
   const jobs: JobEngine = await startJobs({
-    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes },
+    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes, ownKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {} },
     results: createResultStore({ assets, signer, world }),
   })
@@ -115,7 +116,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
     cache: createDataCache(world),
   }
-  const read = readerOf(options, { guard, assets })
+  const read = readerOf(options, { guard, assets, ownKeys })
   const admit = createAdmission({ budget, overload })
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
@@ -124,22 +125,21 @@ export async function createGateway(options: GatewayOptions) {
     free: {
       ...accountHandlers({ catalog, database, read, budget }),
       ...jobHandlers({ world, engine: jobs, strictErrors, log }),
-      ...storedHandlers({ catalog, path, strictErrors, log }),
+      ...storedHandlers({ catalog, path, ownKeys, strictErrors, log }),
     },
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors })
   const office = openBackOffice(app, {
-    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials },
+    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts },
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
     vendorHealth: () => vendors.health(),
-    credentialHealth: vendors.credentials.health,
-    openJobs: (vendor, credential) => jobs.jobs.openAt(vendor, credential),
+    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
     liveCalls: () => monitor.live(),
     system: {
@@ -152,7 +152,8 @@ export async function createGateway(options: GatewayOptions) {
 
   const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, jobs, guard, office, monitor, vendors, refusals, alerts },
+    ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
+    ...{ vendors, refusals, alerts },
     ...{ storeVersion, migrations },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -193,8 +194,12 @@ async function openStore(options: GatewayOptions) {
   const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
   const environment = config.credential
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
+  const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
   await changes.start()
-  return { database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials }
+  return {
+    ...{ database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials },
+    ownKeys,
+  }
 }
 
 /** What carries the calls, and what counts and bounds them. */
@@ -276,10 +281,11 @@ function openServer(
 /** What reading a request needs besides its bytes. */
 function readerOf(
   { config, world }: GatewayOptions,
-  { guard, assets }: { guard: GuardedFetch; assets: AssetHost },
+  { guard, assets, ownKeys }: { guard: GuardedFetch; assets: AssetHost; ownKeys: OwnKeys },
 ): ReadDeps {
   return {
     world,
+    ownKeys,
     presets: config.TOLLGATE_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),

@@ -4,6 +4,7 @@ import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
 import { type Credentials, openCredentials } from '../src/admission/credentials.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
+import { openOwnKeys } from '../src/admission/own-keys.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
 import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
@@ -102,6 +103,7 @@ export async function startOperatorServer(
   let url = ''
   const deps: ConsoleDeps = {
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
+    ownKeys: await openOwnKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
     publicUrl: () => url,

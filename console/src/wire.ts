@@ -23,6 +23,8 @@ export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
 export type {
   LiveCallView as LiveCall,
+  OwnKeyStored,
+  OwnKeyView as OwnKey,
   PublicCatalog,
   QuoteView as Quote,
   SystemView as System,

@@ -6,6 +6,7 @@ create table account (
   name text not null,
   posted bigint not null default 0,
   held bigint not null default 0,
+  moved_at timestamp with time zone,
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
@@ -321,6 +322,16 @@ CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
 CREATE INDEX oauth_object_client ON public.oauth_object USING btree (created_at) WHERE (model = 'Client'::text);
 CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 
+create table own_key (
+  account_id text collate "C" not null,
+  vendor text not null,
+  sealed bytea not null,
+  last4 text,
+  fallback boolean not null default false,
+  updated_at timestamp with time zone not null default now(),
+  constraint own_key_pkey PRIMARY KEY (account_id, vendor)
+);
+
 create table person (
   id text collate "C" not null,
   email text not null,
@@ -383,8 +394,12 @@ create table transfer (
   note text,
   actor text,
   at timestamp with time zone not null default now(),
+  moved_at timestamp with time zone,
+  balance bigint,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE ((kind <> 'settled'::text) AND (moved_at IS NOT NULL));
+CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
   account_id text collate "C" not null,
@@ -600,6 +615,10 @@ declare
   l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
+  -- When the balance of each account last changed, and the moments of this flush's changes.
+  now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
+  done_moved timestamptz[];
+  moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
   -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
@@ -676,17 +695,17 @@ declare
   given_seconds int[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
@@ -764,6 +783,8 @@ begin
     hold_amount := array_fill(null::bigint, array[s_count]);
     done_as := array_fill(null::text, array[s_count]);
     done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
+    -- Not before the accounts are locked: what others moved lies before it.
+    moment := clock_timestamp();
     if s_given_up is not null then
       for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
@@ -844,7 +865,11 @@ begin
           paid := 0;
         end if;
       end if;
-      now_posted[a] := now_posted[a] - paid;
+      if paid > 0 then
+        now_posted[a] := now_posted[a] - paid;
+        now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
+        done_moved[i] := now_moved[a];
+      end if;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
         foreach n in array array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
@@ -874,8 +899,8 @@ begin
         case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i] from done
+      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
     ), used as (
       insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text) from done
@@ -1111,8 +1136,8 @@ begin
   if are_limited then
     perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
   end if;
-  update account o set posted = x.posted, held = x.held
-  from unnest(accounts, now_posted, now_held, was_posted, was_held) as x(id, posted, held, posted_was, held_was)
+  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
+  from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
   where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $function$;
@@ -1123,16 +1148,21 @@ CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amou
 AS $function$
 declare
   moved bigint;
+  moment timestamptz;
 begin
-  select a.posted, a.held into posted, held from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at into posted, held, moment from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
   moved := greatest(amount, held - posted);
   posted := posted + moved;
-  update account a set posted = ledger_grant.posted where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, note, actor)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor);
+  moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
+  if moved <> 0 then
+    update account a set posted = ledger_grant.posted, moved_at = moment where a.id = ledger_grant.account;
+  end if;
+  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance)
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
+    case when moved <> 0 then moment end, case when moved <> 0 then posted end);
   return next;
 end $function$;
 

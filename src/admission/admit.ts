@@ -5,8 +5,10 @@ import { Fault } from '../kernel/fault.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import { chargeOf, tierOf } from '../meter/charge.ts'
+import type { Pricing } from '../meter/price.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
+import type { OwnUse } from './own-keys.ts'
 
 export interface Application {
   readonly requestId: string
@@ -14,6 +16,8 @@ export interface Application {
   readonly ask: AskFacts
   readonly catalog: Catalog
   readonly product: Product
+  /** It may go by keys of the account's own. */
+  readonly own?: OwnUse | undefined
   readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
 }
 
@@ -35,11 +39,21 @@ const MOVING_SECONDS = 5
 const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
 
 /** What a call would hold: its worst case, and the least that is worth holding. */
-export function estimate(ask: AskFacts, product: Product): Estimate {
-  const want = chargeOf(product.pricing, ask.worst, ask.price).amount
+export function estimate(ask: AskFacts, product: Product, own?: OwnUse): Estimate {
+  if (!own) return estimateAt(ask, product.pricing)
+  const all = own.prices.map((pricing) => estimateAt(ask, pricing))
+  return { want: greatest(all.map(({ want }) => want)), floor: greatest(all.map(({ floor }) => floor)) }
+}
+
+function estimateAt(ask: AskFacts, pricing: Pricing): Estimate {
+  const want = chargeOf(pricing, ask.worst, ask.price).amount
   if (!ask.outputOpen) return { want, floor: want }
   const floorTokens = Math.min(ask.outputOpen.floorTokens, ask.worst.output ?? 0)
-  return { want, floor: chargeOf(product.pricing, { ...ask.worst, output: floorTokens }, ask.price).amount }
+  return { want, floor: chargeOf(pricing, { ...ask.worst, output: floorTokens }, ask.price).amount }
+}
+
+function greatest(amounts: readonly Credits[]): Credits {
+  return amounts.reduce((most, amount) => (amount > most ? amount : most), 0n)
 }
 
 /** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
@@ -53,8 +67,8 @@ export async function admit(
   ledger: Ledger,
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
-  const { ask, product, principal, requestId, catalog } = application
-  const { want, floor } = estimate(ask, product)
+  const { ask, product, principal, requestId, catalog, own } = application
+  const { want, floor } = estimate(ask, product, own)
   const id = callId(requestId)
   const reserved = await ledger.reserve({
     id,
@@ -72,7 +86,7 @@ export async function admit(
     case 'held': {
       const { amount: held, rate } = reserved
       return held < want
-        ? { id, held, rate, outputTokensCap: affordableOutput(ask, product, held) }
+        ? { id, held, rate, outputTokensCap: affordableOutput(ask, own?.prices ?? [product.pricing], held) }
         : { id, held, rate }
     }
     case 'short':
@@ -104,12 +118,14 @@ export async function admit(
   }
 }
 
-/** How many output tokens the held amount covers beside the rest of the worst case. */
-function affordableOutput(ask: AskFacts, product: Product, held: Credits): number {
-  const rest = chargeOf(product.pricing, { ...ask.worst, output: 0 }, ask.price).amount
-  const rate = tierOf(product.pricing, ask.worst, ask.price).output ?? 1n
-  const tokens = rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)
-  return Math.max(1, Math.floor(tokens / (ask.choices ?? 1)))
+/** How many output tokens the held amount covers beside the rest of the worst case, at whichever price it comes to. */
+function affordableOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits): number {
+  const tokens = prices.map((pricing) => {
+    const rest = chargeOf(pricing, { ...ask.worst, output: 0 }, ask.price).amount
+    const rate = tierOf(pricing, ask.worst, ask.price).output ?? 1n
+    return rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)
+  })
+  return Math.max(1, Math.floor(Math.min(...tokens) / (ask.choices ?? 1)))
 }
 
 const LIMIT_WORDS: Record<string, string> = {

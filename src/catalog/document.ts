@@ -1,6 +1,7 @@
 // The catalogue document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import * as z from 'zod'
 import { textTraits } from '../catalog/traits.ts'
+import { ownKeyFee } from '../meter/own-key-fee.ts'
 import { type Pricing, pricing } from '../meter/price.ts'
 import type { Unit } from '../meter/usage.ts'
 import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
@@ -63,6 +64,8 @@ const vendor = z.strictObject({
   pendingMax: count.default(500),
   /** `drain`: the vendor bills the whole answer anyway, so a caller's leaving does not stop it. */
   onAbort: z.enum(['cancel', 'drain']).default('cancel'),
+  /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
+  ownKeyFee: ownKeyFee.optional(),
 })
 
 const route = z.strictObject({
@@ -128,6 +131,8 @@ const model = z.strictObject({
   routes: z.array(route).min(1),
   routing: routing.prefault({}),
   pricing,
+  /** In place of the vendors' own. */
+  ownKeyFee: ownKeyFee.optional(),
   /**
    * Answers to the very same request are kept: at temperature 0, or where the caller asks for it by `x-tollgate-cache: on`. Within the
    * account, unless `shared` says otherwise. Off unless given.
@@ -141,6 +146,8 @@ const dataEndpoint = z.strictObject({
   routes: z.array(route).min(1),
   routing: routing.prefault({}),
   pricing,
+  /** In place of the vendors' own. */
+  ownKeyFee: ownKeyFee.optional(),
   /** Shared across callers; off unless given. */
   cache: cache.optional(),
 })

@@ -15,6 +15,7 @@ import { IMPORT_COMMANDS } from './import.ts'
 import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
+import { OWN_KEY_COMMANDS } from './own-keys.ts'
 import { PEOPLE_COMMANDS } from './people.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { VENDOR_COMMANDS } from './vendors.ts'
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   MOVE_COMMAND,
   ...KEY_COMMANDS,
+  ...OWN_KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...CONNECT_COMMANDS,
   ...IMPORT_COMMANDS,

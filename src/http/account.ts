@@ -87,11 +87,12 @@ export async function readAccount(
 export async function quoteCall(question: Question, deps: AccountDeps): Promise<QuoteView> {
   const now = deps.catalog.current
   const { principal } = question
-  const { endpoint, ask, product } = await readQuoted(question, now, deps)
-  const { want, floor } = estimate(ask, product)
+  const { endpoint, ask, product, own } = await readQuoted(question, now, deps)
+  const { want, floor } = estimate(ask, product, own)
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
-  const lines = chargeOf(product.pricing, ask.worst, ask.price).lines
+  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, ask.worst, ask.price))
+  const lines = charges.find(({ amount }) => amount === want)?.lines ?? []
   return {
     endpoint,
     product: ask.product,
@@ -108,6 +109,7 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
     })),
     available: formatCredits(available),
     affordable: floor <= available,
+    ownKey: own !== undefined,
     catalogVersion: now.version,
   }
 }

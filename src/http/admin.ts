@@ -12,6 +12,7 @@ import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
+import { type OwnKeyDeps, ownKeyResources } from './resources/own-keys.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { vendorCredentialResources } from './resources/vendor-credentials.ts'
 import { type VendorDeps, vendorResources } from './resources/vendors.ts'
@@ -23,6 +24,7 @@ export interface ResourceDeps
     FiguresDeps,
     AlertDeps,
     VendorDeps,
+    OwnKeyDeps,
     OperationsDeps,
     MemberDeps {
   readonly keys: Keys
@@ -40,6 +42,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...connectResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
+    ...ownKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
   ]

@@ -8,6 +8,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -80,14 +81,16 @@ async function handle(
   const { ask, product } = asked
   if (!ask.continues) return serve(arrived, path)
   const keeper = await findKeeper(ask, product, principal.accountId, path.database)
-  return serve({ ...arrived, keeper }, path)
+  // What an own key made, that key can read; what the gateway's made, no other.
+  const own = keeper?.credential === OWN_KEY && arrived.own ? { ...arrived.own, fallback: false } : undefined
+  return serve({ ...arrived, keeper, own }, path)
 }
 
 /** A request, as far as the path has to know of it. Written out, because copying objects for every call costs. */
 export function arrive(
   request: Visit,
   { endpoint, out, catalog, digest }: Pick<Arrived, 'endpoint' | 'out' | 'catalog'> & Pick<Taken, 'digest'>,
-  { ask, product, cache }: Read,
+  { ask, product, cache, own }: Read,
   { world }: PathDeps,
 ): Arrived {
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
@@ -102,6 +105,7 @@ export function arrive(
     startedMs: world.elapsedMs(),
     out,
     callerHeaders,
+    own,
     cache: cache && { ...cache, key: questionOf(cache.key, ask, callerHeaders) },
     idempotency: key === undefined ? undefined : { key, requestHash: hashRequest(endpoint, digest!) },
   }

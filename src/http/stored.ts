@@ -1,12 +1,14 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
+import type { OwnKeys } from '../admission/own-keys.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { mayUse } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -18,6 +20,7 @@ import { rawQuery } from './server.ts'
 interface StoredDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
+  readonly ownKeys: Pick<OwnKeys, 'use'>
   readonly strictErrors: boolean
   readonly log: Log
 }
@@ -43,9 +46,10 @@ export function storedHandlers(
         const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
         if (!isThere || !mayUse(principal, kept.product)) throw unknown()
         const ask = storedAsk({ method, id, below, query }, kept.product)
+        const ownUse = () => deps.ownKeys.use(accountId, model, now, model.routes)
         const arrived = arrive(request, { endpoint: spec.id, out, catalog: now }, { ask, product: model }, path)
         try {
-          await serve({ ...arrived, keeper: kept }, path)
+          await serve({ ...arrived, keeper: kept, own: kept.credential === OWN_KEY ? ownUse() : undefined }, path)
         } catch (error) {
           if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
           await dropKeptAnswer(database, accountId, id)

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
 import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
 import { jobFacts } from '../jobs/views.ts'
-import { count, credits, time } from '../kernel/view.ts'
+import { count, credits, page, time } from '../kernel/view.ts'
 import { accountView, limitsView } from '../ledger/views.ts'
 import { pricing } from '../meter/price.ts'
 import { UNITS } from '../meter/usage.ts'
@@ -54,6 +54,35 @@ export const vendorView = z.object({
   lastAt: time.nullable(),
 })
 export type VendorView = z.infer<typeof vendorView>
+
+const ownFee = z.object({
+  /** Credits for each call. */
+  call: credits.exactOptional(),
+  /** Of the price. */
+  share: credits.exactOptional(),
+})
+
+/** A vendor for which an account may have a key of its own. */
+export const ownKeyView = z.object({
+  vendor: z.string(),
+  /** false: the catalogue takes no own keys there any more, and the one that is stored is not used. */
+  taken: z.boolean(),
+  stored: z.boolean(),
+  last4: z.string().nullable(),
+  /** Where the key fails, calls go by the gateway's own credential, at the full price. */
+  fallback: z.boolean(),
+  updatedAt: time.nullable(),
+  /** What a call costs by it; null: only the products below have one. */
+  fee: ownFee.nullable(),
+  products: z.array(z.object({ uid: z.string(), fee: ownFee })),
+})
+export type OwnKeyView = z.infer<typeof ownKeyView>
+
+export const ownKeyStored = page(ownKeyView).extend({
+  /** What the vendor said to it; null: no key was given. */
+  test: z.object({ ok: z.boolean(), message: z.string() }).nullable(),
+})
+export type OwnKeyStored = z.infer<typeof ownKeyStored>
 
 export const liveCallView = z.object({
   id: z.string(),
@@ -146,6 +175,8 @@ export const quoteView = z.object({
   lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: z.literal(1_000_000) })),
   available: credits,
   affordable: z.boolean(),
+  /** It goes by a key of the account's own, and costs the fee for that; where the account allows it and the key fails, the price, which is then what is held. */
+  ownKey: z.boolean(),
   catalogVersion: count,
 })
 export type QuoteView = z.infer<typeof quoteView>

@@ -3,7 +3,8 @@
 import { Fault } from '../kernel/fault.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { ClaimedJob, JobRow, StepEnding } from './job.ts'
-import { decide, placeOf, type StepDeps } from './video.ts'
+import { placeOf } from './task-place.ts'
+import { decide, type StepDeps } from './video.ts'
 
 const TRY_AGAIN_MS = 50
 const TRIES_MAX = 60

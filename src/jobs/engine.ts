@@ -1,6 +1,7 @@
 // The job engine of one process: takes due steps from the queue, works on them, keeps their leases, and finds the jobs that
 // nobody works on any more. Any number of processes may run one on the same database.
 import type pg from 'pg'
+import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -40,6 +41,7 @@ export interface EngineOptions {
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly routes: RouteSources
+  readonly ownKeys: Pick<OwnKeys, 'use'>
   readonly results: ResultStore
   readonly guard: Pick<GuardedFetch, 'check' | 'post'>
   readonly secrets: Secrets
@@ -67,7 +69,7 @@ export interface JobEngine {
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
   open(
     order: VideoRequest,
-    call: { requestId: string; endpoint: string; client?: string | undefined },
+    call: { requestId: string; endpoint: string; client?: string | undefined; own?: OwnUse | undefined },
     signal: AbortSignal,
   ): Promise<OpenedJob>
   /** A job has its row: its first step is due now. */

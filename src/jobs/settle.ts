@@ -1,11 +1,13 @@
 // The one money outcome of a job: charged for what was delivered, or given back whole. The resolution bears the hold's id, so
 // that it may be repeated until it is known to be durable.
+import { ownKeyFeeOf } from '../admission/own-keys.ts'
 import { type Catalog, findProduct } from '../catalog/store.ts'
 import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
-import type { Resolution } from '../ledger/operation.ts'
+import { OWN_KEY, type Resolution } from '../ledger/operation.ts'
 import type { Story } from '../ledger/views.ts'
 import { type Charge, chargeOf, costOf } from '../meter/charge.ts'
+import { feePricing } from '../meter/own-key-fee.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { worstTokens } from '../protocols/media/video-task/rules.ts'
@@ -78,13 +80,17 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   const product = findProduct(catalog, job.product)
   if (!product)
     throw new Fault('internal', { internal: { why: 'the catalogue version lost the product', job: job.id } })
-  const { usage, estimated } = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
+  const delivered = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
+  const { estimated } = delivered
+  const fee = job.credential === OWN_KEY ? ownKeyFeeOf(product, job.vendor ?? '', catalog.document) : undefined
+  const pricing = fee ? feePricing(product.pricing, fee) : product.pricing
+  const usage = fee ? { call: 1, ...delivered.usage } : delivered.usage
   const resolution = job.delivered?.resolution ?? request.resolution
-  const asked = chargeOf(product.pricing, usage, { resolution: request.resolution })
-  const got = chargeOf(product.pricing, usage, { resolution })
+  const asked = chargeOf(pricing, usage, { resolution: request.resolution })
+  const got = chargeOf(pricing, usage, { resolution })
   // Less than was asked for costs less; more than was asked for does not cost more.
   const charge: Charge = got.amount < asked.amount ? got : asked
-  const cost = costOf(product.routes[job.route - 1]?.cost, usage, { resolution })
+  const cost = fee ? 0n : costOf(product.routes[job.route - 1]?.cost, usage, { resolution })
   return { charge, estimated, outputTokens: usage.output ?? 0, cost }
 }
 

@@ -11,6 +11,8 @@ export interface StoredRequest {
   readonly endpoint?: string
   /** Which agent asked, if one did. */
   readonly client?: string | undefined
+  /** It was held for at the fee of the account's own key; and whether it may also go by the gateway's, at the price. */
+  readonly ownKey?: { readonly fallback: boolean }
   /** Drawn by us when the caller chose none: a task can be recognised by it. */
   readonly seed?: number
   /** Absent: it is stored apart, or the vendor has it already. */
@@ -22,10 +24,15 @@ export interface StoredRequest {
 /** Beyond this the order is stored apart, so that large pictures do not travel with the reservation. */
 const INLINE_CHARS_MAX = 8_000
 
+interface Asked {
+  readonly endpoint: string
+  readonly own?: { readonly fallback: boolean } | undefined
+}
+
 /** The row's text, and what must be stored apart first. */
 export function storeRequest(
   request: VideoRequest,
-  { endpoint, client }: Pick<StoredRequest, 'client'> & { readonly endpoint: string },
+  { endpoint, client, own }: Pick<StoredRequest, 'client'> & Asked,
   world: World,
 ): { text: string; apart?: string } {
   const { order } = request
@@ -35,6 +42,7 @@ export function storeRequest(
     hasVideos: order.content.some((part) => part.type === 'video_url'),
     endpoint,
     client,
+    ...(own ? { ownKey: { fallback: own.fallback } } : {}),
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }
   const apart = JSON.stringify(order)

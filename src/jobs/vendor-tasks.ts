@@ -3,6 +3,7 @@
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import {
   cancelCall,
@@ -20,7 +21,7 @@ import {
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
-import { type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
+import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
@@ -43,6 +44,8 @@ type Submission =
       readonly ours?: string
       /** The credential was put aside. */
       readonly aside?: boolean
+      /** It does not take the account's own key. */
+      readonly ownKey?: boolean
     }
   /** Nobody knows. */
   | { readonly outcome: 'unknown'; readonly why: Readonly<Record<string, unknown>> }
@@ -95,6 +98,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
 
   async function ask(call: HttpCall, place: TaskPlace, begin?: () => Promise<boolean>): Promise<Reply> {
     const { vendorName, vendor, target, account = '' } = place
+    // The breaker is about the gateway's credentials.
+    const isOwn = place.credential === OWN_KEY
     const { upstream, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
@@ -109,17 +114,17 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       heard = true
       const refused = status >= 200 && status < 300 ? undefined : refusal(status, readErrorBody(body), target.model, {})
       const latencyMs = world.elapsedMs() - startedMs
-      vendors.answered(vendorName, account, { status, latencyMs, refusal: judged(place, reply, refused) })
+      if (!isOwn) vendors.answered(vendorName, account, { status, latencyMs, refusal: judged(place, reply, refused) })
       return { status, headers, body, refused }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
         heard = true
-        vendors.failed(vendorName, account, error.kind)
+        if (!isOwn) vendors.failed(vendorName, account, error.kind)
       }
       throw error
     } finally {
       leave?.()
-      if (!heard) vendors.undecided(vendorName, account)
+      if (!heard && !isOwn) vendors.undecided(vendorName, account)
     }
   }
 
@@ -130,7 +135,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     refused: Refusal | undefined,
   ) {
     const { credentials } = deps.vendors
-    if (place.credential === undefined) return refused
+    if (!place.credentials) return refused
     if (refused === undefined) credentials.succeeded(place)
     if (refused?.credential === undefined) return refused
     credentials.putAside(place, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
@@ -186,7 +191,9 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const waitSeconds = retryAfterSeconds(headers)
       const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
       const { fault, ours } = refused
-      if (place.credential !== undefined && refused.credential) return { outcome: 'refused', aside: true }
+      if (place.credentials && refused.credential) return { outcome: 'refused', aside: true }
+      const ofOwnKey = place.credential === OWN_KEY ? ownKeyFault(refused, place.vendorName) : undefined
+      if (ofOwnKey) return { outcome: 'refused', fault: ofOwnKey, ownKey: true, ...wait }
       // Our credential, our account, its load: another time it may well take it.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
       if (fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable')

@@ -1,21 +1,21 @@
 // One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and be
 // repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
-import { catalogFor } from '../catalog/simulated.ts'
-import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import type { OwnKeys } from '../admission/own-keys.ts'
+import type { CatalogStore } from '../catalog/store.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import type { Task, TaskMark } from '../protocols/media/video-task/task.ts'
-import { withCredential } from '../routing/credential-state.ts'
-import { type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
+import type { Candidate, RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import type { ClaimedJob, Decision, JobError, JobFiles, Jobs, StepEnding } from './job.ts'
 import type { ResultStore } from './result.ts'
 import { type Decided, jobResolution } from './settle.ts'
 import { readStoredRequest, withoutOrder } from './stored-request.ts'
+import { chooseRoute, placeOf } from './task-place.ts'
 import { ATTEMPTS_MAX, backoffMs, type JobTiming, MISSES_MAX } from './timing.ts'
 import type { TaskPlace, VendorTasks } from './vendor-tasks.ts'
 
@@ -26,6 +26,7 @@ export interface StepDeps {
   readonly catalog: CatalogStore
   readonly vendors: Vendors
   readonly routes: RouteSources
+  readonly ownKeys: Pick<OwnKeys, 'use'>
   readonly results: ResultStore
   readonly world: World
   readonly log: Log
@@ -90,7 +91,10 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
         'video submission refused',
       )
       await jobs.refusedSubmission(job)
-      if (submission.fault) return fail(job, errorOf(submission.fault), deps)
+      // The account allows the gateway's credential where its own key fails.
+      if (submission.ownKey && request.ownKey?.fallback) return again(timing.retryMs, 'CONNECT')
+      if (submission.fault && submission.fault.kind !== 'own_key_limited')
+        return fail(job, errorOf(submission.fault), deps)
       // That one is put aside; another may take it at once.
       if (submission.aside) return again(timing.retryMs, 'CONNECT')
       return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
@@ -306,37 +310,4 @@ function errorOf(fault: Fault, reason?: string): JobError {
 function unlessOurs(error: unknown): Fault {
   if (error instanceof Fault && error.blame === 'upstream') return error
   throw error
-}
-
-/**
- * Vendors show a task only to the credential that made it, so a job stays with its route and its credential for life. One that was taken away
- * has left the task to the others of the vendor, which see it where they are of the same account there.
- */
-export async function placeOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<TaskPlace> {
-  const candidates = await candidatesOf(job, deps)
-  const place = candidates.find((candidate) => candidate.number === job.route)
-  if (!place) throw new Fault('internal', { internal: { why: 'the route is gone', job: job.id, route: job.route } })
-  const credential = place.credentials?.find(({ name }) => name === job.credential) ?? place.credentials?.[0]
-  return credential ? withCredential(place, credential) : place
-}
-
-async function candidatesOf(job: ClaimedJob, deps: Pick<StepDeps, 'catalog' | 'routes'>): Promise<Candidate[]> {
-  const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
-  const product = findProduct(catalog, job.product)
-  return product ? routeAsk({ product: job.product }, product, catalog.document, deps.routes) : []
-}
-
-/** Another route than the one that has just refused, if there is one that works. */
-async function chooseRoute(job: ClaimedJob, deps: StepDeps): Promise<Candidate | undefined> {
-  const { vendors } = deps
-  const { credential } = job
-  // What one of several credentials met is nothing against its route.
-  const wasAside = ({ vendorName }: Candidate) =>
-    credential !== null && vendors.credentials.health(vendorName, credential).why !== null
-  const refused = (candidate: Candidate) => Number(candidate.number === job.route && !wasAside(candidate))
-  for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
-    const usable = candidate.credentials ? vendors.credentials.choose(candidate) : candidate
-    if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable
-  }
-  return undefined
 }

@@ -15,6 +15,8 @@ export const ADVICE: Record<FaultName, string> = {
   access_denied:
     'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
   model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
+  own_key_refused:
+    'Whoever owns the account replaces or removes its own key for this vendor, or allows calls to go by the gateway’s credential, at the full price.',
   not_found: 'Check the path. Analytics and social paths are listed in the reference.',
   model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
   job_unknown:
@@ -25,6 +27,8 @@ export const ADVICE: Record<FaultName, string> = {
     'The message states what the call needs and what is available. Add credits, or ask for less: a smaller `max_tokens` makes a smaller hold.',
   rate_limited:
     'Wait for `retry-after` seconds. The header `x-tollgate-limit` names the limit. A spend limit is not cured by waiting a moment; `x-should-retry: false` says so.',
+  own_key_limited:
+    'Wait for `retry-after` seconds. The limit is that of your own key at the vendor; raise it there, or allow calls to go by the gateway’s credential.',
   upstream_rate_limited: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
   upstream_invalid:
     'The provider refused the request, and the message is its own. Correct the request; a repetition fails again.',

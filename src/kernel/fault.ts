@@ -29,6 +29,12 @@ export const FAULTS = {
   },
   access_denied: { code: 20001, status: 403, blame: 'caller', text: 'This key may not do that.' },
   model_restricted: { code: 20001, status: 403, blame: 'caller', text: 'This key may not use that model.' },
+  own_key_refused: {
+    code: 20001,
+    status: 403,
+    blame: 'caller',
+    text: "The provider does not accept this account's own key. Replace or remove it in the console. You were not charged.",
+  },
   not_found: { code: 30000, status: 404, blame: 'caller', text: 'There is nothing at this address.' },
   model_unknown: {
     code: 30000,
@@ -45,6 +51,12 @@ export const FAULTS = {
     text: 'Not enough credits for the worst case of this call.',
   },
   rate_limited: { code: 40001, status: 429, blame: 'caller', text: 'A limit of this key or account is reached.' },
+  own_key_limited: {
+    code: 40001,
+    status: 429,
+    blame: 'caller',
+    text: "The provider limits this account's own key. You were not charged; try again shortly.",
+  },
   upstream_rate_limited: {
     code: 40001,
     status: 429,

@@ -9,6 +9,7 @@ type Purpose =
   | 'browser'
   | 'credential'
   | 'oauth'
+  | 'own-key'
   | 'session'
   | 'webhook'
   | 'continuation'

@@ -3,8 +3,10 @@ import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type ChargeLine, chargeOf, sumOf } from '../meter/charge.ts'
+import { feePricing } from '../meter/own-key-fee.ts'
 import type { Pricing } from '../meter/price.ts'
 import { UNITS } from '../meter/usage.ts'
+import { OWN_KEY } from './operation.ts'
 
 interface ChargedCall {
   readonly product: string
@@ -13,6 +15,8 @@ interface ChargedCall {
   readonly charge: Credits
   readonly held: Credits
   readonly estimated: boolean
+  /** Which of the vendor's credentials it used, if there were several; or the account's own. */
+  readonly credential: string | null
 }
 
 export interface RateCheck {
@@ -31,22 +35,23 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
   const known = new Map<string, Found>()
 
   /** At once for what is known: millions of calls share a few prices. */
-  function ratesOf(version: number, product: string): Found | Promise<Found> {
-    const name = `${version} ${product}`
+  function ratesOf(version: number, product: string, isOwn = false): Found | Promise<Found> {
+    const name = `${version} ${product}${isOwn ? ' own' : ''}`
     return (
       known.get(name) ??
-      readRates(version, product).then((rates) => {
+      readRates(version, product, isOwn).then((rates) => {
         known.set(name, rates)
         return rates
       })
     )
   }
 
-  async function readRates(version: number, product: string): Promise<Found> {
+  async function readRates(version: number, product: string, isOwn: boolean): Promise<Found> {
     try {
-      const found = findProduct(await catalogs.at(version), product)
+      const catalog = await catalogs.at(version)
+      const found = findProduct(catalog, product)
       return found
-        ? pricingsOf(found).flatMap(tiersOf)
+        ? (isOwn ? feesOf(found, catalog) : pricingsOf(found)).flatMap(tiersOf)
         : `catalogue version ${version} has no product "${product}", by which it was priced.`
     } catch (error) {
       if (error instanceof Fault && error.kind === 'not_found')
@@ -69,7 +74,7 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       const due = estimated && sum > held ? held : sum
       if (charge !== due)
         return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
-      const rates = ratesOf(catalog_version, product)
+      const rates = ratesOf(catalog_version, product, call.credential === OWN_KEY)
       return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
     },
     knows(version, product) {
@@ -94,6 +99,12 @@ function compare({ product, catalog_version, lines }: ChargedCall, rates: Found)
 function pricingsOf(product: Product & { cache?: { pricing?: Pricing | undefined } | undefined }): Pricing[] {
   const cached = product.cache?.pricing
   return cached ? [product.pricing, cached] : [product.pricing]
+}
+
+/** What a call by an own key can have cost, at any of the product's vendors. */
+function feesOf({ routes, ownKeyFee, pricing }: Product, { document }: Catalog): Pricing[] {
+  const fees = ownKeyFee ? [ownKeyFee] : routes.flatMap(({ vendor }) => document.vendors[vendor]?.ownKeyFee ?? [])
+  return fees.map((fee) => feePricing(pricing, fee))
 }
 
 /** Which tier held depended on the call; the row keeps only the rates, so any tier may have been it. */

@@ -79,7 +79,7 @@ const TRANSFERS = statement(
    where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
 )
 const USAGE_COLUMNS =
-  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, at'
+  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, credential, at'
 const USAGE = statement(
   'verify_usage',
   `select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`,

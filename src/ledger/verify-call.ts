@@ -32,6 +32,7 @@ export interface UsageRow {
   readonly lines: ChargeLine[]
   readonly estimated: boolean
   readonly duration_ms: number
+  readonly credential: string | null
   readonly at: Date
 }
 

@@ -51,7 +51,7 @@ export async function callEndpoint(
     const catalog = catalogFor(principal.accountId, deps.catalog.current)
     const { params = {}, query = '' } = request
     const asked = read({ spec, catalog, principal, params, query, body }, deps.read)
-    const { want } = estimate(asked.ask, asked.product)
+    const { want } = estimate(asked.ask, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {
         message: `This call may cost up to ${formatCredits(want)} credits, which is more than the max_cost of ${formatCredits(call.costMax)}. Raise max_cost, or ask for less.`,

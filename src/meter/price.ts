@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { type Credits, parseCredits } from '../kernel/credits.ts'
 
-const decimal = z
+export const decimal = z
   .union([z.string(), z.number()])
   .refine((value) => (parseCredits(value) ?? -1n) >= 0n, 'must be a decimal amount of credits, at most six decimals')
   .transform((value) => parseCredits(value) as Credits)

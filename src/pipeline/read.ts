@@ -2,6 +2,7 @@
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
+import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import type { Model } from '../catalog/document.ts'
 import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
@@ -61,12 +62,15 @@ export interface Read {
   readonly product: Product
   /** Its answers may be kept and given to others. */
   readonly cache?: CacheRule
+  /** It may go by keys of the account's own. */
+  readonly own?: OwnUse
 }
 
 export interface ReadDeps {
   readonly world: World
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
+  readonly ownKeys: Pick<OwnKeys, 'has' | 'use'>
   readonly pictures: (account: string) => Omit<ImageAskDeps, 'lease'>
 }
 
@@ -85,7 +89,16 @@ const READERS: Record<KindName, Reader> = {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
-  return READERS[incoming.spec.sells](incoming, deps)
+  const asked = READERS[incoming.spec.sells](incoming, deps)
+  return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
+}
+
+/** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */
+function byOwnKey(asked: Read, { principal, catalog }: Incoming, { ownKeys }: ReadDeps): Read {
+  const { ask, product } = asked
+  const own = ownKeys.use(principal.accountId, product, catalog, routesFor(ask, product.routes))
+  if (!own) return asked
+  return { ask: { ...ask, worst: { call: 1, ...ask.worst } }, product, own }
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */

@@ -9,7 +9,7 @@ import type { RefusedCall } from '../ledger/refusals.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { attempt } from '../routing/attempt.ts'
-import { type Candidate, routeAsk } from '../routing/route.ts'
+import { byOwnKeys, type Candidate, routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
 import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
 import type { Seen } from './monitor.ts'
@@ -131,7 +131,8 @@ async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Prom
   // Whoever forgets to choose the catalogue must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const routed = routeAsk(ask, product, catalog.document, deps.routes)
-  const candidates = held.keeper ? routed.flatMap((one) => keeperOf(one, held.keeper, ask)) : routed
+  const possible = held.own ? byOwnKeys(routed, held.own) : routed
+  const candidates = held.keeper ? possible.flatMap((one) => keeperOf(one, held.keeper, ask)) : possible
   const attempted = await attempt(ask, candidates, options, deps)
   seen.stage('vendor')
   return { ...held, attempted }

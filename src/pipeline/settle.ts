@@ -68,19 +68,29 @@ function outputTokensMost({ ask, product, admitted }: Held): number {
   return Math.max(output, most * (ask.choices ?? 1))
 }
 
+/** The fee of an own key may be by the call; what is free of charge counts none. */
+function withCall(usage: Usage, { ask: { worst } }: Held): Usage {
+  return worst.call === undefined ? usage : { call: 1, ...usage }
+}
+
 export async function settle(
   answered: Held & Partial<Pick<Answered, 'attempted'>>,
   ending: Ending,
   deps: PathDeps,
 ): Promise<Receipt> {
-  const usage = possibleUsage(answered, ending.usage)
-  if (usage !== ending.usage) tellImpossible(answered, ending.usage, deps)
+  const possible = possibleUsage(answered, ending.usage)
+  const isImpossible = possible !== ending.usage
+  if (isImpossible) tellImpossible(answered, ending.usage, deps)
+  const candidate = answered.attempted?.candidate
+  const fee = candidate?.pricing
+  const usage = fee ? withCall(possible, answered) : possible
   const { price } = answered.ask
   const attributes = ending.price ? { ...price, ...ending.price } : price
-  const charge = chargeOf(answered.product.pricing, usage, attributes)
-  const cost = costOf(answered.attempted?.candidate.cost, usage, attributes)
+  const charge = chargeOf(fee ?? answered.product.pricing, usage, attributes)
+  // By the account's own key the vendor takes nothing from us.
+  const cost = fee ? 0n : costOf(candidate?.cost, usage, attributes)
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
-  const estimated = ending.estimated || usage !== ending.usage
+  const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
   const resolution = resolutionOf(answered, ending, deps, owed)

@@ -13,7 +13,7 @@ const GROWING = ['transfer', 'usage'] as const
 type Growing = (typeof GROWING)[number]
 /** These change, and are few: copied at the end, as a whole. */
 const CHANGING: readonly Table[] = [
-  ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'usage_hour'].map((name) => ({
+  ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour'].map((name) => ({
     name,
     OF: 'account_id = $1',
   })),

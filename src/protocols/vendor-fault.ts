@@ -147,6 +147,29 @@ export function refusal(status: number, said: VendorSaid | undefined, model: str
   return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429, ...limited }
 }
 
+/** What a vendor has against an account's own key, in words for the account; undefined where it has nothing against it. */
+export function ownKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
+  const { retryAfterSeconds: wait } = fault.details
+  const later = wait === undefined ? {} : { retryAfterSeconds: wait }
+  switch (credential) {
+    case undefined:
+      return undefined
+    case 'limited':
+      return new Fault('own_key_limited', {
+        message: `This account's own key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
+        ...later,
+      })
+    case 'spent':
+      return new Fault('own_key_refused', {
+        message: `The provider says that the account of your own key for "${vendor}" has no money left. You were not charged.`,
+      })
+    case 'refused':
+      return new Fault('own_key_refused', {
+        message: `The provider does not accept this account's own key for "${vendor}". Replace or remove it in the console. You were not charged.`,
+      })
+  }
+}
+
 /** As a vendor asks for it, in a header that all of them may use. */
 export function retryAfterSeconds(headers: Readonly<Record<string, string>>): number | undefined {
   const seconds = Number(headers['retry-after'])

@@ -3,10 +3,11 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
 import type { Ask, Exchange, OpenOptions } from '../protocols/protocol.ts'
 import { vendorCall } from '../protocols/vendor-call.ts'
-import { type Refusal, refusal, retryAfterSeconds, tell, vendorWords } from '../protocols/vendor-fault.ts'
+import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell, vendorWords } from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
@@ -131,7 +132,8 @@ export async function attempt(
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
         return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave }
       }
-      const verdict = await judge(reply, exchange, { ask, target })
+      const said = await judge(reply, exchange, { ask, target })
+      const verdict = candidate.credential === OWN_KEY ? byOwnKey(said, candidate, isAlone) : said
       another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
@@ -166,8 +168,8 @@ function answeredBy(
 ): number {
   const endMs = world.elapsedMs()
   const latencyMs = endMs - startMs
-  vendors.answered(candidate.vendorName, open.account, { status, latencyMs })
-  if (candidate.credential !== undefined) vendors.credentials.succeeded(candidate)
+  if (candidate.credential !== OWN_KEY) vendors.answered(candidate.vendorName, open.account, { status, latencyMs })
+  if (candidate.credentials) vendors.credentials.succeeded(candidate)
   if (open.trail.all || !isFirst) open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
 }
@@ -183,9 +185,10 @@ function refusedBy(
   const { fault, said, ours: mend, curable } = verdict
   const endMs = world.elapsedMs()
   // What a vendor has against one of several credentials is nothing against the vendor.
-  const ofCredential = candidate.credential !== undefined && verdict.credential !== undefined
+  const ofCredential = candidate.credentials !== undefined && verdict.credential !== undefined
   const refusal = ofCredential ? { vendorsFault: false } : verdict
-  vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal })
+  if (candidate.credential !== OWN_KEY)
+    vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal })
   if (ofCredential) {
     const seconds = fault.details.retryAfterSeconds
     vendors.credentials.putAside(candidate, { why: verdict.credential, status, seconds })
@@ -206,12 +209,13 @@ function failedAt(
   const fault = asFault(error)
   const { vendorName: vendor } = candidate
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault }
+  const isOwn = candidate.credential === OWN_KEY
   if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
-    vendors.undecided(vendor, open.account)
+    if (!isOwn) vendors.undecided(vendor, open.account)
     open.trail.tried({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
     throw error
   }
-  vendors.failed(vendor, open.account, fault.kind)
+  if (!isOwn) vendors.failed(vendor, open.account, fault.kind)
   // Whoever was too slow once has used up the caller's patience.
   const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
   open.trail.tried({
@@ -254,6 +258,8 @@ function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
 
 /** With the credential to use; or why it cannot be asked now. */
 function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
+  // The breaker is about the gateway's credentials, and an account's own key must not be able to open or close it.
+  if (route.credential === OWN_KEY) return route
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // As nearly always.
   const candidate = vendors.credentials.choose(route)
@@ -277,9 +283,13 @@ function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: obje
 }
 
 /** What gives the vendor's place back; or the vendor's fault that there is none. */
-function enter({ vendorName: name, vendor }: Candidate, { account, signal }: AttemptOptions, vendors: Vendors) {
+function enter(
+  { vendorName: name, vendor, credential }: Candidate,
+  { account, signal }: AttemptOptions,
+  vendors: Vendors,
+) {
   const noPlace = (error: unknown): Fault => {
-    vendors.undecided(name, account)
+    if (credential !== OWN_KEY) vendors.undecided(name, account)
     if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
     return error
   }
@@ -301,6 +311,13 @@ function followCaller(signal: AbortSignal): { signal: AbortSignal; letGo(): void
   if (signal.aborted) follow()
   else signal.addEventListener('abort', follow, { once: true })
   return { signal: own.signal, letGo: () => signal.removeEventListener('abort', follow) }
+}
+
+/** What a vendor has against the account's own key is the account's to mend, and said so; another candidate may do all the same. */
+function byOwnKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
+  const fault = ownKeyFault(verdict, vendorName)
+  const { ours: _, ...rest } = verdict
+  return fault ? { ...rest, fault, curable: !isAlone } : rest
 }
 
 async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing): Promise<Verdict> {

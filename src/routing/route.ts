@@ -1,8 +1,10 @@
 // Which routes an ask may take, in which order.
 import { createHash } from 'node:crypto'
+import type { OwnUse } from '../admission/own-keys.ts'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { World } from '../kernel/world.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Ask, Target } from '../protocols/protocol.ts'
 import { conversationOf } from '../protocols/text/conversation.ts'
@@ -19,6 +21,8 @@ export interface Candidate {
   readonly credentials?: readonly HeldCredential[]
   /** What the vendor takes, where that is known. */
   readonly cost?: Pricing | undefined
+  /** Of a call by the account's own key: what it costs instead of the price. */
+  readonly pricing?: Pricing
 }
 
 export interface HeldCredential {
@@ -63,7 +67,7 @@ export function targetOf(
  * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
 export function routesFor<R extends Pick<Route, 'protocol' | 'serves'> & Partial<Pick<Route, 'enabled'>>>(
-  ask: Pick<Ask, 'door' | 'needs' | 'refusal'>,
+  ask: Pick<Ask, 'door' | 'needs'> & { refusal?: Ask['refusal'] },
   all: readonly R[],
 ): readonly R[] {
   const routes = all.every((route) => route.enabled !== false) ? all : all.filter((route) => route.enabled !== false)
@@ -116,6 +120,18 @@ function heldCredentials(
     .filter(({ secret }) => secret !== undefined)
     .sort((a, b) => a.drawn - b.drawn)
     .map(({ name, secret }) => ({ name, secret }))
+}
+
+/** The account's own keys first; the gateway's credentials only where the account allows it. */
+export function byOwnKeys(candidates: readonly Candidate[], { vendors, fallback }: OwnUse): Candidate[] {
+  const own = candidates.flatMap(({ credentials: _, cost: __, ...candidate }) => {
+    const found = vendors.get(candidate.vendorName)
+    if (!found) return []
+    // The catalogue's extra headers may say who the gateway is there.
+    const target = { ...candidate.target, secret: found.secret, headers: {} }
+    return [{ ...candidate, target, credential: OWN_KEY, pricing: found.pricing }]
+  })
+  return fallback ? [...own, ...candidates] : own
 }
 
 /** The smaller, the earlier. */

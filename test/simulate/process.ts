@@ -175,6 +175,7 @@ export class Process implements Mortal {
       })
     return startJobs({
       ...{ database, connection: {}, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
+      ownKeys: { use: () => undefined },
       queue: createQueue(boss.for(this), { world, log }),
       results: {
         copy: (url) =>

@@ -895,6 +895,7 @@ export type QuoteAnswer = {
     }[]
     available: string
     affordable: boolean
+    ownKey: boolean
     catalogVersion: number
   }
   requestId: string

@@ -16,6 +16,7 @@ import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
 import { describeLimits } from './limits.tsx'
 import { NewKeyDialog } from './new-key.tsx'
+import { OwnKeysCard } from './own-keys.tsx'
 
 export function KeysPage({ account }: { account: string }) {
   const { query } = useLocation()
@@ -72,6 +73,7 @@ export function KeysPanel({
     <>
       {keys.data?.some((key) => key.test) ? <TestBalance account={account} /> : null}
       <KeyTable account={account} list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
+      <OwnKeysCard account={account} />
       {creating ? (
         <KeyForm account={account} preset={preset} onClose={() => onCreating(false)} onMade={onMade} />
       ) : null}

@@ -259,6 +259,19 @@ create table credential (
   updated_at timestamptz not null default now()
 );
 
+-- Keys at vendors that accounts have brought themselves, encrypted by the gateway.
+create table own_key (
+  account_id text collate "C" not null,
+  vendor text not null,
+  sealed bytea not null,
+  -- Its last characters, by which its owner recognises it.
+  last4 text,
+  -- Where it fails, calls may go by the gateway's own credential, at the full price.
+  fallback boolean not null default false,
+  updated_at timestamptz not null default now(),
+  primary key (account_id, vendor)
+);
+
 create table audit (
   id text collate "C" primary key,
   at timestamptz not null default now(),

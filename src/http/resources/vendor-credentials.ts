@@ -1,6 +1,7 @@
 // Several credentials of one vendor, added, replaced and taken away while calls run.
 import * as z from 'zod'
 import type { Credentials } from '../../admission/credentials.ts'
+import { shownEnd } from '../../admission/own-keys.ts'
 import { type CatalogInput, credentialName, credentialsOf, type Vendor } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
@@ -20,10 +21,6 @@ export interface VendorCredentialDeps {
   /** Jobs that only this credential can look after. */
   readonly openJobs: (vendor: string, credential: string) => Promise<number>
 }
-
-const SHOWN_CHARS = 4
-/** Of shorter ones the end would tell too much. */
-const SHOWN_FROM_CHARS = 12
 
 export function findVendor({ current }: CatalogStore, name: string): Vendor {
   const { vendors } = current.document
@@ -52,7 +49,7 @@ export function showCredentials(
       present: source !== 'none',
       source,
       ...(source === 'none' && credentials.unreadable.includes(name) ? { unreadable: true as const } : {}),
-      last4: value !== undefined && value.length >= SHOWN_FROM_CHARS ? value.slice(-SHOWN_CHARS) : null,
+      last4: value === undefined ? null : shownEnd(value),
       asideUntil: isoOf(asideUntilMs),
       why,
       status,

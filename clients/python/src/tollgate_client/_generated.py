@@ -611,6 +611,7 @@ class QuoteAnswerData(Answer):
     lines: list[QuoteAnswerDataLinesItem]
     available: str
     affordable: bool
+    own_key: bool = Field(alias="ownKey")
     catalog_version: int = Field(alias="catalogVersion")
 
 

@@ -1,0 +1,164 @@
+// Keys at vendors that this account has brought itself. Shown where the catalogue takes any.
+import { useState } from 'react'
+import { api } from '../api.ts'
+import { refresh, useQuery } from '../query.ts'
+import { useMayManage } from '../session.tsx'
+import { Confirm, FormDialog } from '../ui/dialog.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
+import { Menu, type MenuItem } from '../ui/menu.tsx'
+import { Ago, Badge, Card } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import type { OwnKey } from '../wire.ts'
+
+type Ask = { about: 'store' | 'fallback' | 'remove'; key: OwnKey }
+
+export function OwnKeysCard({ account }: { account: string }) {
+  const owner = useMayManage(account)
+  const keys = useQuery(`own-keys/${account}`, (signal) => api.ownKeys(account, signal))
+  const [ask, setAsk] = useState<Ask>()
+  const items = keys.data?.items ?? []
+  if (items.length === 0) return null
+  const about = { account, onClose: () => setAsk(undefined) }
+  return (
+    <Card
+      title="Your own keys at vendors"
+      lead="Calls go by your key, at your cost there, and cost a fee here instead of the price."
+    >
+      <Table
+        label="Own keys at vendors"
+        rows={items}
+        rowKey={({ vendor }) => vendor}
+        columns={[
+          { head: 'Vendor', main: true, cell: ({ vendor }) => <b>{vendor}</b> },
+          {
+            head: 'Key',
+            cell: ({ stored, last4, taken }) =>
+              stored ? (
+                <>
+                  <Badge tone={taken ? 'good' : 'warn'}>{taken ? 'In use' : 'Not taken any more'}</Badge>{' '}
+                  {last4 ? <code>…{last4}</code> : null}
+                </>
+              ) : (
+                'None'
+              ),
+          },
+          { head: 'If it fails', cell: ({ stored, fallback }) => (stored ? failing(fallback) : '–') },
+          { head: 'Fee', cell: ({ fee }) => feeInWords(fee) },
+          { head: 'Changed', cell: ({ updatedAt }) => <Ago at={updatedAt} /> },
+          owner && {
+            head: '',
+            cell: (key) => <Menu label={`Actions for ${key.vendor}`} items={actionsOf(key, setAsk)} />,
+          },
+        ]}
+      />
+      {ask?.about === 'store' ? <StoreDialog own={ask.key} {...about} /> : null}
+      {ask?.about === 'fallback' ? <FallbackDialog own={ask.key} {...about} /> : null}
+      {ask?.about === 'remove' ? <RemoveDialog own={ask.key} {...about} /> : null}
+    </Card>
+  )
+}
+
+const failing = (fallback: boolean) => (fallback ? 'The gateway’s credential, at the price' : 'The call fails')
+
+function feeInWords(fee: OwnKey['fee']): string {
+  if (fee === null) return 'by model'
+  const share = fee.share === undefined ? undefined : `${Number(fee.share) * 100} % of the price`
+  const call = fee.call === undefined ? undefined : `${fee.call} credits a call`
+  return [call, share].filter((part) => part !== undefined).join(' + ')
+}
+
+function actionsOf(key: OwnKey, onAsk: (ask: Ask) => void): MenuItem[] {
+  const items: MenuItem[] = []
+  if (key.taken)
+    items.push({
+      label: key.stored ? 'Replace the key' : 'Store a key',
+      icon: 'key',
+      run: () => onAsk({ about: 'store', key }),
+    })
+  if (key.stored) {
+    items.push({ label: 'What happens if it fails', icon: 'sliders', run: () => onAsk({ about: 'fallback', key }) })
+    items.push({ label: 'Remove', icon: 'trash', danger: true, run: () => onAsk({ about: 'remove', key }) })
+  }
+  return items
+}
+
+interface DialogProps {
+  account: string
+  own: OwnKey
+  onClose: () => void
+}
+
+function StoreDialog({ account, own, onClose }: DialogProps) {
+  const [fallback, setFallback] = useState(own.fallback)
+  return (
+    <FormDialog
+      title={`Your key for ${own.vendor}`}
+      action="Test and store"
+      run={async (form) => {
+        const value = String(form.get('value') ?? '').trim()
+        const { test } = await api.putOwnKey(account, own.vendor, { value, fallback })
+        toast(test?.message ?? 'The key is stored.')
+        refresh(`own-keys/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        label="Key"
+        name="value"
+        type="password"
+        autoComplete="off"
+        required
+        hint="Tested by the smallest real call, stored encrypted, never shown again."
+      />
+      <FallbackBox fallback={fallback} onCheck={setFallback} />
+    </FormDialog>
+  )
+}
+
+function FallbackDialog({ account, own, onClose }: DialogProps) {
+  const [fallback, setFallback] = useState(own.fallback)
+  return (
+    <FormDialog
+      title={`If your key for ${own.vendor} fails`}
+      action="Save"
+      run={async () => {
+        await api.putOwnKey(account, own.vendor, { fallback })
+        toast('Saved.')
+        refresh(`own-keys/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <FallbackBox fallback={fallback} onCheck={setFallback} />
+    </FormDialog>
+  )
+}
+
+function FallbackBox({ fallback, onCheck }: { fallback: boolean; onCheck: (on: boolean) => void }) {
+  return (
+    <Checkbox
+      label="Use the gateway’s credential if it fails"
+      hint="Such calls cost the full price, and that much is held for every call."
+      checked={fallback}
+      onCheck={onCheck}
+    />
+  )
+}
+
+function RemoveDialog({ account, own, onClose }: DialogProps) {
+  return (
+    <Confirm
+      title={`Remove your key for ${own.vendor}?`}
+      action="Remove"
+      danger
+      run={async () => {
+        await api.dropOwnKey(account, own.vendor)
+        toast('The key was removed.')
+        refresh(`own-keys/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <p>Calls cost the price again. Jobs that it began can no longer be read, and are refunded.</p>
+    </Confirm>
+  )
+}

@@ -1,0 +1,187 @@
+// Keys at vendors that accounts have brought themselves: sealed in the database, known to every process, and used for the calls of
+// their own account only. What such a call costs is a fee of the catalogue's in place of the price.
+import type { CatalogDocument, Route } from '../catalog/document.ts'
+import type { Catalog, Product } from '../catalog/store.ts'
+import type { Audit, By } from '../database/audit.ts'
+import type { Changes } from '../database/changes.ts'
+import { type Database, statement } from '../database/database.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+import { feePricing, type OwnKeyFee } from '../meter/own-key-fee.ts'
+import type { Pricing } from '../meter/price.ts'
+
+/** With which of its own keys a call of an account may go, and at which price. */
+export interface OwnUse {
+  /** By vendor. */
+  readonly vendors: ReadonlyMap<string, { readonly secret: string; readonly pricing: Pricing }>
+  /** The account allows the gateway's own credentials, at the full price, where its keys fail. */
+  readonly fallback: boolean
+  /** All that it may come to: what is held covers each. */
+  readonly prices: readonly Pricing[]
+}
+
+interface StoredOwnKey {
+  readonly vendor: string
+  readonly last4: string | null
+  readonly fallback: boolean
+  readonly updatedAt: Date
+}
+
+type Sold = Pick<Product, 'pricing' | 'ownKeyFee'>
+
+export interface OwnKeys {
+  /** Whether the account has any, as few have. */
+  has(account: string): boolean
+  /** Undefined: it has none for the vendors of these routes, or the catalogue takes none there. */
+  use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
+  list(account: string): Promise<StoredOwnKey[]>
+  store(account: string, key: { vendor: string; value: string; fallback: boolean }, by: By): Promise<void>
+  /** False when there is no such key. */
+  allowFallback(account: string, key: { vendor: string; fallback: boolean }, by: By): Promise<boolean>
+  remove(account: string, vendor: string, by: By): Promise<boolean>
+}
+
+interface Row {
+  readonly account_id: string
+  readonly vendor: string
+  readonly sealed: Buffer
+  readonly fallback: boolean
+}
+
+/** Opened when it is first used: most accounts do not call most of the time. */
+interface Kept extends Row {
+  secret?: string | undefined
+}
+
+const ALL = statement('own_key_all', 'select account_id, vendor, sealed, fallback from own_key')
+const LIST = statement(
+  'own_key_list',
+  'select vendor, last4, fallback, updated_at from own_key where account_id = $1 order by vendor',
+)
+const STORE = statement(
+  'own_key_store',
+  `insert into own_key (account_id, vendor, sealed, last4, fallback) values ($1, $2, $3, $4, $5)
+   on conflict (account_id, vendor) do update
+   set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, updated_at = now()`,
+)
+const FALLBACK = statement(
+  'own_key_fallback',
+  'update own_key set fallback = $3 where account_id = $1 and vendor = $2 returning vendor',
+)
+const REMOVE = statement('own_key_remove', 'delete from own_key where account_id = $1 and vendor = $2 returning vendor')
+
+export async function openOwnKeys(options: {
+  database: Database
+  changes: Changes
+  world: World
+  audit: Audit
+  secrets: Secrets
+}): Promise<OwnKeys> {
+  const { database, changes, world, audit } = options
+  const key = options.secrets.key('own-key')
+  let kept = new Map<string, Map<string, Kept>>()
+
+  async function read(): Promise<void> {
+    const next = new Map<string, Map<string, Kept>>()
+    for (const row of await database.query<Row>(ALL)) {
+      const ofAccount = next.get(row.account_id) ?? new Map<string, Kept>()
+      next.set(row.account_id, ofAccount.set(row.vendor, row))
+    }
+    kept = next
+  }
+  await read()
+  changes.watch('own-keys', read)
+
+  function secretOf(row: Kept): string | undefined {
+    row.secret ??= unseal(key, placeOf(row.account_id, row.vendor), row.sealed)
+    return row.secret
+  }
+
+  return {
+    has: (account) => kept.has(account),
+    use(account, product, { document, simulated }, routes) {
+      const own = kept.get(account)
+      if (!own || simulated) return undefined
+      const rows = [...new Set(routes.map(({ vendor }) => vendor))].flatMap((vendor) => own.get(vendor) ?? [])
+      return useOf(rows, product, document, secretOf)
+    },
+    async list(account) {
+      const rows = await database.query<Omit<StoredOwnKey, 'updatedAt'> & { updated_at: Date }>(LIST, [account])
+      return rows.map(({ updated_at: updatedAt, ...row }) => ({ ...row, updatedAt }))
+    },
+    async store(account, { vendor, value, fallback }, by) {
+      await database.transaction(async (tx) => {
+        const sealed = seal(key, placeOf(account, vendor), value, world)
+        await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback])
+        await changes.bump(tx, 'own-keys')
+        await audit.write(tx, by, { action: 'own-key.store', object: account, detail: { vendor, fallback } })
+      })
+      await changes.notice('own-keys')
+    },
+    async allowFallback(account, { vendor, fallback }, by) {
+      const found = await database.transaction(async (tx) => {
+        const [row] = await tx.query(FALLBACK, [account, vendor, fallback])
+        if (!row) return false
+        await changes.bump(tx, 'own-keys')
+        await audit.write(tx, by, { action: 'own-key.change', object: account, detail: { vendor, fallback } })
+        return true
+      })
+      await changes.notice('own-keys')
+      return found
+    },
+    async remove(account, vendor, by) {
+      const found = await database.transaction(async (tx) => {
+        const [row] = await tx.query(REMOVE, [account, vendor])
+        if (!row) return false
+        await changes.bump(tx, 'own-keys')
+        await audit.write(tx, by, { action: 'own-key.remove', object: account, detail: { vendor } })
+        return true
+      })
+      await changes.notice('own-keys')
+      return found
+    },
+  }
+}
+
+/** What the catalogue asks for calls by an own key; undefined: it takes none there. */
+export function ownKeyFeeOf(
+  { ownKeyFee }: Pick<Product, 'ownKeyFee'>,
+  vendor: string,
+  { vendors }: CatalogDocument,
+): OwnKeyFee | undefined {
+  return ownKeyFee ?? vendors[vendor]?.ownKeyFee
+}
+
+function useOf(
+  rows: readonly Kept[],
+  product: Sold,
+  document: CatalogDocument,
+  secretOf: (row: Kept) => string | undefined,
+): OwnUse | undefined {
+  const vendors = new Map<string, { secret: string; pricing: Pricing }>()
+  let fallback = true
+  for (const row of rows) {
+    const fee = ownKeyFeeOf(product, row.vendor, document)
+    const secret = fee && secretOf(row)
+    if (!fee || secret === undefined) continue
+    vendors.set(row.vendor, { secret, pricing: feePricing(product.pricing, fee) })
+    fallback &&= row.fallback
+  }
+  if (vendors.size === 0) return undefined
+  const fees = [...vendors.values()].map(({ pricing }) => pricing)
+  return { vendors, fallback, prices: fallback ? [...fees, product.pricing] : fees }
+}
+
+const SHOWN_CHARS = 4
+/** Of shorter ones the end would tell too much. */
+const SHOWN_FROM_CHARS = 12
+
+/** By which somebody recognises a secret that they have. */
+export function shownEnd(value: string): string | null {
+  return value.length >= SHOWN_FROM_CHARS ? value.slice(-SHOWN_CHARS) : null
+}
+
+/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
+function placeOf(account: string, vendor: string): string {
+  return `own_key|${account}|${vendor}|sealed|1`
+}

@@ -1,0 +1,65 @@
+// Where a job's task is made, and where it is looked for afterwards: route and credential.
+import type { OwnKeys } from '../admission/own-keys.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import { Fault } from '../kernel/fault.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
+import { withCredential } from '../routing/credential-state.ts'
+import { byOwnKeys, type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
+import type { Vendors } from '../routing/vendor.ts'
+import type { ClaimedJob } from './job.ts'
+import { readStoredRequest } from './stored-request.ts'
+import type { TaskPlace } from './vendor-tasks.ts'
+
+interface PlaceDeps {
+  readonly catalog: CatalogStore
+  readonly routes: RouteSources
+  readonly ownKeys: Pick<OwnKeys, 'use'>
+}
+
+/**
+ * Vendors show a task only to the credential that made it, so a job stays with its route and its credential for life. One that was taken away
+ * has left the task to the others of the vendor, which see it where they are of the same account there.
+ */
+export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPlace> {
+  const candidates = await candidatesOf(job, deps)
+  const ofRoute = candidates.filter((candidate) => candidate.number === job.route)
+  const place = ofRoute.find((one) => (one.credential === OWN_KEY) === (job.credential === OWN_KEY)) ?? ofRoute[0]
+  if (!place) throw new Fault('internal', { internal: { why: 'the route is gone', job: job.id, route: job.route } })
+  const credential = place.credentials?.find(({ name }) => name === job.credential) ?? place.credentials?.[0]
+  return credential ? withCredential(place, credential) : place
+}
+
+/** What was held for the job says by whose key it may go: it is decided when it is created. */
+async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate[]> {
+  const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
+  const product = findProduct(catalog, job.product)
+  if (!product) return []
+  const candidates = routeAsk({ product: job.product }, product, catalog.document, deps.routes)
+  const { ownKey } = readStoredRequest(job.request)
+  if (!ownKey) return candidates
+  const own = deps.ownKeys.use(job.account_id, product, catalog, product.routes)
+  if (own) return byOwnKeys(candidates, { ...own, fallback: ownKey.fallback })
+  // Its key was taken away. What it has made can only be asked for by others, and the rest is made by them only if the account allows it.
+  return ownKey.fallback || job.submissions > 0 ? candidates : []
+}
+
+/** Another route than the one that has just refused, if there is one that works. */
+export async function chooseRoute(
+  job: ClaimedJob,
+  deps: PlaceDeps & { readonly vendors: Vendors },
+): Promise<Candidate | undefined> {
+  const { vendors } = deps
+  const { credential } = job
+  // What one of several credentials met is nothing against its route.
+  const wasAside = ({ vendorName, credentials }: Candidate) =>
+    credentials !== undefined && credential !== null && vendors.credentials.health(vendorName, credential).why !== null
+  const isSame = (one: Candidate) => (one.credential === OWN_KEY) === (credential === OWN_KEY)
+  const refused = (one: Candidate) => Number(one.number === job.route && isSame(one) && !wasAside(one))
+  for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
+    if (candidate.credential === OWN_KEY) return candidate
+    const usable = candidate.credentials ? vendors.credentials.choose(candidate) : candidate
+    if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable
+  }
+  return undefined
+}

@@ -1,0 +1,309 @@
+// Keys at vendors that accounts bring themselves: used for their own calls only, at a fee in place of the price, and what goes wrong with
+// them is theirs.
+import assert from 'node:assert/strict'
+import { after, beforeEach, test } from 'node:test'
+import type { OwnKeyStored, OwnKeyView, VendorView } from '../src/http/views.ts'
+import { parseCredits } from '../src/kernel/credits.ts'
+import type { Page } from '../src/kernel/view.ts'
+import type { Overview, UsageDetail } from '../src/ledger/views.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
+
+const HOUSE = 'sk-house-00000000aaaa'
+const OWN = 'sk-own-0000000000bbbb'
+let text: KeyedVendor
+let films: KeyedVendor
+let owner: { id: string; key: string }
+let other: { id: string; key: string }
+
+const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KEY: HOUSE } }, async () => {
+  text = await startKeyedVendor(() => `${g.sandbox.url}/openai`)
+  films = await startKeyedVendor(() => `${g.sandbox.url}/ark`)
+  const document = structuredClone(g.gateway.catalog.current.input)
+  const cost = { unit: 'credits' as const, tiers: [{ input: '100', output: '400' }] }
+  const house = { credential: 'HOUSE_KEY', headers: { 'x-house': 'ours' } }
+  document.vendors.text = { baseUrl: text.url, ...house, ownKeyFee: { call: '0.01', share: '0.05' } }
+  document.vendors.films = { baseUrl: films.url, ...house, ownKeyFee: { share: '0.1' } }
+  document.vendors.closed = { baseUrl: text.url, ...house }
+  const alpha = document.models['alpha-5.4']
+  assert.ok(alpha)
+  const pricing = { unit: 'credits' as const, tiers: [{ input: '200', output: '800' }] }
+  const routes = alpha.routes.map((route) => ({ ...route, vendor: 'text', cost }))
+  document.models['alpha-5.4'] = { ...alpha, routes, pricing, cache: { ttlSeconds: 600 } }
+  document.models.flat = { ...alpha, routes, pricing, ownKeyFee: { call: '5' } }
+  document.models.house = { ...alpha, routes: routes.map((route) => ({ ...route, vendor: 'closed' })), pricing }
+  document.models['videogen-2.0']?.routes.splice(0, 1, { vendor: 'films', protocol: 'video-task' })
+  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  owner = await g.account()
+  other = await g.account()
+})
+after(() => {
+  text.close()
+  films.close()
+})
+
+beforeEach(async () => {
+  for (const vendor of [text, films]) {
+    vendor.moods.clear()
+    vendor.moods.set(HOUSE, WORKS).set(OWN, WORKS)
+    vendor.asked.length = 0
+  }
+  const { items } = (await operator<Page<OwnKeyView>>('GET', `/accounts/${owner.id}/own-keys`)).data
+  for (const { vendor, stored } of items)
+    if (stored) await operator('DELETE', `/accounts/${owner.id}/own-keys/${vendor}`)
+})
+
+async function operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }> {
+  const response = await fetch(`${g.url}/admin/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${OPERATOR_TOKEN}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer = (await response.json()) as { data: T; error?: unknown }
+  return { status: response.status, data: answer.data ?? (answer.error as T) }
+}
+
+/** Without the test, of which there are so many a minute. */
+const bring = (vendor: string, fallback = false) =>
+  g.gateway.ownKeys.store(owner.id, { vendor, value: OWN, fallback }, { actor: 'test', ip: null, requestId: null })
+
+const chat = (by: { key: string }, extra: object = {}) =>
+  g.call('/v1/chat/completions', by.key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hi' }],
+    max_tokens: 50,
+    ...extra,
+  })
+
+async function usageOf(response: Response): Promise<UsageDetail> {
+  await response.text()
+  const { data } = await operator<UsageDetail>('GET', `/usage/${response.headers.get('x-request-id')}`)
+  return data
+}
+
+const micro = (amount: string) => parseCredits(amount) ?? assert.fail(amount)
+
+/** The price of what was used, without the call. */
+function priceOf({ units: { input = 0, output = 0 } }: UsageDetail): bigint {
+  return BigInt(Math.ceil(input * 200 + output * 800))
+}
+
+async function verified(): Promise<void> {
+  const started = await operator('POST', '/ledger/verify', { full: true })
+  assert.equal(started.status, 200)
+  for (;;) {
+    const { data } = await operator<{ running: unknown; last: { ok: boolean; problems: string[] } }>(
+      'GET',
+      '/ledger/verify',
+    )
+    if (data.running === null) {
+      assert.deepEqual(data.last.problems, [])
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+test('a key is tested when it is stored: at the address of the catalogue, with nothing of the house, and a wrong one is refused', async () => {
+  const path = `/accounts/${owner.id}/own-keys/text`
+  const wrong = await operator<{ message: string }>('PUT', path, { value: 'sk-wrong-00000000cccc' })
+  assert.equal(wrong.status, 400)
+  assert.match(wrong.data.message, /text does not accept the key. It was not stored/)
+  assert.doesNotMatch(wrong.data.message, /127\.0\.0\.1|sk-wrong/)
+  const right = await operator<OwnKeyStored>('PUT', path, { value: OWN })
+  assert.deepEqual(right.data.test, { ok: true, message: 'text takes the key.' })
+  const shown = right.data.items.find(({ vendor }) => vendor === 'text')
+  assert.deepEqual([shown?.stored, shown?.last4, shown?.fallback], [true, 'bbbb', false])
+  assert.deepEqual(shown?.fee, { call: '0.01', share: '0.05' })
+  assert.doesNotMatch(JSON.stringify(right.data), /sk-own/)
+  assert.ok(text.asked.every(({ key }) => key !== HOUSE))
+  const closed = await operator<{ message: string }>('PUT', `/accounts/${owner.id}/own-keys/closed`, { value: OWN })
+  assert.equal(closed.status, 409)
+  assert.equal((await operator('PUT', `/accounts/${owner.id}/own-keys/nowhere`, { value: OWN })).status, 409)
+  assert.equal((await operator('PUT', `/accounts/${other.id}/own-keys/text`, { fallback: true })).status, 400)
+  const tries = await Promise.all(Array.from({ length: 6 }, () => operator('PUT', path, { value: OWN })))
+  assert.ok(
+    tries.some(({ status }) => status === 429),
+    'so many tests a minute',
+  )
+  const [row] = await g.gateway.database.query<{ sealed: string }>({ text: 'select sealed::text from own_key' })
+  assert.ok(!Buffer.from(row?.sealed.slice(2) ?? '', 'hex').includes(OWN), 'it lies there sealed')
+})
+
+test('its calls cost the fee, which hold, quote, usage and headers show; the vendor costs nothing, and another account pays the price', async () => {
+  await bring('text')
+  const quoted = await g.call('/v1/quote', owner.key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hi' }],
+    max_tokens: 50,
+  })
+  const quote = (
+    (await quoted.json()) as { data: { ownKey: boolean; hold: string; lines: { unit: string; rate: string }[] } }
+  ).data
+  assert.equal(quote.ownKey, true)
+  assert.deepEqual(
+    quote.lines.map(({ unit, rate }) => [unit, rate]),
+    [
+      ['input', '10'],
+      ['output', '40'],
+      ['call', '10000'],
+    ],
+  )
+  const answered = await chat(owner)
+  assert.equal(answered.status, 200)
+  assert.deepEqual(new Set(text.keysAsked()), new Set([OWN]))
+  const usage = await usageOf(answered)
+  assert.deepEqual([usage.credential, usage.ownKey, usage.cost], ['own', true, '0'])
+  const fee = 10_000n + (priceOf(usage) * 5n + 99n) / 100n
+  assert.equal(micro(usage.charged), fee)
+  assert.equal(micro(answered.headers.get('x-tollgate-charge') ?? ''), fee)
+  assert.equal(micro(usage.held), micro(quote.hold))
+  assert.ok(micro(usage.held) >= fee)
+  const paid = await usageOf(await chat(other))
+  assert.deepEqual([paid.credential, paid.ownKey], [null, false])
+  assert.equal(micro(paid.charged), priceOf(paid))
+  assert.equal(text.keysAsked().at(-1), HOUSE)
+  const { data } = await operator<Overview>('GET', `/accounts/${owner.id}/overview`)
+  assert.equal(data.margin?.cost, '0', 'nothing of it was ours to pay')
+  assert.equal(data.margin?.charged, usage.charged)
+  await verified()
+})
+
+test('a product may have a fee of its own, a stream costs it too, and nobody else gets an answer that an own key brought', async () => {
+  await bring('text')
+  const flat = await usageOf(await chat(owner, { model: 'flat' }))
+  assert.equal(flat.charged, '5')
+  const streamed = await chat(owner, { model: 'flat', stream: true })
+  assert.match(await streamed.clone().text(), /: tollgate charge=5 /)
+  assert.equal((await usageOf(streamed)).charged, '5')
+  const kept = { temperature: 0, messages: [{ role: 'user', content: 'The same question' }] }
+  const first = await chat(owner, kept)
+  assert.equal(first.headers.get('x-cache'), null)
+  assert.equal((await usageOf(first)).ownKey, true)
+  assert.equal((await chat(owner, kept)).headers.get('x-cache'), null)
+  const house = await usageOf(await chat(owner, { model: 'house' }))
+  assert.equal(house.ownKey, false, 'a vendor without a fee takes no own keys')
+  await verified()
+})
+
+test('what the vendor has against the key is the account’s to mend, in words, free of charge, and no breaker hears of it', async () => {
+  await bring('text')
+  const before = await stateOf('text')
+  for (const [status, retryAfter, expected, says] of [
+    [401, undefined, 403, /does not accept this account.s own key for/],
+    [402, undefined, 403, /has no money left/],
+    [429, 7, 429, /own key for .{1,10} is at its rate limit/],
+  ] as const) {
+    text.moods.set(OWN, { status, ...(retryAfter === undefined ? {} : { retryAfter }) })
+    for (let turn = 0; turn < 6; turn++) {
+      const refused = await chat(owner)
+      assert.equal(refused.status, expected)
+      assert.match(await refused.clone().text(), says)
+      if (retryAfter !== undefined) assert.equal(refused.headers.get('retry-after'), String(retryAfter))
+      const usage = await usageOf(refused)
+      assert.deepEqual([usage.charged, usage.outcome], ['0', 'released'])
+    }
+  }
+  text.moods.set(OWN, { status: 500 })
+  for (let turn = 0; turn < 6; turn++) assert.equal((await chat(owner)).status, 502)
+  assert.ok(
+    text.keysAsked().every((key) => key === OWN),
+    'the house’s credential is not used',
+  )
+  const afterwards = await stateOf('text')
+  assert.deepEqual(
+    [afterwards.breaker, afterwards.errors, afterwards.requests],
+    ['closed', before.errors, before.requests],
+  )
+  assert.equal((await chat(other)).status, 200)
+})
+
+test('where the account allows it the house’s credential is taken when the key fails, at the price, which was held', async () => {
+  await bring('text', true)
+  const own = await usageOf(await chat(owner))
+  assert.equal(own.ownKey, true)
+  assert.ok(micro(own.held) > micro(own.charged) * 3n, 'the price was held')
+  text.moods.set(OWN, { status: 401 })
+  const answered = await chat(owner)
+  assert.equal(answered.status, 200)
+  const usage = await usageOf(answered)
+  assert.deepEqual([usage.credential, usage.ownKey], [null, false])
+  assert.equal(micro(usage.charged), priceOf(usage))
+  assert.ok(micro(usage.held) >= micro(usage.charged))
+  assert.notEqual(usage.cost, '0')
+  const flat = await usageOf(await chat(owner, { model: 'flat' }))
+  assert.ok(micro(flat.held) >= micro('5'), 'the greater of the two was held')
+  await verified()
+})
+
+test('a caller who has less than the worst case is capped so that the fee is covered, and one who has less than the fee is told', async () => {
+  const poor = await g.account({ credits: micro('5.2') })
+  await g.gateway.ownKeys.store(
+    poor.id,
+    { vendor: 'text', value: OWN, fallback: false },
+    { actor: 'test', ip: null, requestId: null },
+  )
+  assert.equal((await usageOf(await chat(poor, { model: 'flat', max_tokens: undefined }))).charged, '5')
+  const short = await chat(poor, { model: 'flat' })
+  assert.equal(short.status, 402)
+  assert.equal(short.headers.get('x-tollgate-required'), '5')
+})
+
+test('a video goes by the own key from order to end and costs its fee; without fallback a refused key fails it, free of charge', async () => {
+  await bring('films')
+  const order = { model: 'videogen-2.0', prompt: 'A sea.', duration: 5, resolution: '720p' }
+  const ended = async () => {
+    const made = await g.call('/v1/video/seedance', owner.key, order)
+    const { data } = (await made.json()) as { data: { jobId: string } }
+    const deadline = Date.now() + 20_000
+    for (;;) {
+      const answer = await g.call(`/v1/jobs/${data.jobId}`, owner.key)
+      const job = ((await answer.json()) as { data: { status: string; error?: { message: string } } }).data
+      if (/COMPLETED|FAILED/.test(job.status)) {
+        const text =
+          'select u.charged, u.held, u.credential, u.cost from usage u join job j on j.hold_id = u.id where j.id = $1'
+        const [row] = await g.gateway.database.query<{
+          charged: bigint
+          held: bigint
+          credential: string | null
+          cost: bigint | null
+        }>({ text }, [data.jobId])
+        return { ...job, ...row }
+      }
+      assert.ok(Date.now() < deadline, job.status)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+  }
+  const { status, charged, held, credential, cost } = await ended()
+  assert.equal(status, 'COMPLETED')
+  assert.deepEqual([charged, held, credential, cost], [micro('3.5'), micro('3.5'), 'own', 0n])
+  assert.deepEqual(new Set(films.keysAsked()), new Set([OWN]))
+  films.moods.set(OWN, { status: 401 })
+  const refused = await ended()
+  assert.equal(refused.status, 'FAILED')
+  assert.match(refused.error?.message ?? '', /does not accept this account's own key for "films"/)
+  assert.equal(refused.charged, 0n)
+  await bring('films', true)
+  const fallen = await ended()
+  assert.deepEqual([fallen.status, fallen.charged, fallen.credential], ['COMPLETED', micro('35'), null])
+  await verified()
+})
+
+test('a charge by an own key that does not fit its fee is found by the verification', async () => {
+  await bring('text')
+  const { id } = await usageOf(await chat(owner))
+  const { database } = g.gateway
+  const row = [owner.id, id.slice('req_'.length)]
+  await database.query({ text: 'update usage set credential = null where account_id = $1 and id = $2' }, row)
+  await assert.rejects(verified(), /no price of/)
+  await database.query({ text: `update usage set credential = 'own' where account_id = $1 and id = $2` }, row)
+  await verified()
+})
+
+async function stateOf(vendor: string): Promise<VendorView> {
+  const { data } = await operator<Page<VendorView>>('GET', '/vendors')
+  return data.items.find(({ name }) => name === vendor) ?? assert.fail(vendor)
+}
