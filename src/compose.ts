@@ -18,12 +18,15 @@ import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { type Database, openDatabase, SHORT_MS, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
+import { openDeferred } from './deferred/open.ts'
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
 import { mountAssets } from './http/assets.ts'
 import { openBackOffice } from './http/back-office.ts'
+import { batchHandlers } from './http/batches.ts'
 import { boundConnections } from './http/connections.ts'
 import { createDrain } from './http/drain.ts'
+import { sdkBody } from './http/envelope.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
@@ -118,6 +121,8 @@ export async function createGateway(options: GatewayOptions) {
   }
   const read = readerOf(options, { guard, assets, ownKeys })
   const admit = createAdmission({ budget, overload })
+  const queued = { queue: jobs.queue, timing: options.jobs ?? {} }
+  const deferred = openDeferred({ ...store, ...load, ...queued, path, read, store: files, faultBody: sdkBody })
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
     ...doors,
@@ -126,6 +131,7 @@ export async function createGateway(options: GatewayOptions) {
       ...accountHandlers({ catalog, database, read, budget }),
       ...jobHandlers({ world, engine: jobs, strictErrors, log }),
       ...storedHandlers({ catalog, path, ownKeys, strictErrors, log }),
+      ...batchHandlers({ ...deferred, strictErrors, log }),
     },
   })
   const publicUrl = () => publicUrlOf(app, config)
@@ -161,7 +167,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
-      const handedOver = alerts.stop().then(() => jobs.stop(forMs))
+      const handedOver = Promise.all([alerts.stop(), deferred.stop(forMs)]).then(() => jobs.stop(forMs))
       await drain.close({ running: () => monitor.running, forMs })
       await handedOver
       for (const stop of timers) stop()

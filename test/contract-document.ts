@@ -15,7 +15,9 @@ interface Parameter {
 interface Described {
   readonly operationId: string
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: JsonSchema } } }
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: JsonSchema } | undefined>>
+  }
   readonly responses: Readonly<
     Record<string, { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> }>
   >
@@ -70,7 +72,8 @@ export function asText(value: unknown): string {
 }
 
 function bodySchema(operation: Described): JsonSchema | undefined {
-  const name = operation.requestBody?.content['application/json'].schema.$ref
+  const [content] = Object.values(operation.requestBody?.content ?? {})
+  const name = content?.schema.$ref
   return typeof name === 'string' ? document.components.schemas[name.split('/').at(-1) ?? ''] : undefined
 }
 

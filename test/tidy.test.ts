@@ -24,6 +24,7 @@ const FOLDERS = [
   'routing',
   'jobs',
   'pipeline',
+  'deferred',
   'http',
   'oauth',
   'mcp',
@@ -49,6 +50,7 @@ const LONG_TESTS = [
   'src/protocols/media/openai-images/ask.test.ts',
   'test/doors.test.ts',
   'test/ledger-model.test.ts',
+  'test/sdk/batches.test.ts',
   'test/text-doors.test.ts',
 ]
 /** What nobody but a test asks for from outside, because the rest of the product reaches it another way. */

@@ -109,6 +109,51 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (id)
 );
 
+create table batch (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  endpoint text not null,
+  input_file_id text not null,
+  completion_window text not null,
+  metadata jsonb,
+  output_seconds integer not null,
+  status text not null default 'validating'::text,
+  errors jsonb,
+  output_file_id text,
+  error_file_id text,
+  total integer not null default 0,
+  completed integer not null default 0,
+  failed integer not null default 0,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  in_progress_at timestamp with time zone,
+  finalizing_at timestamp with time zone,
+  cancelling_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  version integer not null default 0,
+  lease_until timestamp with time zone,
+  step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
+  open boolean not null default true,
+  constraint batch_pkey PRIMARY KEY (account_id, id),
+  constraint batch_status_check CHECK ((status = ANY (ARRAY['validating'::text, 'failed'::text, 'in_progress'::text, 'finalizing'::text, 'completed'::text, 'expired'::text, 'cancelling'::text, 'cancelled'::text])))
+) with (fillfactor=70);
+CREATE INDEX batch_open ON public.batch USING btree (step_at) WHERE open;
+
+create table batch_line (
+  account_id text collate "C" not null,
+  batch_id text collate "C" not null,
+  number integer not null,
+  custom_id text not null,
+  first_byte bigint not null,
+  bytes integer not null,
+  tries smallint not null default 0,
+  result text,
+  ok boolean,
+  constraint batch_line_pkey PRIMARY KEY (account_id, batch_id, number)
+) with (fillfactor=70);
+CREATE INDEX batch_line_left ON public.batch_line USING btree (account_id, batch_id, number) WHERE (result IS NULL);
+
 create table catalog_version (
   version integer not null,
   document text not null,
@@ -383,6 +428,19 @@ create table setting (
   value text not null,
   constraint setting_pkey PRIMARY KEY (name)
 );
+
+create table stored_file (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purpose text not null,
+  filename text not null,
+  bytes bigint not null,
+  asset text not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  constraint stored_file_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX stored_file_age ON public.stored_file USING btree (expires_at);
 
 create table transfer (
   account_id text collate "C" not null,

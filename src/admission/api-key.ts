@@ -31,6 +31,8 @@ export interface ApiKeys {
   ): Promise<Principal> | Principal
   /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
   known(header: { authorization: string | undefined; xApiKey: string | undefined }): Principal | undefined
+  /** Who has this key, while it lives: for what is done later in its name. */
+  holder(keyId: string): Promise<Principal | undefined>
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
 }
@@ -120,6 +122,7 @@ const FIND = statement(
    from api_key where digest = $1`,
   SHORT_MS,
 )
+const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where digest = $1', 'where id = $1'), SHORT_MS)
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
@@ -177,13 +180,7 @@ export function createApiKeys(options: {
       return undefined
     }
     const entry: Known = {
-      principal: {
-        keyId: row.id,
-        accountId: row.account_id,
-        models: row.models && new Set(row.models),
-        expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
-        addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
-      },
+      principal: principalOf(row),
       endsMs: askedMs + (row.left_ms ?? Number.POSITIVE_INFINITY),
       readMs: askedMs,
     }
@@ -260,12 +257,26 @@ export function createApiKeys(options: {
       const found = find(key, tokens)
       return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
     },
+    async holder(keyId) {
+      const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
+      return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
+    },
     async flushLastUsed() {
       if (used.size === 0) return
       const ids = [...used]
       used.clear()
       await database.query(USED, [ids])
     },
+  }
+}
+
+function principalOf(row: KeyRow): Principal {
+  return {
+    keyId: row.id,
+    accountId: row.account_id,
+    models: row.models && new Set(row.models),
+    expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
   }
 }
 

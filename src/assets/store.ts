@@ -13,6 +13,8 @@ export const ASSET_TYPES = {
   mp4: 'video/mp4',
   webm: 'video/webm',
   mov: 'video/quicktime',
+  // Lines of callers' batches: never at a signed address.
+  jsonl: 'application/jsonl',
 } as const
 
 export type AssetExtension = keyof typeof ASSET_TYPES

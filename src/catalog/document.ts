@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { textTraits } from '../catalog/traits.ts'
 import { ownKeyFee } from '../meter/own-key-fee.ts'
-import { type Pricing, pricing } from '../meter/price.ts'
+import { factor, type Pricing, pricing } from '../meter/price.ts'
 import type { Unit } from '../meter/usage.ts'
 import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
 
@@ -133,6 +133,8 @@ const model = z.strictObject({
   pricing,
   /** In place of the vendors' own. */
   ownKeyFee: ownKeyFee.optional(),
+  /** What its prices are multiplied by in batches, such as "0.5". Absent: 1. */
+  batchFactor: factor.optional(),
   /**
    * Answers to the very same request are kept: at temperature 0, or where the caller asks for it by `x-tollgate-cache: on`. Within the
    * account, unless `shared` says otherwise. Off unless given.

@@ -14,6 +14,7 @@ export const TAGS = {
   Audio: 'Speech into text, and text into speech.',
   Images: 'Pictures from a prompt, or from other pictures.',
   'Video and jobs': 'Videos, and the jobs that make them.',
+  Batches: 'Many requests in a file, worked off in the background.',
   'Social data': 'Profiles and timelines of a social network.',
   'Site analytics': 'Statistics of websites and search keywords.',
   'Account and models': 'What a key may use, what it has, and what a call would cost.',

@@ -1,6 +1,7 @@
 // The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are whole in their entries.
 import { speech, transcriptions, translations } from './audio.ts'
+import { BATCHES } from './batches.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
@@ -238,6 +239,7 @@ export const FREE = define({
     returns: 'One event for each status.',
     params: { id: jobId },
   },
+  ...BATCHES,
   models: {
     route: 'GET /v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models'],

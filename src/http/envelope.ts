@@ -29,6 +29,11 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
   }
 }
 
+/** As the SDKs read it. */
+export function sdkBody(fault: Fault, surface: Surface, requestId: string): string {
+  return faultBody(fault, surface, { requestId, sdk: true })
+}
+
 const BELOW: ReadonlyArray<readonly [RegExp, Surface]> = [
   [/^\/+beta(?:\/|\?|$)/, 'messages'],
   [/^\/+gemini(?:\/|\?|$)/, 'gemini'],

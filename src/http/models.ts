@@ -3,6 +3,7 @@
 import type { Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 
 /** When the first catalogue was written; models have no date of their own. */
@@ -71,6 +72,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
         version: model.version,
         type: model.type,
         pricing: catalog.input.models[uid]?.pricing ?? null,
+        ...(model.batchFactor === undefined ? {} : { batch_price_factor: formatCredits(model.batchFactor) }),
         id: uid,
         object: 'model',
         created: CREATED_SECONDS,

@@ -7,7 +7,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
-type QueueName = 'job-step' | 'webhook' | 'alert'
+export type QueueName = 'job-step' | 'webhook' | 'alert' | 'batch'
 
 export interface QueueItem {
   /** The job or the delivery that it is about. */
@@ -213,8 +213,11 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
 }
 
 function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
-  return { 'job-step': make('job-step'), webhook: make('webhook'), alert: make('alert') }
+  return { 'job-step': make('job-step'), webhook: make('webhook'), alert: make('alert'), batch: make('batch') }
 }
+
+// An item left by a dead process is not tried again by the queue: the row knows better when its next step is due.
+const STEP = { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 } as const
 
 function queueSettings(webhookRetrySeconds: number) {
   const told = {
@@ -227,8 +230,8 @@ function queueSettings(webhookRetrySeconds: number) {
     deleteAfterSeconds: 86_400,
   } as const
   return {
-    // An item left by a dead process is not tried again by the queue: the job's row knows better when its next step is due.
-    'job-step': { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 },
+    'job-step': STEP,
+    batch: STEP,
     webhook: told,
     alert: told,
   } satisfies Record<QueueName, object>

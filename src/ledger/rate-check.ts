@@ -4,7 +4,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type ChargeLine, chargeOf, sumOf } from '../meter/charge.ts'
 import { feePricing } from '../meter/own-key-fee.ts'
-import type { Pricing } from '../meter/price.ts'
+import { type Pricing, scaled } from '../meter/price.ts'
 import { UNITS } from '../meter/usage.ts'
 import { OWN_KEY } from './operation.ts'
 
@@ -96,9 +96,10 @@ function compare({ product, catalog_version, lines }: ChargedCall, rates: Found)
   return `no price of "${product}" in catalogue version ${catalog_version} has the rates ${named}.`
 }
 
-function pricingsOf(product: Product & { cache?: { pricing?: Pricing | undefined } | undefined }): Pricing[] {
-  const cached = product.cache?.pricing
-  return cached ? [product.pricing, cached] : [product.pricing]
+function pricingsOf(product: Product): Pricing[] {
+  const { pricing, cache } = product
+  const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
+  return [pricing, ...(cache?.pricing ? [cache.pricing] : []), ...(batchFactor ? [scaled(pricing, batchFactor)] : [])]
 }
 
 /** What a call by an own key can have cost, at any of the product's vendors. */

@@ -7,15 +7,18 @@ import type { CatalogStore } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
+import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
-import { ANSWER_BYTES_MAX, AnswerTaker } from './answer-taker.ts'
 import { askConsent } from './consent.ts'
 import type { ToolCall } from './tool.ts'
+
+/** What a model could never read, and no client wants in one message. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 export interface PaidDeps {
   readonly catalog: CatalogStore
@@ -59,7 +62,7 @@ export async function callEndpoint(
       })
     askConsent(call, want)
     const endpoint = `mcp:${tool}`
-    const out = new AnswerTaker(call.signal)
+    const out = new AnswerTaker(call.signal, ANSWER_BYTES_MAX)
     const traceparent = call.header('traceparent')
     await serve(
       {

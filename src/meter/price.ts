@@ -34,3 +34,17 @@ export const pricing = z.strictObject({
 
 export type Pricing = z.output<typeof pricing>
 export type PriceTier = z.output<typeof tier>
+
+/** By how much something is cheaper or dearer: "0.5". In millionths, as amounts are. */
+export const factor = decimal.refine((value) => value > 0n && value <= 10_000_000n, 'must be above 0, and 10 at most')
+const WHOLE = 1_000_000n
+
+/** All rates times a factor, each rounded up. */
+export function scaled(price: Pricing, by: bigint): Pricing {
+  const tiers = price.tiers.map(({ upTo, when, ...rates }) => {
+    const entries = Object.entries(rates).map(([unit, rate = 0n]) => [unit, (rate * by + WHOLE - 1n) / WHOLE])
+    // The rates are those of a tier, by the same names.
+    return { ...(Object.fromEntries(entries) as typeof rates), ...(upTo ? { upTo } : {}), ...(when ? { when } : {}) }
+  })
+  return { ...price, tiers }
+}

@@ -11,6 +11,8 @@ export interface Overload {
   admit(): undefined | Promise<void>
   readonly lagMs: number
   readonly shed: number
+  /** Whether there is room to spare, for what can wait: it stops long before anybody is refused. */
+  readonly spare: boolean
   stop(): void
 }
 
@@ -36,6 +38,8 @@ const LINE_LOOK_MS = 5
 const LINE_MS = 3_000
 const LINE_MAX = 5_000
 const RETRY_AFTER_SECONDS = 1
+/** What can wait does so at this part of what makes others wait. */
+const SPARE_PART = 4
 
 export function createOverload(options: OverloadOptions): Overload {
   const { world, lagMsMax = 250, waitingMax = 256, runningMax = 20_000 } = options
@@ -109,6 +113,10 @@ export function createOverload(options: OverloadOptions): Overload {
         line.push({ sinceMs: world.elapsedMs(), enter, refuse })
         watchLine()
       })
+    },
+    get spare() {
+      const share = (value: number, most: number) => value <= most / SPARE_PART
+      return line.length === 0 && share(lagMs, lagMsMax) && share(options.waiting(), waitingMax)
     },
     get lagMs() {
       return lagMs

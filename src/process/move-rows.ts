@@ -13,7 +13,10 @@ const GROWING = ['transfer', 'usage'] as const
 type Growing = (typeof GROWING)[number]
 /** These change, and are few: copied at the end, as a whole. */
 const CHANGING: readonly Table[] = [
-  ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour'].map((name) => ({
+  ...[
+    ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour'],
+    ...['stored_file', 'batch', 'batch_line'],
+  ].map((name) => ({
     name,
     OF: 'account_id = $1',
   })),

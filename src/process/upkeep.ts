@@ -6,6 +6,8 @@ import type { AssetStore } from '../assets/store.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
+import { forgetBatches } from '../deferred/batch-table.ts'
+import { forgetFiles } from '../deferred/files.ts'
 import type { People } from '../identity/people.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
@@ -49,7 +51,8 @@ export function startUpkeep(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const answers = () => [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens].map((forget) => forget(database))
+  const FORGET = [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens, forgetFiles, forgetBatches]
+  const answers = () => FORGET.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), forgetStrayShares(database), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })

@@ -443,6 +443,72 @@ create table kept_answer (
 );
 create index kept_answer_age on kept_answer (created_at);
 
+-- Files of callers: what they uploaded for batches, and what batches gave. Their bytes are in the store of results, by this name.
+create table stored_file (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purpose text not null,
+  filename text not null,
+  bytes bigint not null,
+  asset text not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  primary key (account_id, id)
+);
+create index stored_file_age on stored_file (expires_at);
+
+-- Requests of a file that are worked off in the background. As of jobs, the row is the truth and the queue only says when to look at it.
+create table batch (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  endpoint text not null,
+  input_file_id text not null,
+  completion_window text not null,
+  metadata jsonb,
+  -- How long its results are kept.
+  output_seconds integer not null,
+  status text not null default 'validating'
+    check (status in ('validating', 'failed', 'in_progress', 'finalizing', 'completed', 'expired', 'cancelling', 'cancelled')),
+  -- Why it was not begun: [{code, line, message, param}].
+  errors jsonb,
+  output_file_id text,
+  error_file_id text,
+  total integer not null default 0,
+  completed integer not null default 0,
+  failed integer not null default 0,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  in_progress_at timestamptz,
+  finalizing_at timestamptz,
+  cancelling_at timestamptz,
+  ended_at timestamptz,
+  -- The fence, the lease and the next step: as of a job.
+  version integer not null default 0,
+  lease_until timestamptz,
+  step_at timestamptz not null default now() + interval '15 seconds',
+  open boolean not null default true,
+  primary key (account_id, id)
+) with (fillfactor = 70);
+create index batch_open on batch (step_at) where open;
+
+-- Where each request of a batch stands in its file, and what became of it. Gone when the results are files.
+create table batch_line (
+  account_id text collate "C" not null,
+  batch_id text collate "C" not null,
+  number integer not null,
+  custom_id text not null,
+  first_byte bigint not null,
+  bytes integer not null,
+  -- Tries that a vendor failed.
+  tries smallint not null default 0,
+  -- A line of the results, or of the errors.
+  result text,
+  ok boolean,
+  primary key (account_id, batch_id, number)
+) with (fillfactor = 70);
+create index batch_line_left on batch_line (account_id, batch_id, number) where result is null;
+
 -- Alerts of an account, or with an empty scope of the gateway: what fired, to whom it was told, and what is true now, so that each crossing
 -- fires once.
 create table alert (

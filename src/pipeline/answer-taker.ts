@@ -1,19 +1,19 @@
-// The caller's end of a call that a tool makes: the answer is taken whole, and becomes the tool's.
-import { GONE } from '../pipeline/call.ts'
-import type { Out } from '../pipeline/out.ts'
-
-/** What a model could never read, and no client wants in one message. */
-export const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+// The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
+import { GONE } from './call.ts'
+import type { Out } from './out.ts'
 
 export class AnswerTaker implements Out {
   readonly signal: AbortSignal
   readonly #full = new AbortController()
   readonly #pieces: Buffer[] = []
+  readonly #bytesMax: number
   #bytes = 0
   started = false
+  status = 200
   headers: Readonly<Record<string, string>> = {}
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: AbortSignal, bytesMax: number) {
+    this.#bytesMax = bytesMax
     this.signal = AbortSignal.any([signal, this.#full.signal])
     // The path knows a caller who has gone by this reason.
     if (signal.aborted) this.#full.abort(GONE)
@@ -21,14 +21,15 @@ export class AnswerTaker implements Out {
 
   /** There was more than an answer may have; what is there is not all of it. */
   get overflowed(): boolean {
-    return this.#bytes > ANSWER_BYTES_MAX
+    return this.#bytes > this.#bytesMax
   }
 
   get body(): Buffer {
     return Buffer.concat(this.#pieces)
   }
 
-  send(_status: number, headers: Record<string, string>, body: string | Buffer): void {
+  send(status: number, headers: Record<string, string>, body: string | Buffer): void {
+    this.status = status
     this.startStream(headers)
     this.write(body)
   }

@@ -1,0 +1,207 @@
+// The endpoints of files and batches, as the openai SDKs call them.
+import type { EndpointEntry } from './endpoint.ts'
+import type { Field, TextField } from './field.ts'
+import { boolean, integer, list, mapOf, nullable, object, string } from './schema.ts'
+
+const fileId: TextField = {
+  kind: 'text',
+  in: 'path',
+  required: true,
+  description: 'The `id` of a file of this account.',
+  example: 'file-01jd0000000000000000000000',
+}
+const batchId: TextField = { ...fileId, description: 'The `id` of a batch of this account.', example: 'batch_01jd0' }
+
+const paging = (most: number, initial: string) =>
+  ({
+    after: { kind: 'text', description: 'Only what comes after the one with this id.', example: 'file-01jd0' },
+    limit: { kind: 'integer', min: 1, max: most, default: initial, description: 'How many.', example: '20' },
+  }) satisfies Record<string, Field>
+
+/** As `expires_after` and `output_expires_after` have it. */
+const SECONDS = { type: 'integer', minimum: 3600, maximum: 2_592_000 } as const
+
+const file = object(
+  {
+    id: { type: 'string', pattern: '^file-' },
+    object: { const: 'file' },
+    bytes: integer,
+    created_at: integer,
+    expires_at: integer,
+    filename: string,
+    purpose: { type: 'string', enum: ['batch', 'batch_output'] },
+    status: string,
+  },
+  ['id', 'object', 'bytes', 'created_at', 'filename', 'purpose'],
+)
+
+const moment = nullable(integer)
+const batch = object(
+  {
+    id: { type: 'string', pattern: '^batch_' },
+    object: { const: 'batch' },
+    endpoint: string,
+    input_file_id: string,
+    completion_window: string,
+    status: {
+      type: 'string',
+      enum: ['validating', 'failed', 'in_progress', 'finalizing', 'completed', 'expired', 'cancelling', 'cancelled'],
+    },
+    errors: nullable(
+      object({
+        object: { const: 'list' },
+        data: list(object({ code: string, line: nullable(integer), message: string, param: nullable(string) })),
+      }),
+    ),
+    output_file_id: nullable(string),
+    error_file_id: nullable(string),
+    created_at: integer,
+    in_progress_at: moment,
+    expires_at: moment,
+    finalizing_at: moment,
+    completed_at: moment,
+    failed_at: moment,
+    expired_at: moment,
+    cancelling_at: moment,
+    cancelled_at: moment,
+    request_counts: object({ total: integer, completed: integer, failed: integer }),
+    metadata: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
+  },
+  ['id', 'object', 'endpoint', 'input_file_id', 'completion_window', 'status', 'created_at', 'request_counts'],
+)
+const pageOf = (item: object) =>
+  object({
+    object: { const: 'list' },
+    data: list({ ...item }),
+    first_id: nullable(string),
+    last_id: nullable(string),
+    has_more: boolean,
+  })
+
+const about = { tag: 'Batches', surface: 'responses' } as const
+
+export const BATCHES = {
+  files: {
+    ...about,
+    route: 'GET /v1/files',
+    title: 'Files',
+    description: 'The files of this account. An extension of the contract.',
+    returns: 'A `list` of files; while `has_more` is true, `last_id` is the `after` of the next page.',
+    params: {
+      ...paging(1000, '100'),
+      order: { kind: 'choice', allowed: ['asc', 'desc'], default: 'desc', description: 'By time.', example: 'desc' },
+      purpose: { kind: 'text', description: 'Only files of this purpose.', example: 'batch' },
+    },
+    answer: pageOf(file),
+  },
+  'files/create': {
+    ...about,
+    route: 'POST /v1/files',
+    largeBody: true,
+    title: 'Upload a file',
+    description:
+      'Keeps a file of up to 100 MB for a batch: a JSON object in each line, with `custom_id`, `method`, `url` and `body`. An extension of the contract.',
+    returns: 'The file.',
+    form: true,
+    body: {
+      ...object(
+        {
+          file: { type: 'string', format: 'binary', description: 'The lines.' },
+          purpose: { type: 'string', enum: ['batch'] },
+          'expires_after[anchor]': { type: 'string', enum: ['created_at'] },
+          'expires_after[seconds]': { ...SECONDS, description: 'How long it is kept; 30 days if nothing is said.' },
+        },
+        ['file', 'purpose'],
+      ),
+      examples: [{ file: '@lines.jsonl', purpose: 'batch' }],
+    },
+    answer: file,
+  },
+  'files/{id}': {
+    ...about,
+    route: 'GET /v1/files/{id}',
+    title: 'A file',
+    description: 'What is known of a file of this account. An extension of the contract.',
+    returns: 'The file, without its content.',
+    params: { id: fileId },
+    answer: file,
+  },
+  'files/{id}/content': {
+    ...about,
+    route: 'GET /v1/files/{id}/content',
+    title: 'The content of a file',
+    description:
+      'The bytes of a file of this account: of an uploaded one, or of the results of a batch. An extension of the contract.',
+    returns: 'The bytes.',
+    params: { id: fileId },
+    gives: 'application/octet-stream',
+  },
+  'files/{id}/delete': {
+    ...about,
+    route: 'DELETE /v1/files/{id}',
+    title: 'Delete a file',
+    description: 'Deletes a file of this account, unless a batch still reads it (409). An extension of the contract.',
+    returns: '`{id, object, deleted}`.',
+    params: { id: fileId },
+    answer: object({ id: string, object: { const: 'file' }, deleted: boolean }),
+  },
+  batches: {
+    ...about,
+    route: 'GET /v1/batches',
+    title: 'Batches',
+    description: 'The batches of this account, newest first. An extension of the contract.',
+    returns: 'A `list` of batches; while `has_more` is true, `last_id` is the `after` of the next page.',
+    params: paging(100, '20'),
+    answer: pageOf(batch),
+  },
+  'batches/create': {
+    ...about,
+    route: 'POST /v1/batches',
+    title: 'Create a batch',
+    description:
+      'Works off the requests of a file in the background, within the limits of the key and at the price that the models have in batches. Each line is a call of its own, charged as it is answered. An extension of the contract.',
+    returns: 'The batch, which is being validated.',
+    body: {
+      ...object(
+        {
+          input_file_id: { type: 'string', description: 'A file of this account with the purpose `batch`.' },
+          endpoint: { type: 'string', description: 'What each line is sent to, such as /v1/chat/completions.' },
+          completion_window: { type: 'string', enum: ['24h'] },
+          metadata: { ...mapOf({ type: 'string', maxLength: 512 }), type: ['object', 'null'], maxProperties: 16 },
+          output_expires_after: {
+            ...object({ anchor: { type: 'string', enum: ['created_at'] }, seconds: SECONDS }),
+            description: 'How long the results are kept; 30 days if nothing is said.',
+          },
+        },
+        ['input_file_id', 'endpoint', 'completion_window'],
+      ),
+      examples: [
+        {
+          input_file_id: 'file-01jd0000000000000000000000',
+          endpoint: '/v1/chat/completions',
+          completion_window: '24h',
+        },
+      ],
+    },
+    answer: batch,
+  },
+  'batches/{id}': {
+    ...about,
+    route: 'GET /v1/batches/{id}',
+    title: 'A batch',
+    description: 'How far a batch of this account has come, and where its results are. An extension of the contract.',
+    returns: 'The batch. Lines that succeeded are in `output_file_id`, all others in `error_file_id`.',
+    params: { id: batchId },
+    answer: batch,
+  },
+  'batches/{id}/cancel': {
+    ...about,
+    route: 'POST /v1/batches/{id}/cancel',
+    title: 'Cancel a batch',
+    description:
+      'Begins no more of its lines. Those that were answered are kept and paid. An extension of the contract.',
+    returns: 'The batch, which is `cancelling`.',
+    params: { id: batchId },
+    answer: batch,
+  },
+} satisfies Record<string, EndpointEntry>

@@ -1,0 +1,203 @@
+// The rows of batches and of their lines. What a worker writes is fenced by the version that it raised; what a line came to is
+// written once.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import type { Errand } from './errands.ts'
+import type { Line, LineError } from './lines.ts'
+
+export interface BatchRow extends Errand {
+  readonly key_id: string
+  readonly endpoint: string
+  readonly input_file_id: string
+  readonly completion_window: string
+  readonly metadata: Readonly<Record<string, string>> | null
+  readonly output_seconds: number
+  readonly status: string
+  readonly errors: readonly LineError[] | null
+  readonly output_file_id: string | null
+  readonly error_file_id: string | null
+  readonly total: number
+  readonly completed: number
+  readonly failed: number
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly in_progress_at: Date | null
+  readonly finalizing_at: Date | null
+  readonly cancelling_at: Date | null
+  readonly ended_at: Date | null
+}
+
+export interface ClaimedBatch extends BatchRow {
+  /** Its time is over. */
+  readonly overdue: boolean
+}
+
+export interface LeftLine {
+  readonly number: number
+  readonly custom_id: string
+  readonly first_byte: bigint
+  readonly bytes: number
+}
+
+export type NewBatch = Pick<
+  BatchRow,
+  'account_id' | 'id' | 'key_id' | 'endpoint' | 'input_file_id' | 'completion_window' | 'metadata' | 'output_seconds'
+> & { readonly windowSeconds: number }
+
+const INSERT = statement(
+  'batch_insert',
+  `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at)
+   select $1, $2, $3, $4, $5, $6, $7::jsonb, $8::int, now() + make_interval(secs => $9)
+   where (select count(*) from batch where account_id = $1 and open) < $10 returning *`,
+)
+const FIND = statement('batch_find', 'select * from batch where account_id = $1 and id = $2')
+const LIST = statement(
+  'batch_list',
+  'select * from batch where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3',
+)
+const CANCEL = statement(
+  'batch_cancel',
+  `update batch set status = 'cancelling', cancelling_at = now(), step_at = now()
+   where account_id = $1 and id = $2 and status in ('validating', 'in_progress') returning *`,
+)
+const PUT_LINES = statement(
+  'batch_put_lines',
+  `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
+   select $1, $2, * from unnest($3::int[], $4::text[], $5::bigint[], $6::int[]) on conflict do nothing`,
+)
+const DROP_LINES = statement('batch_drop_lines', 'delete from batch_line where account_id = $1 and batch_id = $2')
+/** Undefined columns keep what they have: a status only moves forward, and only by whoever holds the batch. */
+const MOVE = statement(
+  'batch_move',
+  `update batch set status = $4, total = coalesce($5, total), errors = coalesce($6, errors),
+     in_progress_at = case when $4 = 'in_progress' then now() else in_progress_at end,
+     finalizing_at = case when $4 = 'finalizing' then now() else finalizing_at end,
+     ended_at = case when $4 = 'failed' then now() else ended_at end
+   where account_id = $1 and id = $2 and version = $3 and status = any($7) returning id`,
+)
+const LEFT = statement(
+  'batch_left',
+  `select number, custom_id, first_byte, bytes from batch_line
+   where account_id = $1 and batch_id = $2 and result is null order by number limit $3`,
+)
+const TRIED = statement(
+  'batch_tried',
+  'update batch_line set tries = tries + 1 where account_id = $1 and batch_id = $2 and number = $3 returning tries',
+)
+const TOLD = statement(
+  'batch_told',
+  `with told as (
+     update batch_line set result = $4, ok = $5
+     where account_id = $1 and batch_id = $2 and number = $3 and result is null returning 1
+   )
+   update batch set completed = completed + (select count(*) from told where $5), failed = failed + (select count(*) from told where not $5)
+   where account_id = $1 and id = $2 returning status`,
+)
+/** As many as fit into one answer of the database, but one at least. */
+const RESULTS_BYTES_MAX = 4_000_000
+const RESULTS = statement(
+  'batch_results',
+  `with page as (
+     select number, custom_id, result, ok from batch_line where account_id = $1 and batch_id = $2 and number > $3
+     order by number limit 500
+   ), measured as (
+     select page.*, row_number() over by_number as place,
+       sum(octet_length(coalesce(result, ''))) over by_number - octet_length(coalesce(result, '')) as bytes_before
+     from page window by_number as (order by number)
+   )
+   select number, custom_id, result, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`,
+)
+const END = statement(
+  'batch_end',
+  `update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now()
+   where account_id = $1 and id = $2 and version = $3 and open returning id`,
+)
+const FORGET = statement(
+  'batch_forget',
+  `with gone as (
+     delete from batch where ctid = any(array(
+       select ctid from batch where not open and ended_at < now() - interval '30 days' limit 1000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+interface ResultLine {
+  readonly number: number
+  readonly custom_id: string
+  readonly result: string | null
+  readonly ok: boolean | null
+}
+
+/** One account may have so many that have not ended. */
+export const OPEN_MAX = 50
+
+export function createBatchTable(database: Database) {
+  const of = ({ account_id, id }: Pick<Errand, 'account_id' | 'id'>) => [account_id, id] as const
+  return {
+    /** Undefined when there are too many. */
+    async insert(batch: NewBatch): Promise<BatchRow | undefined> {
+      const { key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds } = batch
+      const values = [key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds]
+      return (await database.query<BatchRow>(INSERT, [...of(batch), ...values, OPEN_MAX]))[0]
+    },
+    find: async (account: string, id: string): Promise<BatchRow | undefined> =>
+      (await database.query<BatchRow>(FIND, [account, id]))[0],
+    async list(account: string, { after, limit }: { after?: string | undefined; limit: number }) {
+      const rows = await database.query<BatchRow>(LIST, [account, after ?? null, limit + 1])
+      return { rows: rows.slice(0, limit), more: rows.length > limit }
+    },
+    /** Undefined when it has ended, or is about to. */
+    cancel: async (account: string, id: string): Promise<BatchRow | undefined> =>
+      (await database.query<BatchRow>(CANCEL, [account, id]))[0],
+    async putLines(batch: Errand, lines: readonly Line[]): Promise<void> {
+      if (lines.length === 0) return
+      await database.query(PUT_LINES, [
+        ...of(batch),
+        lines.map(({ number }) => number),
+        lines.map(({ customId }) => customId),
+        lines.map(({ firstByte }) => BigInt(firstByte)),
+        lines.map(({ bytes }) => bytes),
+      ])
+    },
+    async dropLines(batch: Errand): Promise<void> {
+      await database.query(DROP_LINES, of(batch))
+    },
+    async move(
+      batch: Errand,
+      {
+        from,
+        to,
+        total,
+        errors,
+      }: { from: readonly string[]; to: string; total?: number; errors?: readonly LineError[] },
+    ): Promise<boolean> {
+      const values = [...of(batch), batch.version, to, total ?? null, errors ? JSON.stringify(errors) : null, from]
+      return (await database.query(MOVE, values)).length > 0
+    },
+    left: (batch: Errand, limit: number) => database.query<LeftLine>(LEFT, [...of(batch), limit]),
+    /** How many tries of this line have failed now. */
+    tried: async (batch: Errand, number: number): Promise<number> =>
+      (await database.query<{ tries: number }>(TRIED, [...of(batch), number]))[0]?.tries ?? 0,
+    /** The status of the batch, which may have been cancelled meanwhile. */
+    told: async (batch: Errand, number: number, line: { result: string; ok: boolean }): Promise<string | undefined> =>
+      (await database.query<{ status: string }>(TOLD, [...of(batch), number, line.result, line.ok]))[0]?.status,
+    results: (batch: Errand, after: number) => database.query<ResultLine>(RESULTS, [...of(batch), after]),
+    /** With its results, in one transaction; false when it is in other hands. */
+    end: (
+      batch: Errand,
+      status: string,
+      files: (tx: Queryable) => Promise<{ output: string | null; errors: string | null }>,
+    ): Promise<boolean> =>
+      database.transaction(async (tx) => {
+        const { output, errors } = await files(tx)
+        const ended = await tx.query(END, [...of(batch), batch.version, status, output, errors])
+        if (ended.length > 0) await tx.query(DROP_LINES, of(batch))
+        return ended.length > 0
+      }),
+  }
+}
+
+export type BatchTable = ReturnType<typeof createBatchTable>
+
+export async function forgetBatches(database: Database): Promise<void> {
+  await removeAll(database, FORGET)
+}

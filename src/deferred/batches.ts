@@ -1,0 +1,246 @@
+// Batches: the requests of a file, worked off a few at a time whenever there is room, each as if its caller had sent it. A step
+// does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
+import type { ApiKeys } from '../admission/api-key.ts'
+import type { Queue } from '../jobs/queue.ts'
+import type { JobTiming } from '../jobs/timing.ts'
+import { JOB_TIMING } from '../jobs/timing.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId } from '../kernel/world.ts'
+import type { Overload } from '../pipeline/overload.ts'
+import {
+  type BatchRow,
+  type BatchTable,
+  type ClaimedBatch,
+  createBatchTable,
+  type LeftLine,
+  type NewBatch,
+  OPEN_MAX,
+} from './batch-table.ts'
+import { callLater, type DeferredDeps, isLater, type Told } from './call.ts'
+import { type Errands, startErrands } from './errands.ts'
+import type { Files, Upload } from './files.ts'
+import { bodyOf, endpointAt, readLines } from './lines.ts'
+
+export interface BatchDeps extends DeferredDeps {
+  readonly files: Files
+  readonly keys: Pick<ApiKeys, 'holder'>
+  readonly overload: Pick<Overload, 'spare'>
+  readonly queue: Queue
+  readonly timing?: Partial<JobTiming>
+}
+
+export interface Batches {
+  readonly table: Pick<BatchTable, 'find' | 'list'>
+  create(batch: Omit<NewBatch, 'id'>): Promise<BatchRow>
+  /** Undefined: there is none. Throws `conflict` where it has ended. */
+  cancel(account: string, id: string): Promise<BatchRow | undefined>
+  stop(forMs: number): Promise<void>
+}
+
+/** Few, so that callers who wait are served as if there were none: of one process, and of one batch. */
+const BATCHES_AT_ONCE = 4
+const LINES_AT_ONCE = 4
+/** A step does no more than this, and takes no longer. */
+const STEP_LINES = 200
+const STEP_MS = 10_000
+const NO_ROOM_MS = 500
+/** A batch that waits for a limit looks again after this at the latest: somebody may have raised it. */
+const WAIT_MS_MAX = 30_000
+const VENDOR_TRIES_MAX = 5
+
+export function startBatches(deps: BatchDeps): Batches {
+  const { path, files } = deps
+  const { world, log, database } = path
+  const table = createBatchTable(database)
+  const timing = { ...JOB_TIMING, ...deps.timing }
+  const step = (batch: ClaimedBatch, isStopping: () => boolean) => stepBatch(batch, { ...deps, table, isStopping })
+  const errands: Errands = startErrands<ClaimedBatch>('batch', {
+    ...{ database, queue: deps.queue, world, log, timing, step },
+    atOnceMax: BATCHES_AT_ONCE,
+  })
+
+  return {
+    table,
+    async create(batch) {
+      if (!(await files.find(batch.account_id, batch.input_file_id)))
+        throw new Fault('request_invalid', {
+          message: `There is no file "${batch.input_file_id.slice(0, 60)}" of this account.`,
+          param: 'input_file_id',
+        })
+      const made = await table.insert({ ...batch, id: `batch_${newId(world)}` })
+      if (!made)
+        throw new Fault('rate_limited', {
+          message: `This account has ${OPEN_MAX} batches that have not ended, which is the most.`,
+          retryAfterSeconds: 60,
+        })
+      errands.wake(made)
+      return made
+    },
+    async cancel(account, id) {
+      const cancelled = await table.cancel(account, id)
+      if (cancelled) {
+        errands.wake(cancelled)
+        return cancelled
+      }
+      const found = await table.find(account, id)
+      if (!found || found.status === 'cancelling' || found.status === 'cancelled') return found
+      throw new Fault('conflict', { message: `This batch is ${found.status} and cannot be cancelled any more.` })
+    },
+    stop: (forMs) => errands.stop(forMs),
+  }
+}
+
+interface StepDeps extends BatchDeps {
+  readonly table: BatchTable
+  readonly isStopping: () => boolean
+}
+
+async function stepBatch(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
+  const { status, overdue } = batch
+  if (status === 'validating' && !overdue) return validate(batch, deps)
+  if (status === 'in_progress' && !overdue) return workOff(batch, deps)
+  if (status === 'validating' || status === 'in_progress' || status === 'finalizing' || status === 'cancelling')
+    return finish(batch, deps)
+  await deps.table.dropLines(batch)
+  return undefined
+}
+
+async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promise<number | undefined> {
+  const from = ['validating']
+  const input = await files.find(batch.account_id, batch.input_file_id)
+  const pieces = input && (await files.read(input))
+  const found = await readLines(pieces ?? nothing(), batch.endpoint, (lines) => table.putLines(batch, lines))
+  const { total, errors } = found
+  if (errors.length > 0) {
+    await table.move(batch, { from, to: 'failed', errors })
+    await table.dropLines(batch)
+    return undefined
+  }
+  await table.move(batch, { from, to: 'in_progress', total })
+  return 0
+}
+
+async function* nothing(): AsyncGenerator<Buffer> {}
+
+/** A few lines at once, until the step's time is over, there is no room, or a limit says when to go on. */
+async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
+  const { table, files, keys, overload, path, isStopping } = deps
+  const { world } = path
+  const lines = await table.left(batch, STEP_LINES)
+  const input = await files.find(batch.account_id, batch.input_file_id)
+  const spec = endpointAt(batch.endpoint)
+  if (lines.length === 0 || !input || !spec) {
+    await table.move(batch, { from: ['in_progress'], to: 'finalizing' })
+    return 0
+  }
+  const principal = await keys.holder(batch.key_id)
+  const untilMs = world.elapsedMs() + STEP_MS
+  let pauseMs: number | undefined
+  let moved = false
+
+  const workOne = async (line: LeftLine): Promise<void> => {
+    const first = Number(line.first_byte)
+    const bytes = await readAll(await files.read(input, first, first + line.bytes - 1))
+    const name = `${batch.id} ${line.number}`
+    const ending = await callLater({ principal, spec, body: bodyOf(bytes), name, of: batch.id }, deps)
+    if (isLater(ending) && !(ending.isVendors && (await table.tried(batch, line.number)) >= VENDOR_TRIES_MAX)) {
+      pauseMs = Math.max(pauseMs ?? 0, Math.min(ending.afterMs, WAIT_MS_MAX))
+      return
+    }
+    const told = isLater(ending) ? ending.told : ending
+    const status = await table.told(batch, line.number, { result: lineOf(batch, line, told), ok: isOk(told) })
+    if (status !== 'in_progress') moved = true
+  }
+
+  async function workOn(): Promise<void> {
+    while (pauseMs === undefined && !moved && !isStopping() && world.elapsedMs() < untilMs) {
+      if (!overload.spare) {
+        pauseMs = NO_ROOM_MS
+        return
+      }
+      const line = lines.shift()
+      if (!line) return
+      await workOne(line)
+    }
+  }
+  const ended = await Promise.allSettled(Array.from({ length: LINES_AT_ONCE }, workOn))
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
+  return pauseMs ?? 0
+}
+
+const isOk = ({ status }: Told) => status >= 200 && status < 300
+
+function lineOf(batch: BatchRow, { number, custom_id }: Pick<LeftLine, 'number' | 'custom_id'>, told: Told): string {
+  const id = JSON.stringify(`${batch.id}_${number}`)
+  const response = `{"status_code":${told.status},"request_id":"${told.requestId}","body":${told.body}}`
+  return `{"id":${id},"custom_id":${JSON.stringify(custom_id)},"response":${response},"error":null}`
+}
+
+const ENDINGS = {
+  expired: {
+    status: 'expired',
+    code: 'batch_expired',
+    message: 'This request was not begun before the batch expired.',
+  },
+  cancelled: { status: 'cancelled', code: 'batch_cancelled', message: 'The batch was cancelled before this request.' },
+  completed: { status: 'completed', code: 'input_gone', message: 'The input file was gone before this request.' },
+}
+
+/** The results become files. What was not begun stands among the errors, and is not paid for. */
+async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
+  const { table } = deps
+  const { status: now } = batch
+  const ending = ENDINGS[now === 'cancelling' ? 'cancelled' : now === 'finalizing' ? 'completed' : 'expired']
+  const [output, errors] = [lazyFile(batch, deps, 'output'), lazyFile(batch, deps, 'errors')]
+  try {
+    for (let after = 0; ; ) {
+      const lines = await table.results(batch, after)
+      if (lines.length === 0) break
+      for (const { number, custom_id, result, ok } of lines) {
+        const { code, message } = ending
+        const unfinished = { id: `${batch.id}_${number}`, custom_id, response: null, error: { code, message } }
+        await (ok ? output : errors).write(result ?? JSON.stringify(unfinished))
+        after = number
+      }
+    }
+    await output.commit()
+    await errors.commit()
+    const ended = await table.end(batch, ending.status, async (tx) => ({
+      output: await output.record(tx),
+      errors: await errors.record(tx),
+    }))
+    if (!ended) await Promise.all([output.remove(), errors.remove()])
+    return ended ? undefined : 0
+  } catch (error) {
+    await Promise.all([output.remove(), errors.remove()])
+    throw error
+  }
+}
+
+/** A file that is there only if something is written. */
+function lazyFile(batch: ClaimedBatch, { files }: StepDeps, what: 'output' | 'errors') {
+  let upload: Upload | undefined
+  let made: Awaited<ReturnType<Upload['commit']>> | undefined
+  return {
+    async write(line: string): Promise<void> {
+      upload ??= await files.upload(batch.account_id, true)
+      await upload.write(Buffer.from(`${line}\n`))
+    },
+    async commit(): Promise<void> {
+      made = await upload?.commit()
+    },
+    async record(tx: Parameters<NonNullable<typeof made>['record']>[1]): Promise<string | null> {
+      const facts = { purpose: 'batch_output', filename: `${batch.id}_${what}.jsonl`, seconds: batch.output_seconds }
+      return made ? (await made.record(facts, tx)).id : null
+    },
+    async remove(): Promise<void> {
+      await (made ? made.remove() : upload?.abort())?.catch(() => undefined)
+    },
+  }
+}
+
+async function readAll(pieces: AsyncIterable<Buffer> | undefined): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces ?? nothing()) all.push(piece)
+  return Buffer.concat(all)
+}

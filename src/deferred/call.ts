@@ -1,0 +1,126 @@
+// One call that nobody waits for, on the path that every paid call takes. Its idempotency key is its own: however often it is
+// tried, by however many processes, it is paid for once.
+
+import type { Principal } from '../admission/api-key.ts'
+import { hashRequest } from '../admission/idempotency.ts'
+import { findKeeper } from '../admission/kept-answers.ts'
+import type { Surface } from '../catalog/endpoint.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import type { CatalogStore, Product } from '../catalog/store.ts'
+import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { newId } from '../kernel/world.ts'
+import { scaled } from '../meter/price.ts'
+import { AnswerTaker } from '../pipeline/answer-taker.ts'
+import type { PathDeps } from '../pipeline/call.ts'
+import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
+import { serve } from '../pipeline/serve.ts'
+
+export interface DeferredDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly read: ReadDeps
+  /** A fault as the body that its callers know. */
+  readonly faultBody: (fault: Fault, surface: Surface, requestId: string) => string
+}
+
+interface DeferredCall {
+  /** Undefined: the key that asked for it lives no more. */
+  readonly principal: Principal | undefined
+  readonly spec: PaidSpec
+  readonly body: Buffer
+  /** Of its own, and none that a caller could send. */
+  readonly name: string
+  /** What its usage row says it belongs to. */
+  readonly of: string
+}
+
+export interface Told {
+  readonly status: number
+  readonly requestId: string
+  /** JSON, in one line. */
+  readonly body: string
+}
+
+/** Not now. `fault` is what to say when there is no later. */
+interface Later {
+  readonly afterMs: number
+  readonly told: Told
+  /** A vendor failed: that may happen a few times. Limits and our own troubles may last for as long as they do. */
+  readonly isVendors: boolean
+}
+
+/** Nobody leaves: whoever cut such a call off would pay for a part of it, and then for the whole. */
+const NEVER = new AbortController().signal
+const WAIT_MS: Partial<Record<FaultName, number>> = {
+  rate_limited: 1_000,
+  unavailable: 2_000,
+  conflict: 1_000,
+  upstream_rate_limited: 5_000,
+  upstream_unavailable: 5_000,
+  upstream_timeout: 5_000,
+  upstream_failed: 2_000,
+}
+
+export function isLater(ending: Told | Later): ending is Later {
+  return 'afterMs' in ending
+}
+
+export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise<Told | Later> {
+  const { path } = deps
+  const requestId = `req_${newId(path.world)}`
+  try {
+    const out = new AnswerTaker(NEVER, Number.POSITIVE_INFINITY)
+    const { principal, spec, body, name, of } = call
+    if (!principal) throw new Fault('key_unknown')
+    const { accountId } = principal
+    const catalog = catalogFor(accountId, deps.catalog.current)
+    const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
+    if (asked.ask.stream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+    const keeper = await findKeeper(asked.ask, asked.product, accountId, path.database)
+    const endpoint = `batch:${spec.id}`
+    await serve(
+      {
+        ...inBatch(asked),
+        ...{ requestId, principal, catalog, endpoint, out, keeper, client: of, callerHeaders: {} },
+        startedMs: path.world.elapsedMs(),
+        idempotency: { key: ` ${name}`, requestHash: hashRequest(endpoint, body) },
+      },
+      path,
+    )
+    return { status: out.status, requestId, body: inOneLine(out.body.toString()) }
+  } catch (error) {
+    return endingOf(asFault(error), { ...call, requestId }, deps)
+  }
+}
+
+function endingOf(
+  fault: Fault,
+  { spec, requestId }: { spec: PaidSpec; requestId: string },
+  { path, faultBody }: DeferredDeps,
+): Told | Later {
+  if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'deferred call failed')
+  const told = { status: fault.status, requestId, body: faultBody(fault, spec.surface, requestId) }
+  const waitMs = WAIT_MS[fault.kind]
+  if (waitMs === undefined) return told
+  const { retryAfterSeconds } = fault.details
+  return {
+    afterMs: Math.max(waitMs, (retryAfterSeconds ?? 0) * 1000),
+    told,
+    isVendors: fault.kind.startsWith('upstream_'),
+  }
+}
+
+/** At the price that its model has in batches. */
+function inBatch(asked: Read): Read {
+  const { product } = asked
+  const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
+  if (batchFactor === undefined) return asked
+  const cheaper: Product = { ...product, pricing: scaled(product.pricing, batchFactor) }
+  return { ...asked, product: cheaper }
+}
+
+/** Line breaks of a JSON text stand between its values, never in them. */
+function inOneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, ' ').trim()
+}

@@ -1,0 +1,201 @@
+// Files of callers: lines for batches, and what batches made of them. Each is its account's, and to all others it is not there.
+import type { Readable } from 'node:stream'
+import type { AssetStore, AssetWriter } from '../assets/store.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+
+export interface FileRow {
+  readonly account_id: string
+  readonly id: string
+  readonly purpose: string
+  readonly filename: string
+  readonly bytes: bigint
+  readonly asset: string
+  readonly created_at: Date
+  readonly expires_at: Date
+}
+
+type NewFile = Pick<FileRow, 'purpose' | 'filename'> & { readonly seconds: number }
+
+/** A file that is being written. */
+export interface Upload {
+  write(piece: Buffer): Promise<void>
+  /** Makes it durable. `record` is what makes it the account's. */
+  commit(): Promise<{ record(file: NewFile, on?: Queryable): Promise<FileRow>; remove(): Promise<void> }>
+  abort(): Promise<void>
+}
+
+export interface Files {
+  /** Throws rate_limited when this account writes too many at once. What we make ourselves is bounded by what it is made of. */
+  upload(account: string, isOurs?: boolean): Promise<Upload>
+  find(account: string, id: string): Promise<FileRow | undefined>
+  list(account: string, page: FilePage): Promise<{ rows: FileRow[]; more: boolean }>
+  /** False: there is none. Throws `conflict` while a batch reads it. */
+  remove(account: string, id: string): Promise<boolean>
+  /** From `start` to `end`, both included; by default all of it. Undefined when its bytes are gone. */
+  read(file: Pick<FileRow, 'asset'>, start?: number, end?: number): Promise<Readable | undefined>
+}
+
+interface FilePage {
+  readonly after?: string | undefined
+  readonly limit: number
+  readonly order: 'asc' | 'desc'
+  readonly purpose?: string | undefined
+}
+
+const MB = 1_048_576
+export const FILE_BYTES_MAX = 100 * MB
+export const FILE_SECONDS_MAX = 30 * 86_400
+const FILES_MAX = 1_000
+const ALL_BYTES_MAX = 1_000 * MB
+const UPLOADS_AT_ONCE_MAX = 4
+
+const INSERT = statement(
+  'file_insert',
+  `insert into stored_file (account_id, id, purpose, filename, bytes, asset, expires_at)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) returning *`,
+)
+const USED = statement(
+  'file_used',
+  `select count(*)::int as files, coalesce(sum(bytes), 0)::float8 as bytes from stored_file
+   where account_id = $1 and expires_at > now()`,
+)
+const FIND = statement(
+  'file_find',
+  'select * from stored_file where account_id = $1 and id = $2 and expires_at > now()',
+)
+const LIST_OF = (ORDER: 'asc' | 'desc', SIGN: '<' | '>') =>
+  statement(
+    `file_list_${ORDER}`,
+    `select * from stored_file where account_id = $1 and expires_at > now() and ($2::text is null or id ${SIGN} $2)
+       and ($3::text is null or purpose = $3) order by id ${ORDER} limit $4`,
+  )
+const LIST = { asc: LIST_OF('asc', '>'), desc: LIST_OF('desc', '<') }
+const REMOVE = statement(
+  'file_remove',
+  `delete from stored_file f where account_id = $1 and id = $2
+     and not exists (select 1 from batch b where b.account_id = $1 and b.input_file_id = $2 and b.open) returning asset`,
+)
+/** Of their bytes the store knows by itself when they are over. */
+const FORGET = statement(
+  'file_forget',
+  `with gone as (
+     delete from stored_file where ctid = any(array(select ctid from stored_file where expires_at < now() limit 5000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+export function createFiles(deps: { database: Database; store: AssetStore; world: World }): Files {
+  const { database, store, world } = deps
+  const writing = new Map<string, number>()
+
+  async function checkRoom(account: string, more: number): Promise<void> {
+    const [used = { files: 0, bytes: 0 }] = await database.query<{ files: number; bytes: number }>(USED, [account])
+    if (used.files < FILES_MAX && used.bytes + more <= ALL_BYTES_MAX) return
+    throw invalid(
+      `This account keeps ${used.files} files of ${Math.ceil(used.bytes / MB)} MB; ${FILES_MAX} files of ${ALL_BYTES_MAX / MB} MB are the most. Delete some first.`,
+      'file',
+    )
+  }
+
+  function enter(account: string): () => void {
+    const now = writing.get(account) ?? 0
+    if (now >= UPLOADS_AT_ONCE_MAX)
+      throw new Fault('rate_limited', {
+        message: `This account uploads ${now} files already; try again when one has arrived.`,
+        retryAfterSeconds: 1,
+      })
+    writing.set(account, now + 1)
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      const rest = (writing.get(account) ?? 1) - 1
+      if (rest === 0) writing.delete(account)
+      else writing.set(account, rest)
+    }
+  }
+
+  return {
+    async upload(account, isOurs = false) {
+      const leave = isOurs ? () => {} : enter(account)
+      let writer: AssetWriter
+      try {
+        if (!isOurs) await checkRoom(account, 1)
+        writer = await store.create({ extension: 'jsonl', expiresMs: world.nowMs() + FILE_SECONDS_MAX * 1000 })
+      } catch (error) {
+        leave()
+        throw error
+      }
+      let bytes = 0
+      return {
+        async write(piece) {
+          bytes += piece.length
+          if (bytes > FILE_BYTES_MAX && !isOurs)
+            throw new Fault('request_too_large', { message: `A file may have ${FILE_BYTES_MAX / MB} MB at most.` })
+          await writer.write(piece)
+        },
+        async commit() {
+          const { name } = await writer.commit()
+          leave()
+          const remove = () => store.remove(name)
+          return {
+            remove,
+            async record({ purpose, filename, seconds }, on = database) {
+              const id = `file-${newId(world)}`
+              const [row] = await on.query<FileRow>(INSERT, [account, id, purpose, filename, bytes, name, seconds])
+              return row! // It was inserted, or this throws.
+            },
+          }
+        },
+        async abort() {
+          leave()
+          await writer.abort()
+        },
+      }
+    },
+    find: async (account, id) => (await database.query<FileRow>(FIND, [account, id]))[0],
+    async list(account, { after, limit, order, purpose }) {
+      const rows = await database.query<FileRow>(LIST[order], [account, after ?? null, purpose ?? null, limit + 1])
+      return { rows: rows.slice(0, limit), more: rows.length > limit }
+    },
+    async remove(account, id) {
+      const [gone] = await database.query<{ asset: string }>(REMOVE, [account, id])
+      if (gone) await store.remove(gone.asset)
+      else if (await this.find(account, id))
+        throw new Fault('conflict', { message: 'This file is the input of a batch that has not ended.' })
+      return gone !== undefined
+    },
+    async read({ asset }, start = 0, end) {
+      const opened = await store.open(asset)
+      if (!opened) return undefined
+      const last = Math.min(end ?? opened.bytes - 1, opened.bytes - 1)
+      if (last >= start) return opened.read(start, last)
+      await opened.close()
+      return undefined
+    },
+  }
+}
+
+export async function forgetFiles(database: Database): Promise<void> {
+  await removeAll(database, FORGET)
+}
+
+export function viewFile({ id, bytes, created_at, expires_at, filename, purpose }: FileRow): object {
+  return {
+    id,
+    object: 'file',
+    bytes: Number(bytes),
+    created_at: secondsOf(created_at),
+    expires_at: secondsOf(expires_at),
+    filename,
+    purpose,
+    status: 'processed',
+    status_details: null,
+  }
+}
+
+export function secondsOf(at: Date): number {
+  return Math.floor(at.getTime() / 1000)
+}

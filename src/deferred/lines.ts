@@ -1,0 +1,188 @@
+// The lines of a batch's file: found, and checked, before any of them is worked on.
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import type { KindName } from '../catalog/kind.ts'
+import { asFault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
+import { isObject } from '../protocols/check.ts'
+
+export interface Line {
+  readonly number: number
+  readonly customId: string
+  readonly firstByte: number
+  readonly bytes: number
+}
+
+/** As the SDKs know them. */
+export interface LineError {
+  readonly code: string
+  readonly line: number | null
+  readonly message: string
+  readonly param: string | null
+}
+
+const LINES_MAX = 50_000
+const LINE_BYTES_MAX = 4 * 1_048_576
+const ERRORS_MAX = 100
+const CUSTOM_ID_CHARS_MAX = 512
+const LINE_BREAK = 10
+
+/** What is answered with one JSON from one. */
+const KINDS: readonly KindName[] = ['text', 'embedding', 'moderation', 'rerank']
+
+const isOffered = (spec: EndpointSpec): spec is PaidSpec =>
+  spec.sells !== undefined && KINDS.includes(spec.sells) && !spec.path.includes('{')
+
+const OFFERED = ENDPOINTS.filter(isOffered)
+
+export function endpointAt(url: string): PaidSpec | undefined {
+  return OFFERED.find(({ path, aliases }) => path === url || aliases.includes(url))
+}
+
+/** Those below /v1, as the SDKs name them. */
+export const ENDPOINT_URLS: readonly string[] = OFFERED.flatMap(({ path, aliases }) => [path, ...aliases]).filter(
+  (url) => url.startsWith('/v1/'),
+)
+
+/** The request of a line that was found to be one. */
+export function bodyOf(line: Buffer): Buffer {
+  const json = readJson(line)
+  return Buffer.from(json.text.slice(...(json.member('body') ?? [0, 0])))
+}
+
+/** Reads a file piece by piece; `take` gets the lines that are right, some at a time. Answers what is wrong. */
+export async function readLines(
+  pieces: AsyncIterable<Buffer>,
+  endpoint: string,
+  take: (lines: readonly Line[]) => Promise<void>,
+): Promise<{ total: number; errors: readonly LineError[] }> {
+  const reader = new LineReader(endpoint)
+  for await (const piece of pieces) {
+    reader.push(piece)
+    if (reader.isEnough) break
+    await take(reader.taken())
+  }
+  reader.end()
+  await take(reader.taken())
+  return { total: reader.total, errors: reader.errors }
+}
+
+class LineReader {
+  readonly errors: LineError[] = []
+  total = 0
+  readonly #endpoint: string
+  readonly #known = new Set<string>()
+  #lines: Line[] = []
+  #pieces: Buffer[] = []
+  #bytes = 0
+  #start = 0
+  #number = 0
+
+  constructor(endpoint: string) {
+    this.#endpoint = endpoint
+  }
+
+  /** Nothing more that is read would change anything. */
+  get isEnough(): boolean {
+    return this.errors.length >= ERRORS_MAX || this.total > LINES_MAX
+  }
+
+  taken(): Line[] {
+    const lines = this.#lines
+    this.#lines = []
+    return lines
+  }
+
+  push(piece: Buffer): void {
+    let from = 0
+    for (let at = piece.indexOf(LINE_BREAK); at >= 0; at = piece.indexOf(LINE_BREAK, from)) {
+      this.#keep(piece.subarray(from, at))
+      this.#finish()
+      this.#start += 1
+      from = at + 1
+      if (this.isEnough) return
+    }
+    this.#keep(piece.subarray(from))
+  }
+
+  end(): void {
+    if (this.isEnough) {
+      if (this.total > LINES_MAX) this.#wrong('too_many_lines', null, `A file may have ${LINES_MAX} lines at most.`)
+      return
+    }
+    this.#finish()
+    if (this.total === 0 && this.errors.length === 0) this.#wrong('empty_file', null, 'The file has no lines.')
+  }
+
+  /** Of a line that is too long only its length is kept. */
+  #keep(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#bytes <= LINE_BYTES_MAX) this.#pieces.push(piece)
+  }
+
+  #finish(): void {
+    const text = Buffer.concat(this.#pieces)
+    const bytes = this.#bytes
+    const firstByte = this.#start
+    this.#pieces = []
+    this.#bytes = 0
+    this.#start += bytes
+    this.#number += 1
+    if (bytes > LINE_BYTES_MAX) {
+      this.total += 1
+      this.#wrong('line_too_long', this.#number, `A line may have ${LINE_BYTES_MAX} bytes at most.`)
+      return
+    }
+    if (/^\s*$/.test(text.toString('latin1'))) return
+    this.total += 1
+    const customId = this.#check(text, this.#number)
+    if (customId !== undefined) this.#lines.push({ number: this.#number, customId, firstByte, bytes })
+  }
+
+  #wrong(code: string, line: number | null, message: string, param: string | null = null): undefined {
+    // What a parser quotes of a file may be half a character, which no document in the database can hold.
+    const said = message.toWellFormed().replaceAll(/\p{Cc}/gu, ' ')
+    if (this.errors.length < ERRORS_MAX) this.errors.push({ code, line, message: said, param })
+  }
+
+  #check(text: Buffer, line: number): string | undefined {
+    const read = parsed(text)
+    if (typeof read === 'string') return this.#wrong('invalid_json_line', line, read)
+    const { custom_id: customId, method, url, body } = read
+    if (!isCustomId(customId))
+      return this.#wrong(
+        customId === undefined ? 'missing_required_parameter' : 'invalid_custom_id',
+        line,
+        `"custom_id" must be text of 1 to ${CUSTOM_ID_CHARS_MAX} characters, without control characters.`,
+        'custom_id',
+      )
+    if (this.#known.has(customId))
+      return this.#wrong('duplicate_custom_id', line, 'An earlier line has the same "custom_id".', 'custom_id')
+    this.#known.add(customId)
+    if (method !== 'POST') return this.#wrong('invalid_method', line, '"method" must be POST.', 'method')
+    if (url !== this.#endpoint)
+      return this.#wrong('invalid_url', line, `"url" must be the endpoint of the batch, ${this.#endpoint}.`, 'url')
+    if (!isObject(body)) return this.#wrong('missing_required_parameter', line, '"body" must be an object.', 'body')
+    return customId
+  }
+}
+
+/** By the reader of bodies, with its bounds. A text says what is wrong. */
+function parsed(text: Buffer): Record<string, unknown> | string {
+  try {
+    return readJson(text).value
+  } catch (error) {
+    return `This line is no JSON object as each line has to be. ${asFault(error).message}`
+  }
+}
+
+function isCustomId(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length > 0 &&
+    value.length <= CUSTOM_ID_CHARS_MAX &&
+    value.isWellFormed() &&
+    !/\p{Cc}/u.test(value)
+  )
+}

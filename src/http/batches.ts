@@ -1,0 +1,244 @@
+// Files and batches of a caller, in the shapes of the openai SDKs.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BATCHES } from '../catalog/batches.ts'
+import { viewBatch } from '../deferred/batch-view.ts'
+import type { Batches } from '../deferred/batches.ts'
+import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload, viewFile } from '../deferred/files.ts'
+import { ENDPOINT_URLS, endpointAt } from '../deferred/lines.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import type { Log } from '../kernel/log.ts'
+import { Fields, isObject } from '../protocols/check.ts'
+import { type PartTaker, readForm } from './form.ts'
+import { type HandlersOf, onPath } from './routes.ts'
+import { jsonBody, rawQuery } from './server.ts'
+
+interface BatchDeps {
+  readonly files: Files
+  readonly batches: Batches
+  readonly strictErrors: boolean
+  readonly log: Log
+}
+
+const FIELD_BYTES_MAX = 1_024
+const FILENAME_CHARS_MAX = 255
+const SECONDS_MIN = 3_600
+/** What of a form is not its file. */
+const BESIDE_BYTES_MAX = 65_536
+const WINDOW = { name: '24h', seconds: 86_400 } as const
+const METADATA = { members: 16, nameChars: 64, valueChars: 512 } as const
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
+  const { files, batches } = deps
+
+  const ownFile = async (request: FastifyRequest): Promise<FileRow> => {
+    const found = await files.find(accountOf(request), idOf(request))
+    if (!found) throw new Fault('not_found', { message: 'There is no file with this id.' })
+    return found
+  }
+
+  return {
+    async files(request, reply) {
+      const query = new URLSearchParams(rawQuery(request))
+      const order = query.get('order') ?? 'desc'
+      if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be asc or desc.', 'order')
+      const page = {
+        after: afterOf(query),
+        limit: limitOf(query, 1000, 100),
+        order,
+        purpose: purposeOf(query),
+      } as const
+      const { rows, more } = await files.list(accountOf(request), page)
+      return send(reply, pageOf(rows.map(viewFile), rows, more))
+    },
+    'files/create': (request, reply) => {
+      reply.hijack()
+      onPath(request, reply.raw, deps, async (out) => {
+        const made = await takeFile(request, files)
+        out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
+      })
+    },
+    'files/{id}': async (request, reply) => send(reply, viewFile(await ownFile(request))),
+    async 'files/{id}/content'(request, reply) {
+      const file = await ownFile(request)
+      const content = await files.read(file)
+      if (!content && file.bytes > 0n) throw new Fault('not_found', { message: 'The content of this file is gone.' })
+      // A caller wrote it: no browser may take it for a page of ours.
+      return reply
+        .headers({
+          'content-type': 'application/octet-stream',
+          'content-length': String(file.bytes),
+          'content-disposition': 'attachment',
+          'x-content-type-options': 'nosniff',
+          'content-security-policy': "default-src 'none'; sandbox",
+          'cache-control': 'no-store',
+        })
+        .send(content ?? '')
+    },
+    async 'files/{id}/delete'(request, reply) {
+      const id = idOf(request)
+      if (!(await files.remove(accountOf(request), id)))
+        throw new Fault('not_found', { message: 'There is no file with this id.' })
+      return send(reply, { id, object: 'file', deleted: true })
+    },
+    async batches(request, reply) {
+      const query = new URLSearchParams(rawQuery(request))
+      const page = { after: afterOf(query), limit: limitOf(query, 100, 20) }
+      const { rows, more } = await batches.table.list(accountOf(request), page)
+      return send(reply, pageOf(rows.map(viewBatch), rows, more))
+    },
+    async 'batches/create'(request, reply) {
+      const order = readOrder(new Fields(readJson(jsonBody(request))))
+      const { accountId: account_id, keyId: key_id } = request.principal! // The key was checked before the handler.
+      return send(reply, viewBatch(await batches.create({ account_id, key_id, ...order })))
+    },
+    async 'batches/{id}'(request, reply) {
+      const found = await batches.table.find(accountOf(request), idOf(request))
+      if (!found) throw batchUnknown()
+      return send(reply, viewBatch(found))
+    },
+    async 'batches/{id}/cancel'(request, reply) {
+      const cancelled = await batches.cancel(accountOf(request), idOf(request))
+      if (!cancelled) throw batchUnknown()
+      return send(reply, viewBatch(cancelled))
+    },
+  }
+}
+
+/** The parts may come in any order, so that the file is stored before it is known whether it may be. */
+async function takeFile(request: FastifyRequest, files: Files): Promise<FileRow> {
+  const { raw, headers } = request
+  if (Number(headers['content-length'] ?? 0) > FILE_BYTES_MAX + BESIDE_BYTES_MAX) throw new Fault('request_too_large')
+  const fields = new Map<string, string>()
+  let upload: Upload | undefined
+  let filename = ''
+  try {
+    await readForm(raw, headers['content-type'], async (head): Promise<PartTaker> => {
+      if (head.name !== 'file') return fieldOf(fields, head.name)
+      if (upload) throw invalid('"file" was sent twice.', 'file')
+      filename = head.filename ?? ''
+      upload = await files.upload(accountOf(request))
+      return upload
+    })
+    if (!upload) throw invalid('"file" is missing: the form has no such part.', 'file')
+    const seconds = readFacts(fields)
+    const name = filename
+      .toWellFormed()
+      .replaceAll(/\p{Cc}/gu, '')
+      .slice(0, FILENAME_CHARS_MAX)
+    const made = await upload.commit()
+    return await made.record({ purpose: 'batch', filename: name || 'batch.jsonl', seconds })
+  } catch (error) {
+    await upload?.abort().catch(() => undefined)
+    throw error
+  }
+}
+
+function fieldOf(fields: Map<string, string>, name: string): PartTaker {
+  if (fields.has(name)) throw invalid(`${JSON.stringify(name.slice(0, 60))} was sent twice.`)
+  fields.set(name, '')
+  return {
+    write(piece) {
+      const value = fields.get(name) + piece.toString()
+      if (value.length > FIELD_BYTES_MAX) throw invalid(`${JSON.stringify(name.slice(0, 60))} is too long.`)
+      fields.set(name, value)
+    },
+  }
+}
+
+/** Answers how long the file is kept. */
+function readFacts(fields: ReadonlyMap<string, string>): number {
+  const purpose = fields.get('purpose')
+  if (purpose !== 'batch') throw invalid('"purpose" must be batch: files for other purposes are not kept.', 'purpose')
+  const anchor = fields.get('expires_after[anchor]')
+  const seconds = fields.get('expires_after[seconds]')
+  if (anchor === undefined && seconds === undefined) return FILE_SECONDS_MAX
+  return expiryOf({ anchor, seconds: /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : seconds }, 'expires_after')
+}
+
+function expiryOf(value: unknown, name: string): number {
+  if (!isObject(value) || value.anchor !== 'created_at')
+    throw invalid(`"${name}.anchor" must be created_at.`, `${name}.anchor`)
+  const { seconds } = value
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < SECONDS_MIN || seconds > FILE_SECONDS_MAX)
+    throw invalid(`"${name}.seconds" must be ${SECONDS_MIN} to ${FILE_SECONDS_MAX}.`, `${name}.seconds`)
+  return seconds
+}
+
+function readOrder(fields: Fields) {
+  const endpoint = fields.string('endpoint')
+  if (endpoint === undefined || !endpointAt(endpoint))
+    throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
+  const input_file_id = fields.string('input_file_id')
+  if (input_file_id === undefined || !isId(input_file_id))
+    throw invalid('"input_file_id" must be the id of a file.', 'input_file_id')
+  const completion_window = fields.string('completion_window')
+  if (completion_window !== WINDOW.name)
+    throw invalid(`"completion_window" must be ${WINDOW.name}.`, 'completion_window')
+  const kept = fields.get('output_expires_after')
+  return {
+    endpoint,
+    input_file_id,
+    completion_window,
+    windowSeconds: WINDOW.seconds,
+    output_seconds: kept === undefined ? FILE_SECONDS_MAX : expiryOf(kept, 'output_expires_after'),
+    metadata: metadataOf(fields.get('metadata')),
+  }
+}
+
+function metadataOf(value: unknown): Record<string, string> | null {
+  if (value === undefined) return null
+  const entries = isObject(value) ? Object.entries(value) : undefined
+  const isText = (text: unknown, most: number) =>
+    typeof text === 'string' && text.length <= most && text.isWellFormed() && !text.includes('\0')
+  const { members, nameChars, valueChars } = METADATA
+  const isRight = entries?.every(([name, text]) => isText(name, nameChars) && isText(text, valueChars))
+  if (!entries || !isRight || entries.length > members)
+    throw invalid(
+      `"metadata" must be an object of up to ${members} texts, of up to ${valueChars} characters each.`,
+      'metadata',
+    )
+  // As it was found to be.
+  return Object.fromEntries(entries) as Record<string, string>
+}
+
+const accountOf = (request: FastifyRequest) => request.principal!.accountId // The key was checked before the handler.
+const idOf = (request: FastifyRequest) => {
+  const { id } = request.params as { id: string } // The path has it.
+  // What is no id of ours is nobody's, and may not be text that the database takes.
+  return isId(id) ? id : ''
+}
+const isId = (id: string) => /^[\w-]{1,128}$/.test(id)
+
+function afterOf(query: URLSearchParams): string | undefined {
+  const after = query.get('after') ?? undefined
+  if (after !== undefined && !isId(after)) throw invalid('"after" must be the id of the last one seen.', 'after')
+  return after
+}
+
+function purposeOf(query: URLSearchParams): string | undefined {
+  const purpose = query.get('purpose') ?? undefined
+  if (purpose !== undefined && !/^[\w-]{1,40}$/.test(purpose)) throw invalid('"purpose" must be a purpose.', 'purpose')
+  return purpose
+}
+
+function limitOf(query: URLSearchParams, most: number, initial: number): number {
+  const limit = query.get('limit')
+  if (limit === null) return initial
+  if (!(/^\d{1,5}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= most))
+    throw invalid(`"limit" must be a whole number from 1 to ${most}.`, 'limit')
+  return Number(limit)
+}
+
+function batchUnknown(): Fault {
+  return new Fault('not_found', { message: 'There is no batch with this id.' })
+}
+
+function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, more: boolean): object {
+  return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows.at(-1)?.id ?? null, has_more: more }
+}
+
+function send(reply: FastifyReply, body: object): FastifyReply {
+  return reply.header('content-type', JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(body))
+}

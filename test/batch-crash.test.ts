@@ -1,0 +1,117 @@
+// Gateways that are killed in the middle of a batch: the next one goes on, each line is answered once and paid for once.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
+import { storedCatalogs } from '../src/catalog/store.ts'
+import { verifyLedger } from '../src/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import type { JobProcessOptions } from './job-process.ts'
+
+const LINES = 45
+const KILLS = 2
+const NEVER_MS = 3_600_000
+
+let fresh: FreshDatabase
+let g: TestGateway
+const children: ChildProcess[] = []
+after(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await g.close()
+})
+
+/** On the same database, with the same simulated vendors and files. */
+async function startProcess(): Promise<{ url: string; kill(): Promise<void> }> {
+  const data = g.config.dataDirectory
+  const options: JobProcessOptions = { connection: fresh.connection, sandboxUrl: g.sandbox.url, data }
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'job-process.ts'), JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  const ready = Promise.withResolvers<string>()
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const [word, what = ''] = line.split(' ')
+    if (word === 'listening') ready.resolve(what)
+  })
+  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
+  const url = await ready.promise
+  return {
+    url,
+    kill: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve())
+        child.kill('SIGKILL')
+      }),
+  }
+}
+
+test('a batch goes on after kill -9, and each of its lines is answered once and paid for once', async (t) => {
+  fresh = await freshDatabase()
+  // Its own worker sleeps: the processes do the work.
+  g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS, sweepEveryMs: NEVER_MS } })
+  const { database } = g.gateway
+  const made = await g.account()
+  const client = (url: string) => new OpenAI({ apiKey: made.key, baseURL: `${url}/v1`, maxRetries: 5 })
+  const lines = Array.from({ length: LINES }, (_, i) => ({
+    custom_id: `line ${i}`,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: `Line ${i}. [[delay=60]]` }] },
+  }))
+  let now = await startProcess()
+  const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
+  const file = await client(now.url).files.create({ file: await toFile(content, 'lines.jsonl'), purpose: 'batch' })
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+  const { id } = await client(now.url).batches.create(order)
+  const batch = () => client(now.url).batches.retrieve(id)
+  const reaches = async (count: number) => {
+    for (;;) {
+      const seen = await batch()
+      if (seen.status === 'completed' || seen.request_counts!.completed >= count) return seen
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+  let expired = 0
+  for (let round = 1; round <= KILLS; round++) {
+    const seen = await reaches((LINES / (KILLS + 1)) * round)
+    assert.notEqual(seen.status, 'completed', 'it must be killed while it works')
+    await now.kill()
+    // Twenty seconds of silence, at once.
+    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await g.gateway.ledger.sweep()
+    now = await startProcess()
+  }
+  const done = await reaches(LINES + 1)
+  assert.deepEqual(done.request_counts, { total: LINES, completed: LINES, failed: 0 })
+  const text = await (await client(now.url).files.content(done.output_file_id!)).text()
+  const answers = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    answers.map(({ custom_id }) => custom_id),
+    lines.map(({ custom_id }) => custom_id),
+  )
+  const rows = await database.query<{ outcome: string; count: number }>(
+    {
+      text: `select outcome, count(*)::int as count from usage where account_id = $1 group by outcome`,
+    },
+    [made.id],
+  )
+  const counts = Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]))
+  expired = counts.expired ?? 0
+  t.diagnostic(`${expired} calls died with their processes and were made again`)
+  assert.equal(counts.settled, LINES)
+  const [paid] = await database.query<{ sum: bigint }>(
+    { text: 'select sum(charged)::bigint as sum from usage where account_id = $1' },
+    [made.id],
+  )
+  const { posted } = await g.balance(made.id)
+  assert.equal(1_000_000_000n - posted, paid?.sum)
+  await g.settled()
+  const { problems } = await verifyLedger(database, storedCatalogs(database))
+  assert.deepEqual(problems, [])
+})

@@ -1,0 +1,410 @@
+// Files and batches with the official openai package, unchanged, against the running gateway.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
+import { storedCatalogs } from '../../src/catalog/store.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
+import { testGateway } from '../gateway.ts'
+import { openAllDoors } from './families.ts'
+
+let key: string
+let account: string
+const g = testGateway(
+  {
+    catalog(document) {
+      openAllDoors(document)
+      document.models['alpha-5.4'].batchFactor = '0.5'
+    },
+  },
+  async () => {
+    const made = await g.account()
+    key = made.key
+    account = made.id
+  },
+)
+
+const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
+
+interface Line {
+  custom_id?: unknown
+  method?: unknown
+  url?: unknown
+  body?: unknown
+}
+const line = (custom_id: string, body: object, url = '/v1/chat/completions'): Line => ({
+  custom_id,
+  method: 'POST',
+  url,
+  body,
+})
+const chat = (content: string, over: object = {}) => ({
+  model: 'alpha-5.4',
+  max_tokens: 50,
+  messages: [{ role: 'user', content }],
+  ...over,
+})
+
+const upload = async (content: string | Buffer, apiKey = key) =>
+  client(apiKey).files.create({ file: await toFile(Buffer.from(content), 'lines.jsonl'), purpose: 'batch' })
+
+async function start(lines: readonly Line[] | string | Buffer, apiKey = key, endpoint: any = '/v1/chat/completions') {
+  const content =
+    typeof lines === 'string' || Buffer.isBuffer(lines) ? lines : lines.map((one) => JSON.stringify(one)).join('\n')
+  const file = await upload(content, apiKey)
+  return client(apiKey).batches.create({ input_file_id: file.id, endpoint, completion_window: '24h' })
+}
+
+async function ended(id: string, apiKey = key): Promise<OpenAI.Batch> {
+  for (;;) {
+    const batch = await client(apiKey).batches.retrieve(id)
+    if (['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) return batch
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+}
+
+const contentOf = async (id: string | undefined | null, apiKey = key): Promise<any[]> => {
+  if (!id) return []
+  const text = await (await client(apiKey).files.content(id)).text()
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((one) => JSON.parse(one))
+}
+
+const usageOf = (batch: string) =>
+  g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint; lines: any[] }>(
+    { text: 'select endpoint, outcome, charged, lines from usage where client = $1 order by id' },
+    [batch],
+  )
+
+test('a file is uploaded, listed, read and deleted, and is not there for anybody else', async () => {
+  const text = '{"custom_id":"ä"}\n'.repeat(20_000)
+  const made = await upload(text)
+  assert.match(made.id, /^file-/)
+  assert.equal(made.object, 'file')
+  assert.equal(made.bytes, Buffer.byteLength(text))
+  assert.equal(made.filename, 'lines.jsonl')
+  assert.equal(made.purpose, 'batch')
+  assert.ok(made.expires_at! - made.created_at === 30 * 86_400)
+  assert.equal(await (await client().files.content(made.id)).text(), text)
+  assert.deepEqual((await client().files.retrieve(made.id)).id, made.id)
+  const second = await upload('x')
+  const page = await client().files.list({ limit: 1 })
+  assert.deepEqual(
+    page.data.map(({ id }) => id),
+    [second.id],
+  )
+  assert.deepEqual(
+    (await page.getNextPage()).data.map(({ id }) => id),
+    [made.id],
+  )
+  const other = client((await g.account()).key)
+  for (const act of [
+    () => other.files.retrieve(made.id),
+    () => other.files.content(made.id),
+    () => other.files.delete(made.id),
+    () => other.batches.create({ input_file_id: made.id, endpoint: '/v1/chat/completions', completion_window: '24h' }),
+  ])
+    await assert.rejects(act(), (error: any) => error.status === 404 || error.param === 'input_file_id')
+  assert.equal((await other.files.list()).data.length, 0)
+  assert.equal((await client().files.delete(made.id)).deleted, true)
+  await assert.rejects(client().files.retrieve(made.id), { status: 404 })
+  await client().files.delete(second.id)
+})
+
+test('each line of a batch is a call of its own: answered, charged at the price of batches, in a row of usage', async () => {
+  const before = await g.balance(account)
+  const single: any = await (await g.call('/v1/chat/completions', key, chat('One of 3.'))).json()
+  const after = await g.balance(account)
+  const price = before.posted - after.posted
+  const batch = await start([
+    line('a', chat('One of 3.')),
+    line('b', { ...chat('Two.'), model: 'no-such-model' }),
+    line('c', chat('One of 3.')),
+    line('d', { ...chat('Four.'), max_tokens: -1 }),
+    line('e', chat('Five.', { stream: true })),
+  ])
+  assert.equal(batch.object, 'batch')
+  assert.ok(['validating', 'in_progress'].includes(batch.status))
+  const done = await ended(batch.id)
+  assert.equal(done.status, 'completed')
+  assert.deepEqual(done.request_counts, { total: 5, completed: 2, failed: 3 })
+  assert.ok(done.completed_at! >= done.created_at && done.expires_at === done.created_at + 86_400)
+  const output = await contentOf(done.output_file_id)
+  assert.deepEqual(
+    output.map(({ custom_id, response }) => [custom_id, response.status_code, response.body.object]),
+    [
+      ['a', 200, 'chat.completion'],
+      ['c', 200, 'chat.completion'],
+    ],
+  )
+  assert.equal(output[0].response.body.model, 'alpha-5.4')
+  assert.deepEqual(output[0].response.body.usage, single.usage)
+  assert.equal(output[0].error, null)
+  const errors = await contentOf(done.error_file_id)
+  assert.deepEqual(
+    errors.map(({ custom_id, response }) => [custom_id, response.status_code]),
+    [
+      ['b', 404],
+      ['d', 400],
+      ['e', 400],
+    ],
+  )
+  assert.match(errors[2].response.body.error.message, /stream/)
+  const rows = await usageOf(batch.id)
+  assert.equal(rows.length, 2)
+  for (const row of rows) {
+    assert.equal(row.endpoint, 'batch:chat')
+    // Each rate is half of the price, and the sum is rounded up once.
+    assert.ok(row.charged === price / 2n || row.charged === price / 2n + 1n, `${row.charged} of ${price}`)
+  }
+  const end = await g.balance(account)
+  assert.equal(
+    after.posted - end.posted,
+    rows.reduce((sum, { charged }) => sum + charged, 0n),
+  )
+  const ids = (await client().batches.list({ limit: 5 })).data.map(({ id }) => id)
+  assert.ok(ids.includes(batch.id))
+  assert.deepEqual((await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))).problems, [])
+})
+
+test('a line whose process died between its settlement and its result is given again, and not paid again', async () => {
+  const { database } = g.gateway
+  const batch = await start([line('a', chat('Once.')), line('b', chat('Twice.'))])
+  const done = await ended(batch.id)
+  const output = await contentOf(done.output_file_id)
+  const before = await g.balance(account)
+  // As the process that died left it.
+  await database.query(
+    {
+      text: `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
+             select $1, $2, x.number, x.custom_id, x.first_byte, x.bytes from jsonb_to_recordset($3::jsonb)
+               as x(number int, custom_id text, first_byte bigint, bytes int)`,
+    },
+    [account, batch.id, JSON.stringify(placesOf(['a', 'Once.'], ['b', 'Twice.']))],
+  )
+  await database.query(
+    {
+      text: `update batch set status = 'in_progress', open = true, completed = 0, step_at = now() - interval '1 hour' where id = $1`,
+    },
+    [batch.id],
+  )
+  const again = await ended(batch.id)
+  assert.deepEqual(again.request_counts, { total: 2, completed: 2, failed: 0 })
+  const bodies = (lines: any[]) => lines.map(({ response }) => response.body)
+  assert.deepEqual(bodies(await contentOf(again.output_file_id)), bodies(output))
+  assert.deepEqual(await g.balance(account), before)
+  assert.equal((await usageOf(batch.id)).length, 2)
+})
+
+/** Where the lines of such a file stand in it. */
+function placesOf(...lines: Array<[string, string]>): object[] {
+  let first_byte = 0
+  return lines.map(([custom_id, content], at) => {
+    const bytes = Buffer.byteLength(JSON.stringify(line(custom_id, chat(content))))
+    const place = { number: at + 1, custom_id, first_byte, bytes }
+    first_byte += bytes + 1
+    return place
+  })
+}
+
+test('responses, embeddings and messages go in batches too, at their full price where no factor is set', async () => {
+  const cases = [
+    ['/v1/responses', { model: 'alpha-5.5', input: 'Hello.' }, 'response'],
+    ['/v1/embeddings', { model: 'alpha-embed-3-small', input: ['a', 'b'] }, 'list'],
+    [
+      '/v1/messages',
+      { model: 'beta-sonnet-4-6', max_tokens: 20, messages: [{ role: 'user', content: 'Hi.' }] },
+      undefined,
+    ],
+  ] as const
+  for (const [url, body, object] of cases) {
+    const batch = await start([line('x', body, url)], key, url)
+    const done = await ended(batch.id)
+    const [answer] = [...(await contentOf(done.output_file_id)), ...(await contentOf(done.error_file_id))]
+    assert.equal(answer.response.status_code, 200, JSON.stringify(answer))
+    assert.equal(answer.response.body.object, object)
+  }
+})
+
+test('a file that is wrong fails as a whole, with a list of what is wrong and where, and costs nothing', async () => {
+  const before = await g.balance(account)
+  const cases: Array<[string | Buffer, string[], Array<number | null>]> = [
+    ['', ['empty_file'], [null]],
+    ['\n \n', ['empty_file'], [null]],
+    ['{"custom_id":"a"', ['invalid_json_line'], [1]],
+    [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), ['invalid_json_line'], [1]],
+    ['[]', ['invalid_json_line'], [1]],
+    [
+      [
+        JSON.stringify(line('a', chat('A.'))),
+        '',
+        JSON.stringify(line('a', chat('B.'))),
+        JSON.stringify({ ...line('b', chat('B.')), method: 'GET' }),
+        JSON.stringify(line('c', chat('B.'), '/v1/embeddings')),
+        JSON.stringify({ ...line('d', {}), body: 'text' }),
+        JSON.stringify({ method: 'POST', url: '/v1/chat/completions', body: {} }),
+        JSON.stringify(line('\u0000', chat('B.'))),
+        JSON.stringify(line('x'.repeat(600), chat('B.'))),
+      ].join('\n'),
+      [
+        'duplicate_custom_id',
+        'invalid_method',
+        'invalid_url',
+        'missing_required_parameter',
+        'missing_required_parameter',
+        'invalid_custom_id',
+        'invalid_custom_id',
+      ],
+      [3, 4, 5, 6, 7, 8, 9],
+    ],
+    [JSON.stringify(line('long', chat('x'.repeat(5_000_000)))), ['line_too_long'], [1]],
+    ['{}\n'.repeat(300), Array(100).fill('missing_required_parameter'), Array.from({ length: 100 }, (_, i) => i + 1)],
+  ]
+  for (const [content, codes, lines] of cases) {
+    const batch = await ended((await start(content)).id)
+    assert.equal(batch.status, 'failed', String(content).slice(0, 80))
+    assert.deepEqual(
+      batch.errors?.data?.map(({ code }) => code),
+      codes,
+    )
+    assert.deepEqual(
+      batch.errors?.data?.map(({ line: at }) => at),
+      lines,
+    )
+    assert.ok(batch.failed_at)
+    assert.equal(batch.output_file_id, null)
+  }
+  const [rows] = await g.gateway.database.query<{ count: number }>({
+    text: 'select count(*)::int as count from batch_line',
+  })
+  assert.equal(rows?.count, 0)
+  assert.deepEqual(await g.balance(account), before)
+})
+
+test('bad orders and bad forms are refused with a sentence, and leave nothing behind', async () => {
+  const file = await upload('{}')
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  for (const [over, param] of [
+    [{ endpoint: '/v1/images/generations' }, 'endpoint'],
+    [{ endpoint: 7 }, 'endpoint'],
+    [{ completion_window: '1h' }, 'completion_window'],
+    [{ input_file_id: 'file-unknown' }, 'input_file_id'],
+    [{ input_file_id: "x'; drop" }, 'input_file_id'],
+    [{ metadata: { a: 1 } }, 'metadata'],
+    [{ metadata: { a: '\u0000' } }, 'metadata'],
+    [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`${i}`, ''])) }, 'metadata'],
+    [{ output_expires_after: { anchor: 'created_at', seconds: 5 } }, 'output_expires_after.seconds'],
+  ] as const) {
+    const answer = await g.call('/v1/batches', key, { ...order, ...over })
+    assert.equal(answer.status, 400, JSON.stringify(over))
+    assert.equal(((await answer.json()) as any).error.param, param)
+  }
+  const forms: Array<[string, string | undefined, number]> = [
+    ['{}', 'application/json', 400],
+    ['--x--', 'multipart/form-data; boundary=x', 400],
+    ['--x\r\nno name\r\n\r\n\r\n--x--', 'multipart/form-data; boundary=x', 400],
+    ['--x\r\ncontent-disposition: form-data; name="file"\r\n\r\nabc', 'multipart/form-data; boundary=x', 400],
+    [
+      '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\nabc\r\n--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nvision\r\n--x--',
+      'multipart/form-data; boundary=x',
+      400,
+    ],
+    [`--x\r\n${'h'.repeat(20_000)}`, 'multipart/form-data; boundary=x', 400],
+    [
+      '--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'.repeat(3),
+      'multipart/form-data; boundary=x',
+      400,
+    ],
+  ]
+  for (const [body, type, status] of forms) {
+    const answer = await fetch(`${g.url}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...(type ? { 'content-type': type } : {}) },
+      body,
+    })
+    assert.equal(answer.status, status, `${body}`.slice(0, 60))
+    assert.ok(((await answer.json()) as any).error.message)
+  }
+  const empty = await upload('')
+  assert.equal(empty.bytes, 0)
+  assert.equal(await (await client().files.content(empty.id)).text(), '')
+  const made = await client().batches.create({ ...order, completion_window: '24h', metadata: { a: 'b' } } as any)
+  assert.deepEqual(made.metadata, { a: 'b' })
+  await assert.rejects(client((await g.account()).key).batches.retrieve(made.id), { status: 404 })
+  await assert.rejects(client((await g.account()).key).batches.cancel(made.id), { status: 404 })
+  await ended(made.id)
+  await assert.rejects(client().batches.cancel(made.id), { status: 409 })
+})
+
+test('a batch waits where a limit of its key says so, and fails nothing for it', async () => {
+  const made = await g.account()
+  const by = { actor: 'test', ip: null, requestId: null }
+  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 3 } }, by)
+  const batch = await start(
+    Array.from({ length: 6 }, (_, i) => line(`l${i}`, chat('Hi.'))),
+    made.key,
+  )
+  let seen: OpenAI.Batch
+  do {
+    seen = await client(made.key).batches.retrieve(batch.id)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  } while (seen.request_counts!.completed < 3)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  seen = await client(made.key).batches.retrieve(batch.id)
+  assert.equal(seen.status, 'in_progress')
+  assert.deepEqual(seen.request_counts, { total: 6, completed: 3, failed: 0 })
+  const refused = await g.gateway.database.query({ text: 'select 1 from refusal where account_id = $1' }, [made.id])
+  assert.equal(refused.length, 0)
+  await assert.rejects(client(made.key).files.delete(seen.input_file_id), { status: 409 })
+  assert.equal((await client(made.key).batches.cancel(batch.id)).status, 'cancelling')
+  // What waits for a limit looks again only then: nobody waits for that here.
+  await g.gateway.database.query({ text: 'delete from pgboss.job where name = $1' }, ['batch'])
+  const done = await ended(batch.id, made.key)
+  assert.equal(done.status, 'cancelled')
+  assert.ok(done.cancelled_at && done.cancelling_at)
+  assert.equal((await contentOf(done.output_file_id, made.key)).length, 3)
+  const unfinished = await contentOf(done.error_file_id, made.key)
+  assert.deepEqual(
+    unfinished.map(({ response, error }) => [response, error.code]),
+    Array(3).fill([null, 'batch_cancelled']),
+  )
+  assert.equal((await usageOf(batch.id)).filter(({ charged }) => charged > 0n).length, 3)
+})
+
+test('a batch whose time is over ends with what it has, and one whose key is revoked goes no further', async () => {
+  const slow = await g.account()
+  const by = { actor: 'test', ip: null, requestId: null }
+  await g.gateway.accounts.change(slow.id, { limits: { requestsPerMinute: 1 } }, by)
+  const late = await start([line('a', chat('A.')), line('b', chat('B.'))], slow.key)
+  while ((await client(slow.key).batches.retrieve(late.id)).request_counts!.completed < 1)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  await g.gateway.database.query(
+    { text: `update batch set expires_at = now() - interval '1 second', step_at = now() where id = $1` },
+    [late.id],
+  )
+  await g.gateway.database.query({ text: 'delete from pgboss.job where name = $1' }, ['batch'])
+  const over = await ended(late.id, slow.key)
+  assert.equal(over.status, 'expired')
+  assert.ok(over.expired_at)
+  assert.equal((await contentOf(over.output_file_id, slow.key)).length, 1)
+  assert.deepEqual(
+    (await contentOf(over.error_file_id, slow.key)).map(({ custom_id, error }) => [custom_id, error.code]),
+    [['b', 'batch_expired']],
+  )
+  const made = await g.account()
+  await g.gateway.database.query({ text: `update api_key set revoked_at = now() where id = $1` }, [made.keyId])
+  const file = await upload(JSON.stringify(line('a', chat('A.'))))
+  await g.gateway.database.query({ text: 'update stored_file set account_id = $2 where id = $1' }, [file.id, made.id])
+  await g.gateway.database.query(
+    {
+      text: `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, expires_at, step_at)
+             values ($1, 'batch_revoked', $2, '/v1/chat/completions', $3, '24h', 3600, now() + interval '1 day', now() - interval '1 hour')`,
+    },
+    [made.id, made.keyId, file.id],
+  )
+  const { key: second } = await g.key(made.id)
+  const done = await ended('batch_revoked', second)
+  const [error] = await contentOf(done.error_file_id, second)
+  assert.equal(error.response.status_code, 401)
+})
