@@ -121,8 +121,7 @@ export async function createGateway(options: GatewayOptions) {
   }
   const read = readerOf(options, { guard, assets, ownKeys })
   const admit = createAdmission({ budget, overload })
-  const queued = { queue: jobs.queue, timing: options.jobs ?? {} }
-  const deferred = openDeferred({ ...store, ...load, ...queued, path, read, store: files, faultBody: sdkBody })
+  const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
     ...doors,

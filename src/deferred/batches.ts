@@ -3,7 +3,6 @@
 import type { ApiKeys } from '../admission/api-key.ts'
 import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
-import { JOB_TIMING } from '../jobs/timing.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import type { Overload } from '../pipeline/overload.ts'
@@ -26,7 +25,7 @@ export interface BatchDeps extends DeferredDeps {
   readonly keys: Pick<ApiKeys, 'holder'>
   readonly overload: Pick<Overload, 'spare'>
   readonly queue: Queue
-  readonly timing?: Partial<JobTiming>
+  readonly timing: JobTiming
 }
 
 export interface Batches {
@@ -49,10 +48,9 @@ const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 
 export function startBatches(deps: BatchDeps): Batches {
-  const { path, files } = deps
+  const { path, files, timing } = deps
   const { world, log, database } = path
   const table = createBatchTable(database)
-  const timing = { ...JOB_TIMING, ...deps.timing }
   const step = (batch: ClaimedBatch, isStopping: () => boolean) => stepBatch(batch, { ...deps, table, isStopping })
   const errands: Errands = startErrands<ClaimedBatch>('batch', {
     ...{ database, queue: deps.queue, world, log, timing, step },

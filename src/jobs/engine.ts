@@ -64,8 +64,9 @@ export interface JobEngine {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly events: JobEvents
-  /** For what else is to be done later; closed when the engine stops. */
+  /** For what else is to be done later, and at which pace; closed when the engine stops. */
   readonly queue: Queue
+  readonly timing: JobTiming
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
   open(
     order: VideoRequest,
@@ -182,6 +183,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     results: options.results,
     events,
     queue,
+    timing,
     created,
     async open(order, { requestId, ...call }, signal) {
       const { callbackUrl } = order
