@@ -126,12 +126,7 @@ export async function createGateway(options: GatewayOptions) {
   mountApi(app, {
     ...doors,
     paid: paidHandler({ ...doors, catalog, path, read, budget }),
-    free: {
-      ...accountHandlers({ catalog, database, read, budget }),
-      ...jobHandlers({ world, engine: jobs, strictErrors, log }),
-      ...storedHandlers({ catalog, path, ownKeys, strictErrors, log }),
-      ...batchHandlers({ ...deferred, strictErrors, log }),
-    },
+    free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, ownKeys, engine: jobs }),
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
@@ -281,6 +276,16 @@ function openServer(
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
   return { app, drain }
+}
+
+/** What answers at each of the endpoints that are free of charge. */
+function freeHandlers(
+  deps: Parameters<typeof accountHandlers>[0] &
+    Parameters<typeof jobHandlers>[0] &
+    Parameters<typeof storedHandlers>[0] &
+    Parameters<typeof batchHandlers>[0],
+) {
+  return { ...accountHandlers(deps), ...jobHandlers(deps), ...storedHandlers(deps), ...batchHandlers(deps) }
 }
 
 /** What reading a request needs besides its bytes. */
