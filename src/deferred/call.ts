@@ -3,7 +3,6 @@
 
 import type { Principal } from '../admission/api-key.ts'
 import { hashRequest } from '../admission/idempotency.ts'
-import { findKeeper } from '../admission/kept-answers.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore, Product } from '../catalog/store.ts'
@@ -13,6 +12,7 @@ import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import type { PathDeps } from '../pipeline/call.ts'
+import { withKeeper } from '../pipeline/keeper.ts'
 import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 
@@ -77,17 +77,14 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
     const catalog = catalogFor(accountId, deps.catalog.current)
     const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
     if (asked.ask.stream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
-    const keeper = await findKeeper(asked.ask, asked.product, accountId, path.database)
     const endpoint = `batch:${spec.id}`
-    await serve(
-      {
-        ...inBatch(asked),
-        ...{ requestId, principal, catalog, endpoint, out, keeper, client: of, callerHeaders: {} },
-        startedMs: path.world.elapsedMs(),
-        idempotency: { key: ` ${name}`, requestHash: hashRequest(endpoint, body) },
-      },
-      path,
-    )
+    const arrived = {
+      ...inBatch(asked),
+      ...{ requestId, principal, catalog, endpoint, out, client: of, callerHeaders: {} },
+      startedMs: path.world.elapsedMs(),
+      idempotency: { key: ` ${name}`, requestHash: hashRequest(endpoint, body) },
+    }
+    await serve(await withKeeper(arrived, path), path)
     return { status: out.status, requestId, body: inOneLine(out.body.toString()) }
   } catch (error) {
     return endingOf(asFault(error), { ...call, requestId }, deps)

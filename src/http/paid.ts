@@ -2,14 +2,13 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
-import { findKeeper } from '../admission/kept-answers.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
+import { withKeeper } from '../pipeline/keeper.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
@@ -78,12 +77,7 @@ async function handle(
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
   const arrived = arrive(request, { endpoint: spec.id, out, catalog, digest: body.digest }, asked, path)
-  const { ask, product } = asked
-  if (!ask.continues) return serve(arrived, path)
-  const keeper = await findKeeper(ask, product, principal.accountId, path.database)
-  // What an own key made, that key can read; what the gateway's made, no other.
-  const own = keeper?.credential === OWN_KEY && arrived.own ? { ...arrived.own, fallback: false } : undefined
-  return serve({ ...arrived, keeper, own }, path)
+  return serve(asked.ask.continues ? await withKeeper(arrived, path) : arrived, path)
 }
 
 /** A request, as far as the path has to know of it. Written out, because copying objects for every call costs. */

@@ -1,0 +1,13 @@
+// A call that goes on from what a vendor keeps: only there, and only by the key that made it.
+import { findKeeper } from '../admission/kept-answers.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
+import type { Arrived, PathDeps } from './call.ts'
+
+export async function withKeeper(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
+  const { ask, product, principal } = arrived
+  if (!ask.continues) return arrived
+  const keeper = await findKeeper(ask, product, principal.accountId, database)
+  // What an own key made, that key can read; what the gateway's made, no other.
+  const own = keeper?.credential === OWN_KEY && arrived.own ? { ...arrived.own, fallback: false } : undefined
+  return { ...arrived, keeper, own }
+}
