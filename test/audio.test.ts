@@ -162,6 +162,51 @@ test('the hold is what the file can hold, the charge what the vendor reports, an
   assert.equal((await rows(id))[0]?.held, 300_000n, 'no more than the model takes')
 })
 
+test('a file that says little of itself is not cheap: what is compressed, said elsewhere or heard in it counts', async () => {
+  const { id, key } = await g.account({ credits: 1_000_000_000_000n })
+  const charge = async (body: string, file: Buffer, fields: Record<string, string> = {}) => {
+    answer = { type: body.startsWith('{') ? 'application/json' : 'text/plain', body }
+    const response = await post(key, form({ model: 'told', ...fields }, file))
+    assert.equal(response.status, 200, await response.text())
+    const [row] = await rows(id)
+    return [Number(row?.charged) / 1e6, Number(row?.held) / 1e6]
+  }
+  const told = (seconds: number) => JSON.stringify({ text: 'hi', usage: { seconds } })
+  /** The largest rates that a header can say. */
+  const loud = (change: (header: Buffer) => void, seconds = 10) => {
+    const file = wav(seconds)
+    file.writeUInt32LE(192_000, 24)
+    file.writeUInt32LE(6_000_000, 28)
+    file.writeUInt16LE(32, 32)
+    change(file)
+    return file
+  }
+  // MP3 in a WAV, of 8 kbit/s: decoders look at its frames, and not at the header.
+  const compressed = loud((file) => file.writeUInt16LE(0x55, 20))
+  assert.deepEqual(await charge(told(160), compressed), [160, 321])
+  // Samples of one byte in frames that are said to have 32.
+  const narrow = loud((file) => file.writeUInt16LE(8, 34), 100)
+  assert.deepEqual(await charge(told(1), narrow), [1, 9])
+  // A format that stands in the text of another chunk.
+  const text = Buffer.concat([Buffer.from('LIST\x18\0\0\0', 'latin1'), loud(() => {}).subarray(12, 36)])
+  const honest = wav(10)
+  const hidden = Buffer.concat([honest.subarray(0, 12), text, honest.subarray(12)])
+  assert.deepEqual(await charge(told(10), hidden), [10, 11])
+  // Silence takes next to no bytes in FLAC, and this one does not say how long it is.
+  const flac = Buffer.alloc(4_000)
+  flac.write('fLaC')
+  assert.deepEqual(await charge(told(900), flac), [900, 2])
+  // The first frame says 320 kbit/s, and the rest is of 8.
+  const mp3 = Buffer.concat([Buffer.from([0xff, 0xfb, 0xe0, 0xc4]), Buffer.alloc(79_996)])
+  assert.deepEqual(await charge(JSON.stringify({ text: 'word '.repeat(200) }), mp3), [40, 80])
+  const srt = '1\n00:00:00,000 --> 00:01:09,400\nword\n'
+  assert.deepEqual(await charge(srt, mp3, { response_format: 'srt' }), [69, 80])
+  const vtt = 'WEBVTT\n\n00:00.000 --> 00:59.000\nword\n'
+  assert.deepEqual(await charge(vtt, mp3, { response_format: 'vtt' }), [59, 80])
+  const elsewhere = await post(key, form({ model: 'told', url: 'https://example.com/long.mp3' }, wav(1)))
+  assert.equal(elsewhere.status, 400, await elsewhere.text())
+})
+
 test('a quote says what a recording of so many seconds, or a text, costs at most', async () => {
   const { key } = await g.account()
   const quote = async (body: object) => {

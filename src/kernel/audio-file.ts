@@ -9,6 +9,8 @@ export interface AudioFacts {
   readonly secondsLikely: number
   /** What so many bytes can hold, at the lowest rate that such files have; more only where the file itself says so. */
   readonly secondsMost: number
+  /** Beyond it no decoder gets, whatever the file is: only samples of a fixed size have such a bound. */
+  readonly secondsPossible: number
 }
 
 /** So much of the beginning, and of the end, is looked at. */
@@ -53,23 +55,58 @@ export function readAudioFacts(head: Buffer, tail: Buffer, bytes: number): Audio
     type,
     secondsLikely: isSaid ? said : bytes / usual,
     secondsMost: Math.max(bytes / least, isSaid ? said : 0),
+    secondsPossible: Number.POSITIVE_INFINITY,
   }
 }
 
-/** Samples of a fixed size: the least of what the header says in two ways is what a decoder can make of it. */
+/** Samples of a fixed size: the least of what the header says in three ways is what a decoder can make of it. */
 function wavFacts(head: Buffer, bytes: number): AudioFacts | undefined {
-  const at = head.indexOf('fmt ', AUDIO_MAGIC_BYTES, 'latin1')
-  if (at < 0 || head.length < at + 24) return undefined
-  const samples = head.readUInt32LE(at + 12)
+  const at = wavFormatAt(head)
+  if (at === undefined) return undefined
   const byteRate = head.readUInt32LE(at + 16)
+  const sampleBytes = wavSampleBytes(head, at)
+  const samples = head.readUInt32LE(at + 12)
+  const channels = head.readUInt16LE(at + 10)
   const frame = head.readUInt16LE(at + 20)
-  const rate = Math.min(byteRate, samples * frame)
+  // What is compressed in it says its own rate, and nobody looks at the header's.
+  const rate =
+    sampleBytes === undefined ? byteRate : Math.min(byteRate, samples * Math.min(frame, channels * sampleBytes))
   // Below, there is no speech that anybody could understand; above, no microphone.
   if (rate < WAV_BYTES_PER_SECOND_MIN || rate > WAV_BYTES_PER_SECOND_MAX) return undefined
-  const seconds = Math.max(0, bytes - at - 32) / rate
-  return { type: 'wav', secondsLikely: seconds, secondsMost: bytes / rate }
+  const secondsLikely = Math.max(0, bytes - at - 32) / rate
+  if (sampleBytes === undefined)
+    return {
+      ...{ type: 'wav', secondsLikely, secondsMost: bytes / WAV_BYTES_PER_SECOND_MIN },
+      secondsPossible: Number.POSITIVE_INFINITY,
+    }
+  return { type: 'wav', secondsLikely, secondsMost: bytes / rate, secondsPossible: bytes / rate }
 }
 
+/** Where the format stands. Chunk by chunk, as decoders go: its name may stand in the text of an earlier one too. */
+function wavFormatAt(head: Buffer): number | undefined {
+  let at = AUDIO_MAGIC_BYTES
+  while (head.length >= at + 24) {
+    if (head.toString('latin1', at, at + 4) === 'fmt ') return at
+    const bytes = head.readUInt32LE(at + 4)
+    at += 8 + bytes + (bytes % 2)
+  }
+  return undefined
+}
+
+/** Undefined where samples have no fixed size. */
+function wavSampleBytes(head: Buffer, at: number): number | undefined {
+  const said = head.readUInt16LE(at + 8)
+  const format = said === WAV_EXTENSIBLE && head.length >= at + 34 ? head.readUInt16LE(at + 32) : said
+  if (format === WAV_A_LAW || format === WAV_MU_LAW) return 1
+  return format === WAV_INTEGERS || format === WAV_FLOATS ? Math.ceil(head.readUInt16LE(at + 22) / 8) : undefined
+}
+
+const WAV_INTEGERS = 1
+const WAV_FLOATS = 3
+const WAV_A_LAW = 6
+const WAV_MU_LAW = 7
+/** The format stands further behind. */
+const WAV_EXTENSIBLE = 0xfffe
 const WAV_BYTES_PER_SECOND_MIN = 500
 /** Eight channels of 192 kHz in 32 bits. */
 const WAV_BYTES_PER_SECOND_MAX = 6_144_000

@@ -34,8 +34,8 @@ export interface Receipt extends Settled {
 
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
 export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?: Usage): Usage {
-  const { worst, likely } = ask
-  if (likely) return likely
+  const { worst } = ask
+  if (ask.likely) return ask.likely(outputTokens)
   if (worst.input === undefined && worst.output === undefined) return worst
   return promptUsage
     ? { ...promptUsage, output: outputTokens }

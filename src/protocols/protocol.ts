@@ -51,7 +51,7 @@ export interface AskFacts {
    */
   readonly outputOpen?: { readonly floorTokens: number }
   /** What it probably is, for endings without a report, where tokens do not tell. */
-  readonly likely?: Usage
+  likely?(outputTokens: number): Usage
   /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
   readonly inputTokensLikely?: number
   /** No honest vendor reports more input than this; what is beyond is nonsense, and charged as far as the hold covers it. */

@@ -27,7 +27,7 @@ export class AudioObserver extends Observer {
     // Only the beginning of a piece of sound is read: its type stands there, and the rest is long.
     const type = /"type"\s*:\s*"([\w.]{1,60})"/.exec(data.slice(0, TYPE_CHARS))?.[1]
     if (type !== undefined && PIECE.has(type)) {
-      this.output.addBytes(data.length)
+      this.output.addBytes(type === 'transcript.text.delta' ? charsOf(data) : data.length)
       return block
     }
     const value = readData(bytesToText(data))
@@ -54,6 +54,12 @@ export class AudioObserver extends Observer {
 }
 
 const TYPE_CHARS = 200
+
+/** Of the words alone: what was heard tells how long it took. */
+function charsOf(data: string): number {
+  const value = readData(bytesToText(data))
+  return isObject(value) ? (text(value.delta)?.length ?? 0) : 0
+}
 
 /** A whole transcript as the events that it could have been, for vendors that do not stream. */
 export function unrollTranscript(value: Json): string {

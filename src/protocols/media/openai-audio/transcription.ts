@@ -1,6 +1,7 @@
 // Speech into text: transcriptions, and translations into English. The form goes on as it was sent, but for the model's name. Paid by
 // the second: held for what the file can hold at most, charged for what the vendor reports.
 import type { ModelOf } from '../../../catalog/document.ts'
+import type { AudioFacts } from '../../../kernel/audio-file.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
@@ -20,6 +21,10 @@ type Format = (typeof FORMATS)[number]
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 /** Vendors that count tokens of audio count so many in a second. */
 const TOKENS_PER_SECOND = 10
+/** Nobody speaks faster. */
+const CHARS_PER_SECOND = 25
+/** As output is counted while it passes. */
+const CHARS_PER_TOKEN = 4
 const NAME_CHARS_MAX = 100
 
 interface Wanted {
@@ -40,6 +45,8 @@ export function readTranscriptionAsk(
   for (const [name, value] of Object.entries(json.value))
     if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
       throw invalid(`"${name.slice(0, 60)}" is no name of a field.`)
+    else if (file && /ur[il]$/i.test(name))
+      throw invalid(`"${name}": the recording comes as "file", because it is paid by what stands in that.`, name)
     else if (Array.isArray(value) && !name.endsWith('[]')) throw mustBe(name, 'a text', value)
   const format = fields.string('response_format') ?? 'json'
   if (!isFormat(format)) throw mustBe('response_format', `one of ${FORMATS.join(', ')}`, format)
@@ -47,9 +54,9 @@ export function readTranscriptionAsk(
   if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
     throw invalid(`"stream" goes with the response_format json, text or diarized_json, not ${format}.`, 'stream')
   const secondsMax = model?.traits.secondsMax ?? Number.POSITIVE_INFINITY
-  const [most, likely] = file ? [file.facts.secondsMost, file.facts.secondsLikely] : quotedSeconds(fields)
-  const worst = { second: Math.ceil(Math.min(most, secondsMax)) }
-  const usageOf = (value: Json) => secondsOf(value, worst.second)
+  const { secondsMost, secondsLikely, secondsPossible } = file ? file.facts : quotedFacts(fields)
+  const worst = { second: Math.ceil(Math.min(secondsMost, secondsMax)) }
+  const usageOf = (value: Json) => secondsOf(value, Math.ceil(Math.min(secondsPossible, secondsMax)))
   const wanted: Wanted = { work, format, stream, fields: json.value, usageOf }
   return {
     product: uid,
@@ -58,7 +65,11 @@ export function readTranscriptionAsk(
     stream,
     price: {},
     worst,
-    likely: { second: Math.min(Math.max(1, Math.ceil(likely)), worst.second) },
+    likely(outputTokens) {
+      // What the file says of itself may be a lie; what was heard in it took its time.
+      const heard = (outputTokens * CHARS_PER_TOKEN) / CHARS_PER_SECOND
+      return { second: Math.min(Math.max(1, Math.ceil(secondsLikely), Math.floor(heard)), worst.second) }
+    },
     open(target, options) {
       if (!file) throw new Fault('internal', { internal: { why: 'a quote was opened' } })
       return openTranscription(wanted, file, target, options)
@@ -77,14 +88,14 @@ function readFlag(value: unknown): boolean {
   throw mustBe('stream', 'true or false', value)
 }
 
-function quotedSeconds(fields: Fields): readonly [most: number, likely: number] {
+function quotedFacts(fields: Fields): Omit<AudioFacts, 'type'> {
   const seconds = fields.number('seconds')
   if (seconds === undefined || seconds <= 0)
     throw invalid('"seconds" is required in a quote: how long the recording is, instead of the "file".', 'seconds')
-  return [seconds, seconds]
+  return { secondsMost: seconds, secondsLikely: seconds, secondsPossible: seconds }
 }
 
-/** As the vendor says it, and no more than is held for. */
+/** As the vendor says it, and no more than can be. */
 function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
   const reported = isObject(usage) ? usage : {}
   const details = isObject(reported.input_token_details) ? reported.input_token_details : {}
@@ -156,14 +167,25 @@ function readTranscript(body: Buffer, { format, usageOf }: Wanted): Answer {
   if (format === 'srt' || format === 'vtt') {
     // A report of an error with status 200 is the only JSON that can stand here.
     if (body[0] === 0x7b) throw garbled(`JSON in answer to a request for ${format}`)
-    return { body, contentType: format === 'vtt' ? 'text/vtt; charset=utf-8' : TEXT_TYPE, usage: undefined }
+    const contentType = format === 'vtt' ? 'text/vtt; charset=utf-8' : TEXT_TYPE
+    return { body, contentType, usage: undefined, outputChars: lastCueSeconds(body) * CHARS_PER_SECOND }
   }
   const { value } = readWhole(body, 'utf8')
   const said = text(value.text)
   if (said === undefined) throw garbled('the answer has no text')
   const usage = usageOf(value)
-  if (format === 'text') return { body: `${said}\n`, contentType: TEXT_TYPE, usage }
-  return { body, contentType: 'application/json', usage }
+  const outputChars = said.length
+  if (format === 'text') return { body: `${said}\n`, contentType: TEXT_TYPE, usage, outputChars }
+  return { body, contentType: 'application/json', usage, outputChars }
+}
+
+/** When the last of the subtitles ends. */
+function lastCueSeconds(body: Buffer): number {
+  const at = body.lastIndexOf('-->')
+  const end = at < 0 ? '' : body.toString('latin1', at + 3, at + 33)
+  const [, hours = 0, minutes, seconds] = /^\s*(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{1,3})/.exec(end) ?? []
+  if (minutes === undefined || seconds === undefined) return 0
+  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds.replace(',', '.'))
 }
 
 function garbled(why: string): Fault {
