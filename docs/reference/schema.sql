@@ -321,6 +321,7 @@ create table limited (
   month date not null default (date_trunc('month'::text, (now() AT TIME ZONE 'UTC'::text)))::date,
   month_spent bigint not null default 0,
   total_spent bigint not null default 0,
+  since timestamp with time zone not null default '-infinity'::timestamp with time zone,
   constraint limited_pkey PRIMARY KEY (account_id, scope)
 ) with (fillfactor=50);
 CREATE INDEX limited_settled ON public.limited USING btree (account_id) WHERE ((limits - 'requestsPerMinute'::text) <> '{}'::jsonb);
@@ -701,6 +702,7 @@ declare
   begun text[] := '{}';
   lease_amount bigint[];
   lease_was bigint[];
+  lease_made timestamptz[];
   lease_account int[];
   lease_key int[];
   -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
@@ -724,6 +726,7 @@ declare
   c_requests_max bigint[];
   c_requests_left bigint[];
   c_tokens_left bigint[];
+  c_since timestamptz[];
   d_held bigint[];
   d_spent bigint[];
   d_open int[];
@@ -739,6 +742,7 @@ declare
   hold_job boolean[];
   hold_tokens bigint[];
   hold_second bigint[];
+  hold_made timestamptz[];
   done_as text[];
   done_paid bigint[];
   done_lost bigint[];
@@ -819,6 +823,7 @@ begin
       c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
       c_requests_left[n] := c_requests_max[n] - r.requests_used;
       c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
+      c_since[n] := r.since;
     end loop;
     are_limited := c_scope is not null;
     if are_limited then
@@ -831,8 +836,9 @@ begin
     lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
     lease_account := array_fill(null::int, array[cardinality(leases)]);
     lease_key := lease_account;
-    for r in select e.id, e.amount from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
-      lease_amount[array_position(leases, r.id)] := r.amount;
+    for r in select e.id, e.amount, e.created_at from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
+      at := array_position(leases, r.id);
+      lease_amount[at] := r.amount; lease_made[at] := r.created_at;
     end loop;
     lease_was := lease_amount;
   end if;
@@ -861,7 +867,7 @@ begin
       loop
         at := array_position(s_id, r.id);
         hold_amount[at] := r.amount; hold_job[at] := r.job; hold_tokens[at] := r.tokens;
-        hold_second[at] := floor(extract(epoch from r.created_at))::bigint;
+        hold_second[at] := floor(extract(epoch from r.created_at))::bigint; hold_made[at] := r.created_at;
       end loop;
     end if;
 
@@ -944,7 +950,7 @@ begin
           if c_tokens_left[n] is not null then
             -- The minute counted the worst case; from here on it counts what was used.
             amount := s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]);
-            if amount <> 0 then
+            if amount > 0 or amount < 0 and coalesce(hold_made[i], lease_made[s_lease[i]]) >= c_since[n] then
               corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := coalesce(hold_second[i], s_second[i]); k_requests[corrected] := 0; k_tokens[corrected] := amount;
             end if;
           end if;
@@ -1128,7 +1134,7 @@ begin
       room := 0;
       if l_back_second[i] is not null then
         foreach n in array places loop
-          continue when n is null;
+          continue when n is null or lease_made[at] < c_since[n];
           corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := l_back_second[i];
           k_requests[corrected] := case when c_requests_max[n] is null then 0 else -l_back_requests[i] end;
           k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else -l_back_tokens[i] end;
@@ -1368,6 +1374,7 @@ declare
   free bigint;
   share jsonb;
   larger boolean;
+  moment timestamptz;
 begin
   select * into whole from limited where account_id = '' and scope = 'system' for update;
   if not found then
@@ -1423,12 +1430,15 @@ begin
       shares := jsonb_set(shares, array[sharer, name], to_jsonb(part));
     end loop;
   end loop;
+  moment := clock_timestamp();
   for l in select * from limited where account_id = '' and scope = any(sharers || own) loop
     share := shares -> l.scope;
     if l.scope = own then
       larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
     end if;
-    update limited set limits = share where account_id = '' and scope = l.scope;
+    -- Its minute may not have counted what it limits from now on.
+    update limited set limits = share, since = case when l.limits ?& array(select jsonb_object_keys(share)) then l.since else moment end
+    where account_id = '' and scope = l.scope;
   end loop;
   return larger;
 end $function$;

@@ -190,7 +190,7 @@ test('what was given of a minute ahead is counted for as long as it could have b
   const counted = async (secondsLater: number, more = 0) => {
     const [row] = await rows<{ used: bigint; sum: bigint }>(
       `with l as (
-         select limited_counted(row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0)::limited,
+         select limited_counted(row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited,
            1000, now()::date, 2, 0, '{1004,996}', '{7,3}', '{0,0}') as l
        )
        select n.requests_used as used, (select sum(x) from unnest(n.requests) x)::bigint as sum
@@ -232,4 +232,36 @@ test('a settlement leaves alone what limits only requests, and a lone one of suc
   assert.ok(names.includes('ledger_settle_one'), String(names))
   assert.ok(!names.some((name) => /^ledger_flush_[1357]/.test(name)), String(names))
   assert.deepEqual(await row(), before)
+})
+
+test('a limit on a minute takes off nothing that it has not counted: calls and leases from before it was set', async () => {
+  const ledger = await processOf()
+  const set = (acc: string, scope: 'account' | 'key', limits: Limits) =>
+    database.transaction((tx) => keepLimits(tx, { kind: scope, account: acc, key: 'k1', earlier: [] }, limits))
+  const used = (acc: string) =>
+    rows<{ scope: string; requests: bigint; tokens: bigint }>(
+      'select scope, requests_used as requests, tokens_used as tokens from limited where account_id = $1 order by scope',
+      [acc],
+    )
+  const called = await account(1_000n)
+  const before = await reserve(ledger, called, 10n, { tokens: 5_000 })
+  await set(called, 'account', { tokensPerMinute: 1_000 })
+  const later = await reserve(ledger, called, 10n, { tokens: 400 })
+  await settle(ledger, called, before.id, 1n, { inputTokens: 20, outputTokens: 10 })
+  assert.deepEqual(await used(called), [{ scope: 'account', requests: 0n, tokens: 400n }])
+  // Its own worst case it does take off.
+  await settle(ledger, called, later.id, 1n, { inputTokens: 20, outputTokens: 10 })
+  assert.deepEqual(await used(called), [{ scope: 'account', requests: 0n, tokens: 30n }])
+
+  const leased = await account(1_000_000n)
+  await set(leased, 'account', { requestsPerMinute: 100_000, tokensPerMinute: 1_000_000 })
+  await lease(ledger, leased)
+  await set(leased, 'key', { requestsPerMinute: 10, tokensPerMinute: 100 })
+  await set(leased, 'account', {})
+  await set(leased, 'account', { requestsPerMinute: 20, tokensPerMinute: 200 })
+  await ledger.idle()
+  assert.deepEqual(await used(leased), [
+    { scope: 'account', requests: 0n, tokens: 0n },
+    { scope: 'k1', requests: 0n, tokens: 0n },
+  ])
 })

@@ -45,7 +45,10 @@ export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): P
   if (scope.kind === 'system') {
     for (const part of [LOCK_SYSTEM, FORGET_STRAYS]) await tx.query(part)
     if (none) await tx.query(FORGET_SYSTEM)
-    else for (const part of [KEEP_SYSTEM, CUT_SHARES]) await tx.query(part, [JSON.stringify(limits)])
+    else {
+      await tx.query(KEEP_SYSTEM, [JSON.stringify(limits)])
+      await tx.query(CUT_SHARES, [JSON.stringify(limits), await momentOf(tx)])
+    }
     return
   }
   const { account } = scope
@@ -57,9 +60,16 @@ export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): P
   }
   const key = scope.kind === 'key' ? scope.key : null
   const spenders = scope.kind === 'key' ? [scope.key, ...scope.earlier] : null
-  await tx.query(KEEP, [account, name, JSON.stringify(limits), key, spenders])
+  await tx.query(KEEP, [account, name, JSON.stringify(limits), key, spenders, await momentOf(tx)])
   // What processes have leased was leased under other limits.
   await tx.query(RECALL, [account])
+}
+
+/** When the account is locked, and not when the transaction began. Exact, which a Date is not. */
+async function momentOf(tx: Queryable): Promise<string> {
+  const [row] = await tx.query<{ moment: string }>(MOMENT)
+  if (!row) throw new Error('The database does not know what time it is.')
+  return row.moment
 }
 
 /**
@@ -78,6 +88,7 @@ export async function readSystemLimits(on: Queryable): Promise<Limits> {
 }
 
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
+const MOMENT = statement('limits_moment', 'select clock_timestamp()::text as moment')
 const FORGET = statement('limits_forget', 'delete from limited where account_id = $1 and scope = $2')
 const RECALL = statement(
   'limits_recall',
@@ -98,6 +109,11 @@ const SPENT = `select coalesce(sum(charged), 0) as total,
 const COUNTED_ANEW = ['held', 'open_calls', 'day', 'day_spent', 'month', 'month_spent', 'total_spent']
   .map((name) => `${name} = case when limited_is_money(limited.limits) then limited.${name} else excluded.${name} end`)
   .join(', ')
+/** Since when a scope counts its minute: from now on, where it has a limit on it that it did not have. */
+const SINCE = (AFTER: string, MOMENT: string) =>
+  `case when ${['requestsPerMinute', 'tokensPerMinute']
+    .map((name) => `${AFTER} -> '${name}' is not null and limited.limits -> '${name}' is null`)
+    .join(' or ')} then ${MOMENT} else limited.since end`
 const KEEP = statement(
   'limits_keep',
   `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))
@@ -107,9 +123,9 @@ const KEEP = statement(
        union all select amount, key_id, 0 from lease where account_id = $1) x
      where $4::text is null or key_id = $4
    )
-   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent)
-   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total from spent, open
-   on conflict (account_id, scope) do update set limits = excluded.limits, ${COUNTED_ANEW}`,
+   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent, since)
+   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total, $6 from spent, open
+   on conflict (account_id, scope) do update set limits = excluded.limits, since = ${SINCE('excluded.limits', 'excluded.since')}, ${COUNTED_ANEW}`,
 )
 // What was spent is summed up for a row that is new, and before anything is locked that a call needs.
 const KEEP_SYSTEM = statement(
@@ -127,7 +143,7 @@ const CUT_SHARES = statement(
   `with recalled as (
      update lease set recalled_at = least(recalled_at, now())
    )
-   update limited set limits = (select jsonb_object_agg(name, 0) from jsonb_object_keys($1::jsonb) name)
+   update limited set limits = (select jsonb_object_agg(name, 0) from jsonb_object_keys($1::jsonb) name), since = ${SINCE('$1::jsonb', '$2::timestamptz')}
    where account_id = '' and scope like 'system@%' and limits <> '{}'`,
 )
 const FORGET_SYSTEM = statement('limits_forget_system', `delete from limited where account_id = ''`)

@@ -93,6 +93,7 @@ declare
   begun text[] := '{}';
   lease_amount bigint[];
   lease_was bigint[];
+  lease_made timestamptz[];
   lease_account int[];
   lease_key int[];
   -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
@@ -116,6 +117,7 @@ declare
   c_requests_max bigint[];
   c_requests_left bigint[];
   c_tokens_left bigint[];
+  c_since timestamptz[];
   d_held bigint[];
   d_spent bigint[];
   d_open int[];
@@ -131,6 +133,7 @@ declare
   hold_job boolean[];
   hold_tokens bigint[];
   hold_second bigint[];
+  hold_made timestamptz[];
   done_as text[];
   done_paid bigint[];
   done_lost bigint[];
@@ -210,6 +213,7 @@ begin
       c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
       c_requests_left[n] := c_requests_max[n] - r.requests_used;
       c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
+      c_since[n] := r.since;
     end loop;
 {{end each}}    are_limited := c_scope is not null;
     if are_limited then
@@ -222,8 +226,9 @@ begin
     lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
     lease_account := array_fill(null::int, array[cardinality(leases)]);
     lease_key := lease_account;
-    for r in select e.id, e.amount from lease e where e.account_id = any(accounts){{one e.account_id}} and e.id = any(leases) loop
-      lease_amount[array_position(leases, r.id)] := r.amount;
+    for r in select e.id, e.amount, e.created_at from lease e where e.account_id = any(accounts){{one e.account_id}} and e.id = any(leases) loop
+      at := array_position(leases, r.id);
+      lease_amount[at] := r.amount; lease_made[at] := r.created_at;
     end loop;
     lease_was := lease_amount;
   end if;
@@ -252,7 +257,7 @@ begin
       loop
         at := array_position(s_id, r.id);
         hold_amount[at] := r.amount; hold_job[at] := r.job; hold_tokens[at] := r.tokens;
-        hold_second[at] := floor(extract(epoch from r.created_at))::bigint;
+        hold_second[at] := floor(extract(epoch from r.created_at))::bigint; hold_made[at] := r.created_at;
       end loop;
     end if;
 
@@ -335,7 +340,7 @@ begin
           if c_tokens_left[n] is not null then
             -- The minute counted the worst case; from here on it counts what was used.
             amount := s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]);
-            if amount <> 0 then
+            if amount > 0 or amount < 0 and coalesce(hold_made[i], lease_made[s_lease[i]]) >= c_since[n] then
               corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := coalesce(hold_second[i], s_second[i]); k_requests[corrected] := 0; k_tokens[corrected] := amount;
             end if;
           end if;
@@ -519,7 +524,7 @@ begin
       room := 0;
       if l_back_second[i] is not null then
         foreach n in array places loop
-          continue when n is null;
+          continue when n is null or lease_made[at] < c_since[n];
           corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := l_back_second[i];
           k_requests[corrected] := case when c_requests_max[n] is null then 0 else -l_back_requests[i] end;
           k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else -l_back_tokens[i] end;

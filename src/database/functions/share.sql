@@ -23,6 +23,7 @@ declare
   free bigint;
   share jsonb;
   larger boolean;
+  moment timestamptz;
 begin
   select * into whole from limited where account_id = '' and scope = 'system' for update;
   if not found then
@@ -78,12 +79,15 @@ begin
       shares := jsonb_set(shares, array[sharer, name], to_jsonb(part));
     end loop;
   end loop;
+  moment := clock_timestamp();
   for l in select * from limited where account_id = '' and scope = any(sharers || own) loop
     share := shares -> l.scope;
     if l.scope = own then
       larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
     end if;
-    update limited set limits = share where account_id = '' and scope = l.scope;
+    -- Its minute may not have counted what it limits from now on.
+    update limited set limits = share, since = case when l.limits ?& array(select jsonb_object_keys(share)) then l.since else moment end
+    where account_id = '' and scope = l.scope;
   end loop;
   return larger;
 end $$;

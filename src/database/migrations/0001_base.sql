@@ -177,6 +177,8 @@ create table limited (
   month date not null default date_trunc('month', now() at time zone 'UTC')::date,
   month_spent bigint not null default 0,
   total_spent bigint not null default 0,
+  -- Since when it counts all that it limits of a minute: what began before was not counted here, and is not taken off.
+  since timestamptz not null default '-infinity',
   primary key (account_id, scope)
 ) with (fillfactor = 50);
 
