@@ -10,7 +10,7 @@ interface Leases {
   admit(reservation: Reservation): Reserved | undefined
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
-  resolved(resolution: Resolution, cover: Cover, resolved: Resolved): void
+  resolved(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover, resolved: Pick<Resolved, 'outcome'>): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
   /** Somebody needs what is leased of an account: nothing more is leased of it for a while, so that it is found. */

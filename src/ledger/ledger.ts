@@ -164,10 +164,19 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
   async function resolveFor(resolution: Resolution, cover: Cover | undefined, forMs: number): Promise<Resolved> {
-    const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
-    if (cover) leases.resolved(resolution, cover, resolved)
-    open.delete(resolution.id)
-    return count(resolution.account, resolved)
+    try {
+      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
+      if (cover) leases.resolved(resolution, cover, resolved)
+      open.delete(resolution.id)
+      return count(resolution.account, resolved)
+    } catch (error) {
+      if (isFinal(error)) {
+        // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.
+        if (cover) leases.resolved({ ...resolution, charge: 0n }, { ...cover, keep: true }, { outcome: 'released' })
+        open.delete(resolution.id)
+      }
+      throw error
+    }
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */

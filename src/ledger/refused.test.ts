@@ -3,7 +3,18 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import pg from 'pg'
 import { testServer } from '../../test/database.ts'
-import { account, call, count, eventually, fresh, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import {
+  account,
+  call,
+  count,
+  eventually,
+  fresh,
+  lease,
+  processOf,
+  reserve,
+  rows,
+  settle,
+} from '../../test/ledger-part.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { keepLimits } from './limits.ts'
@@ -203,3 +214,30 @@ test('a row of limits that somebody else has locked stops no other account', () 
     await client.query('select 1 from limited where account_id = $1 for update', [bad])
     return () => client.end()
   }))
+
+/** Data that no server of Postgres takes (22021); nothing of ours makes it. */
+const UNWRITABLE = { endpoint: 'chat\0' }
+
+test('a settlement that is refused for good leaves no hold: the sweep of its own process gives it back', async () => {
+  const ledger = await processOf({ leases: false })
+  const acc = await account(1_000n)
+  const reserved = await reserve(ledger, acc, 10n)
+  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22021' })
+  await rows(`update hold set created_at = now() - interval '61 seconds' where id = $1`, [reserved.id])
+  await ledger.sweep()
+  await ledger.idle()
+  assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 1_000n, held: 0n }])
+})
+
+test('a settlement that is refused for good frees what it had of a lease', async () => {
+  const ledger = await processOf()
+  const acc = await account(1_000_000n)
+  await lease(ledger, acc)
+  const reserved = await reserve(ledger, acc, 10n)
+  assert.equal(await count('hold where id = $1', reserved.id), 0, 'it is covered by the lease')
+  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22021' })
+  ledger.recall(acc)
+  await eventually('the lease stays', async () => (await count('lease where account_id = $1', acc)) === 0, 3_000)
+  const [after] = await rows<{ held: bigint }>('select held from account where id = $1', [acc])
+  assert.equal(after?.held, 0n)
+})
