@@ -23,6 +23,10 @@ const STORED = statement(
   'idempotency_stored',
   'select status, content_type, body from idempotency where account_id = $1 and key = $2',
 )
+const STORED_OF = statement(
+  'idempotency_stored_of',
+  'select key, status, body from idempotency where account_id = $1 and key = any($2) and status is not null',
+)
 const FORGET = statement(
   'idempotency_forget',
   `with gone as (
@@ -49,6 +53,15 @@ export async function replay(call: Replayable, database: Database): Promise<void
       retryAfterSeconds: 1,
     })
   call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, row.body)
+}
+
+/** What was paid for with these keys, for somebody who will not call again. */
+export function storedAnswers(
+  database: Database,
+  account: string,
+  keys: readonly string[],
+): Promise<readonly { key: string; status: number; body: Buffer }[]> {
+  return database.query(STORED_OF, [account, keys])
 }
 
 export async function forgetOldAnswers(database: Database): Promise<void> {

@@ -15,7 +15,7 @@ import {
   type NewBatch,
   OPEN_MAX,
 } from './batch-table.ts'
-import { callLater, type DeferredDeps, isLater, type Told } from './call.ts'
+import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
 import { type Errands, startErrands } from './errands.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, readLines } from './lines.ts'
@@ -110,7 +110,8 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   const found = await readLines(pieces ?? nothing(), batch.endpoint, (lines) => table.putLines(batch, lines))
   const { total, errors } = found
   if (errors.length > 0) {
-    await table.move(batch, { from, to: 'failed', errors })
+    // Who cancelled it meanwhile gets it cancelled.
+    if (!(await table.move(batch, { from, to: 'failed', errors }))) return 0
     await table.dropLines(batch)
     return undefined
   }
@@ -139,8 +140,8 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   const workOne = async (line: LeftLine): Promise<void> => {
     const first = Number(line.first_byte)
     const bytes = await readAll(await files.read(input, first, first + line.bytes - 1))
-    const name = `${batch.id} ${line.number}`
-    const ending = await callLater({ principal, spec, body: bodyOf(bytes), name, of: batch.id }, deps)
+    const call = { account: batch.account_id, name: nameOf(batch, line.number), of: batch.id }
+    const ending = await callLater({ ...call, principal, spec, body: bodyOf(bytes) }, deps)
     if (isLater(ending) && !(ending.isVendors && (await table.tried(batch, line.number)) >= VENDOR_TRIES_MAX)) {
       pauseMs = Math.max(pauseMs ?? 0, Math.min(ending.afterMs, WAIT_MS_MAX))
       return
@@ -166,6 +167,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   return pauseMs ?? 0
 }
 
+const nameOf = (batch: BatchRow, number: number) => `${batch.id} ${number}`
 const isOk = ({ status }: Told) => status >= 200 && status < 300
 
 function lineOf(batch: BatchRow, { number, custom_id }: Pick<LeftLine, 'number' | 'custom_id'>, told: Told): string {
@@ -194,7 +196,13 @@ async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | und
     for (let after = 0; ; ) {
       const lines = await table.results(batch, after)
       if (lines.length === 0) break
-      for (const { number, custom_id, result, ok } of lines) {
+      const untold = lines.flatMap(({ number, result }) => (result === null ? [nameOf(batch, number)] : []))
+      const paid = untold.length > 0 ? await paidBefore(batch.account_id, untold, deps) : undefined
+      for (const line of lines) {
+        const { number, custom_id } = line
+        const told = paid?.get(nameOf(batch, number))
+        const { result, ok } = told ? { result: lineOf(batch, line, told), ok: isOk(told) } : line
+        if (told && result !== null) await table.told(batch, number, { result, ok: isOk(told) })
         const { code, message } = ending
         const unfinished = { id: `${batch.id}_${number}`, custom_id, response: null, error: { code, message } }
         await (ok ? output : errors).write(result ?? JSON.stringify(unfinished))

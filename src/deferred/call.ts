@@ -2,7 +2,7 @@
 // tried, by however many processes, it is paid for once.
 
 import type { Principal } from '../admission/api-key.ts'
-import { hashRequest } from '../admission/idempotency.ts'
+import { hashRequest, storedAnswers } from '../admission/idempotency.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore, Product } from '../catalog/store.ts'
@@ -25,6 +25,7 @@ export interface DeferredDeps {
 }
 
 interface DeferredCall {
+  readonly account: string
   /** Undefined: the key that asked for it lives no more. */
   readonly principal: Principal | undefined
   readonly spec: PaidSpec
@@ -82,14 +83,33 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
       ...inBatch(asked),
       ...{ requestId, principal, catalog, endpoint, out, client: of, callerHeaders: {} },
       startedMs: path.world.elapsedMs(),
-      idempotency: { key: ` ${name}`, requestHash: hashRequest(endpoint, body) },
+      idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body) },
     }
     await serve(await withKeeper(arrived, path), path)
     return { status: out.status, requestId, body: inOneLine(out.body.toString()) }
   } catch (error) {
-    return endingOf(asFault(error), { ...call, requestId }, deps)
+    const ending = endingOf(asFault(error), { ...call, requestId }, deps)
+    if (isLater(ending)) return ending
+    return (await paidBefore(call.account, [call.name], deps)).get(call.name) ?? ending
   }
 }
+
+/** What calls of these names came to that were settled by a process which died then: that is theirs, whatever has changed since. */
+export async function paidBefore(
+  account: string,
+  names: readonly string[],
+  { path }: Pick<DeferredDeps, 'path'>,
+): Promise<ReadonlyMap<string, Told>> {
+  const stored = await storedAnswers(path.database, account, names.map(keyOf))
+  const told = stored.map(({ key, status, body }): [string, Told] => {
+    const requestId = `req_${newId(path.world)}`
+    return [key.slice(1), { status, requestId, body: inOneLine(body.toString()) }]
+  })
+  return new Map(told)
+}
+
+/** No caller can send one that begins so. */
+const keyOf = (name: string) => ` ${name}`
 
 function endingOf(
   fault: Fault,

@@ -85,7 +85,12 @@ class LineReader {
 
   /** Nothing more that is read would change anything. */
   get isEnough(): boolean {
-    return this.errors.length >= ERRORS_MAX || this.total > LINES_MAX
+    return this.errors.length >= ERRORS_MAX || this.isTooMany
+  }
+
+  /** Blank ones cost time too, and would be millions. */
+  private get isTooMany(): boolean {
+    return this.total > LINES_MAX || this.#number > LINES_MAX * 2
   }
 
   taken(): Line[] {
@@ -108,7 +113,7 @@ class LineReader {
 
   end(): void {
     if (this.isEnough) {
-      if (this.total > LINES_MAX) this.#wrong('too_many_lines', null, `A file may have ${LINES_MAX} lines at most.`)
+      if (this.isTooMany) this.#wrong('too_many_lines', null, `A file may have ${LINES_MAX} lines at most.`)
       return
     }
     this.#finish()

@@ -174,27 +174,36 @@ test('a line whose process died between its settlement and its result is given a
   const done = await ended(batch.id)
   const output = await contentOf(done.output_file_id)
   const before = await g.balance(account)
-  // As the process that died left it.
-  await database.query(
-    {
-      text: `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
-             select $1, $2, x.number, x.custom_id, x.first_byte, x.bytes from jsonb_to_recordset($3::jsonb)
-               as x(number int, custom_id text, first_byte bigint, bytes int)`,
-    },
-    [account, batch.id, JSON.stringify(placesOf(['a', 'Once.'], ['b', 'Twice.']))],
-  )
-  await database.query(
-    {
-      text: `update batch set status = 'in_progress', open = true, completed = 0, step_at = now() - interval '1 hour' where id = $1`,
-    },
-    [batch.id],
-  )
-  const again = await ended(batch.id)
-  assert.deepEqual(again.request_counts, { total: 2, completed: 2, failed: 0 })
   const bodies = (lines: any[]) => lines.map(({ response }) => response.body)
-  assert.deepEqual(bodies(await contentOf(again.output_file_id)), bodies(output))
-  assert.deepEqual(await g.balance(account), before)
-  assert.equal((await usageOf(batch.id)).length, 2)
+  // As the process that died left it. What ended it meanwhile took nothing back of what was paid.
+  const meanwhile: Array<[change: string, status: string]> = [
+    [`status = 'in_progress'`, 'completed'],
+    [`status = 'cancelling'`, 'cancelled'],
+    [`status = 'in_progress', input_file_id = 'file-gone'`, 'completed'],
+    [`status = 'in_progress', key_id = 'key_gone', input_file_id = '${done.input_file_id}'`, 'completed'],
+    [`status = 'in_progress', expires_at = now()`, 'expired'],
+  ]
+  for (const [CHANGE, status] of meanwhile) {
+    await database.query(
+      {
+        text: `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
+               select $1, $2, x.number, x.custom_id, x.first_byte, x.bytes from jsonb_to_recordset($3::jsonb)
+                 as x(number int, custom_id text, first_byte bigint, bytes int)`,
+      },
+      [account, batch.id, JSON.stringify(placesOf(['a', 'Once.'], ['b', 'Twice.']))],
+    )
+    await database.query(
+      {
+        text: `update batch set ${CHANGE}, open = true, completed = 0, step_at = now() - interval '1 hour' where id = $1`,
+      },
+      [batch.id],
+    )
+    const again = await ended(batch.id)
+    assert.deepEqual([again.status, again.request_counts], [status, { total: 2, completed: 2, failed: 0 }], CHANGE)
+    assert.deepEqual(bodies(await contentOf(again.output_file_id)), bodies(output))
+    assert.deepEqual(await g.balance(account), before)
+    assert.equal((await usageOf(batch.id)).length, 2)
+  }
 })
 
 /** Where the lines of such a file stand in it. */
@@ -232,6 +241,7 @@ test('a file that is wrong fails as a whole, with a list of what is wrong and wh
   const cases: Array<[string | Buffer, string[], Array<number | null>]> = [
     ['', ['empty_file'], [null]],
     ['\n \n', ['empty_file'], [null]],
+    [`${'\n'.repeat(100_001)}${JSON.stringify(line('a', chat('A.')))}`, ['too_many_lines'], [null]],
     ['{"custom_id":"a"', ['invalid_json_line'], [1]],
     [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), ['invalid_json_line'], [1]],
     ['[]', ['invalid_json_line'], [1]],
