@@ -160,7 +160,9 @@ function lastParts({ reply }: TextAnswer, text: string): Json[] {
 function candidate({ reply, triggers }: TextAnswer, parts: readonly Json[], last: boolean): Json {
   const reason = triggers.has('safety') ? 'SAFETY' : REASONS[reply.finish]
   const ends = last && !triggers.has('empty') && !triggers.has('no-finish')
-  return { content: { parts, role: 'model' }, ...(ends ? { finishReason: reason } : {}), index: 0 }
+  const searches = Array.from({ length: triggers.number('searches') ?? 0 }, (_, i) => `simulated search ${i + 1}`)
+  const grounded = last && searches.length > 0 ? { groundingMetadata: { webSearchQueries: searches } } : {}
+  return { content: { parts, role: 'model' }, ...(ends ? { finishReason: reason } : {}), ...grounded, index: 0 }
 }
 
 function frame({ ask, id, reply, triggers }: TextAnswer, members: Json, last: boolean): Json {

@@ -63,9 +63,19 @@ export function responseObject(answer: TextAnswer, stage: ResponseStage): Json {
   }
 }
 
+/** Uses of tools that run here, by the trigger that asks for them. */
+const HOSTED = [
+  ['searches', 'web_search_call'],
+  ['file-searches', 'file_search_call'],
+  ['code-runs', 'code_interpreter_call'],
+] as const
+
 function outputItems(answer: TextAnswer): Json[] {
-  const { reply } = answer
+  const { reply, triggers } = answer
   const items: Json[] = []
+  for (const [name, type] of HOSTED)
+    for (let use = 0; use < (triggers.number(name) ?? 0); use++)
+      items.push({ id: `${type}_${use}`, type, status: 'completed' })
   if (reply.reasoning !== '') items.push(reasoningItem(answer, summaryText(answer)))
   const text = wholeText(answer)
   if (text !== '' || reply.calls.length === 0)

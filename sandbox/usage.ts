@@ -71,7 +71,7 @@ export function messagesUsage(given: TextUsage, triggers: Triggers, longLived: b
     },
     output_tokens: usage.output,
     output_tokens_details: { thinking_tokens: usage.reasoning },
-    server_tool_use: null,
+    server_tool_use: triggers.has('searches') ? { web_search_requests: triggers.number('searches') ?? 1 } : null,
     service_tier: 'standard',
   }
 }

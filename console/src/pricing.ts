@@ -6,10 +6,18 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
   input: { one: 'input token', many: 'input tokens', price: 'Input, per million tokens' },
   cachedInput: { one: 'cached input token', many: 'cached input tokens', price: 'Cached input, per million tokens' },
   cacheWrite: { one: 'cache write token', many: 'cache write tokens', price: 'Cache write, per million tokens' },
+  cacheWriteHour: {
+    one: 'cache write token (an hour)',
+    many: 'cache write tokens (an hour)',
+    price: 'Cache write for an hour, per million tokens',
+  },
   output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
   image: { one: 'image', many: 'images', price: 'Per image' },
   second: { one: 'second', many: 'seconds', price: 'Per second' },
   character: { one: 'character', many: 'characters', price: 'Per million characters' },
+  webSearch: { one: 'web search', many: 'web searches', price: 'Per web search' },
+  fileSearch: { one: 'file search', many: 'file searches', price: 'Per file search' },
+  codeRun: { one: 'run of code', many: 'runs of code', price: 'Per run of code' },
   call: { one: 'call', many: 'calls', price: 'Per call' },
   row: { one: 'row', many: 'rows', price: 'Per row returned' },
 }

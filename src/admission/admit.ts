@@ -4,8 +4,9 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
-import { chargeOf, tierOf } from '../meter/charge.ts'
+import { chargeOf, rateFor } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
+import { TOKEN_UNITS } from '../meter/usage.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
 import type { OwnUse } from './own-keys.ts'
@@ -36,7 +37,6 @@ interface Estimate {
 
 /** A move takes seconds. */
 const MOVING_SECONDS = 5
-const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'output'] as const
 
 /** What a call would hold: its worst case, and the least that is worth holding. */
 export function estimate(ask: AskFacts, product: Product, own?: OwnUse): Estimate {
@@ -122,7 +122,7 @@ export async function admit(
 function affordableOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits): number {
   const tokens = prices.map((pricing) => {
     const rest = chargeOf(pricing, { ...ask.worst, output: 0 }, ask.price).amount
-    const rate = tierOf(pricing, ask.worst, ask.price).output ?? 1n
+    const rate = rateFor('output', pricing, ask.worst, ask.price) ?? 1n
     return rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)
   })
   return Math.max(1, Math.floor(Math.min(...tokens) / (ask.choices ?? 1)))

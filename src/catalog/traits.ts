@@ -59,6 +59,8 @@ export const textTraits = z.strictObject({
    * asked for all the same. An answer that is of the other kind is understood without this too; only then the vendor was asked in vain.
    */
   streams: z.enum(['asked', 'never', 'always']).default('asked'),
+  /** What becomes of an offer of web search that has no price (`webSearch`): clients send it with every request. */
+  webSearch: z.enum(['drop', 'refuse']).default('drop'),
   /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
   hostedTools: words.default([]),
   /**

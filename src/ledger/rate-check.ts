@@ -111,8 +111,19 @@ function feesOf({ routes, ownKeyFee, pricing }: Product, { document }: Catalog):
 /** Which tier held depended on the call; the row keeps only the rates, so any tier may have been it. */
 function tiersOf(pricing: Pricing): Rates[] {
   const oneOfEach = Object.fromEntries(UNITS.map((unit) => [unit, 1]))
-  return pricing.tiers.map(({ upTo: _, when: __, ...rates }) => {
-    const { lines } = chargeOf({ ...pricing, tiers: [rates] }, oneOfEach)
-    return new Map(lines.map(([unit, , rate]) => [unit, rate]))
-  })
+  return pricing.tiers.flatMap(({ upTo: _, when: __, ...rates }) =>
+    attributesOf(pricing).map((attributes) => {
+      const { lines } = chargeOf({ ...pricing, tiers: [rates] }, oneOfEach, attributes)
+      return new Map(lines.map(([unit, , rate]) => [unit, rate]))
+    }),
+  )
+}
+
+/** Every choice of values that have a multiplier, none among them. */
+function attributesOf({ multipliers = {} }: Pricing): Record<string, string>[] {
+  return Object.entries(multipliers).reduce<Record<string, string>[]>(
+    (made, [name, values]) =>
+      made.flatMap((one) => [one, ...Object.keys(values).map((value) => ({ ...one, [name]: value }))]),
+    [{}],
+  )
 }

@@ -2,11 +2,11 @@
 import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PriceTier, Pricing } from './price.ts'
-import { UNITS, type Unit, type Usage } from './usage.ts'
+import { inputTokensOf, TOKEN_UNITS, UNITS, type Unit, type Usage } from './usage.ts'
 
 const MILLION = 1_000_000n
 /** Rates are given per million of these, and per one of the rest. */
-export const PER_MILLION: ReadonlySet<Unit> = new Set(['input', 'cachedInput', 'cacheWrite', 'output', 'character'])
+export const PER_MILLION: ReadonlySet<Unit> = new Set([...TOKEN_UNITS, 'character'])
 
 /** [unit, quantity, rate per million units, in micro-credits]: a charge is the sum of quantity × rate ÷ a million. */
 export type ChargeLine = readonly [unit: Unit, quantity: number, ratePerMillion: string]
@@ -16,9 +16,11 @@ export interface Charge {
   readonly lines: readonly ChargeLine[]
 }
 
+type Attributes = Readonly<Record<string, string>>
+
 /** The first tier that matches the call's attributes and the size of its prompt. */
-export function tierOf(pricing: Pricing, usage: Usage, attributes: Readonly<Record<string, string>>): PriceTier {
-  const inputTokens = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
+function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTier {
+  const inputTokens = inputTokensOf(usage)
   for (const tier of pricing.tiers) {
     if (tier.upTo !== undefined && inputTokens > tier.upTo) continue
     if (tier.when && !Object.entries(tier.when).every(([name, value]) => attributes[name] === value)) continue
@@ -27,15 +29,39 @@ export function tierOf(pricing: Pricing, usage: Usage, attributes: Readonly<Reco
   throw new Fault('internal', { internal: { why: 'no price tier matches', attributes } })
 }
 
-export function chargeOf(pricing: Pricing, usage: Usage, attributes: Readonly<Record<string, string>> = {}): Charge {
+/** What all rates are multiplied with, in millionths. */
+function factorOf({ multipliers = {} }: Pricing, attributes: Attributes): bigint {
+  let factor = MILLION
+  for (const [name, values] of Object.entries(multipliers)) {
+    const value = attributes[name]
+    const by = value !== undefined && Object.hasOwn(values, value) ? values[value] : undefined
+    if (by !== undefined) factor = (factor * by) / MILLION
+  }
+  return factor
+}
+
+/** Of one unit, for a call like this: micro-credits per million. */
+export function rateFor(unit: Unit, pricing: Pricing, usage: Usage, attributes: Attributes): bigint | undefined {
+  const rate = rateOf(tierOf(pricing, usage, attributes), unit)
+  return rate === undefined ? undefined : times(rate, factorOf(pricing, attributes))
+}
+
+/** Rounded up to what a line can say. */
+function times(rate: bigint, factor: bigint): bigint {
+  return factor === MILLION ? rate : (rate * factor + MILLION - 1n) / MILLION
+}
+
+export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes = {}): Charge {
   const tier = tierOf(pricing, usage, attributes)
+  const factor = factorOf(pricing, attributes)
   const lines: ChargeLine[] = []
   let total = 0n
   for (const unit of UNITS) {
     const quantity = usage[unit]
     if (!quantity) continue
-    const rate = rateOf(tier, unit)
-    if (rate === undefined) continue
+    const base = rateOf(tier, unit)
+    if (base === undefined) continue
+    const rate = times(base, factor)
     total += BigInt(quantity) * rate
     lines.push([unit, quantity, rate.toString()])
   }
@@ -43,11 +69,7 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Readonly<Re
 }
 
 /** What a vendor takes for it; undefined where that is not known. */
-export function costOf(
-  cost: Pricing | undefined,
-  usage: Usage,
-  attributes?: Readonly<Record<string, string>>,
-): Credits | undefined {
+export function costOf(cost: Pricing | undefined, usage: Usage, attributes?: Attributes): Credits | undefined {
   return cost && chargeOf(cost, usage, attributes).amount
 }
 
@@ -62,13 +84,18 @@ function rounded(total: bigint): Credits {
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
+function substitute({ input }: PriceTier, unit: Unit): bigint | undefined {
+  if (unit === 'cachedInput' || unit === 'cacheWrite') return input
+  return unit === 'cacheWriteHour' && input !== undefined ? input * 2n : undefined
+}
+
 /**
  * A tier that names no rate for cached input or cache writes charges them as ordinary input. A unit that is no price's
  * business (tokens of an image that is priced by the piece) costs nothing; the catalogue's check made sure that what must
  * be priced is.
  */
 function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
-  const rate = tier[unit] ?? (unit === 'cachedInput' || unit === 'cacheWrite' ? tier.input : undefined)
+  const rate = tier[unit] ?? substitute(tier, unit)
   if (rate === undefined) return undefined
   return PER_MILLION.has(unit) ? rate : rate * MILLION
 }

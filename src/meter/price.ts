@@ -18,10 +18,16 @@ export const tier = z.strictObject({
   input: decimal.optional(),
   cachedInput: decimal.optional(),
   cacheWrite: decimal.optional(),
+  /** Kept for an hour; absent: twice the input, which is what its vendor takes. */
+  cacheWriteHour: decimal.optional(),
   output: decimal.optional(),
   image: decimal.optional(),
   second: decimal.optional(),
   character: decimal.optional(),
+  /** Tools that run at the vendor, by the use; absent: they are not offered. */
+  webSearch: decimal.optional(),
+  fileSearch: decimal.optional(),
+  codeRun: decimal.optional(),
   call: decimal.optional(),
   row: decimal.optional(),
 })
@@ -30,6 +36,11 @@ export const pricing = z.strictObject({
   unit: z.literal('credits'),
   tokenTierBasis: z.literal('input_tokens').optional(),
   tiers: z.array(tier).min(1),
+  /**
+   * What makes the same units dearer or cheaper, by the request's field and its value: `{service_tier: {priority: "2"}}`. Values that are
+   * not standard and have none are not offered.
+   */
+  multipliers: z.record(z.string().max(40), z.record(z.string().max(40), decimal)).optional(),
 })
 
 export type Pricing = z.output<typeof pricing>

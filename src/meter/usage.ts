@@ -4,10 +4,14 @@ export const UNITS = [
   'input',
   'cachedInput',
   'cacheWrite',
+  'cacheWriteHour',
   'output',
   'image',
   'second',
   'character',
+  'webSearch',
+  'fileSearch',
+  'codeRun',
   'call',
   'row',
 ] as const
@@ -18,6 +22,16 @@ export type Unit = (typeof UNITS)[number]
  * or written to a cache, and `output` includes reasoning.
  */
 export type Usage = { readonly [unit in Unit]?: number }
+
+const INPUT_UNITS = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour'] as const
+export const TOKEN_UNITS = [...INPUT_UNITS, 'output'] as const
+/** Of tools that run at a vendor, by the use. */
+export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as const
+
+/** The whole prompt, however it was read. */
+export function inputTokensOf(usage: Usage): number {
+  return INPUT_UNITS.reduce((sum, unit) => sum + (usage[unit] ?? 0), 0)
+}
 
 /** A count that a vendor reported: anything but a non-negative safe integer is nonsense and reads as undefined. */
 export function readCount(value: unknown): number | undefined {

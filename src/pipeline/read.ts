@@ -113,8 +113,8 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   const json = withPreset(incoming, deps)
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
-  const { traits, limits } = model?.enabled && model.type === 'text' ? model : NO_MODEL
-  const ask = readTextAsk(incoming.spec.format!, json, { uid, traits, limits })
+  const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
+  const ask = readTextAsk(incoming.spec.format!, json, { uid, traits, limits, pricing })
   const product = permit('text', uid, incoming)
   // What no route can carry is refused before anything is held.
   routesFor(ask, product.routes)

@@ -4,7 +4,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf } from '../meter/charge.ts'
-import type { Usage } from '../meter/usage.ts'
+import { inputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
@@ -47,10 +47,19 @@ export function possibleUsage(held: Held, usage: Usage): Usage {
   const { ask } = held
   const outputMost = ask.outputTokensMost ?? outputTokensMost(held)
   const inputMost = ask.inputTokensMost ?? Number.POSITIVE_INFINITY
-  const input = (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0)
+  const input = inputTokensOf(usage)
   if ((usage.output ?? 0) <= outputMost && input <= inputMost) return usage
   const possible = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
-  return input <= inputMost ? possible : { ...possible, input: ask.worst.input ?? 0, cachedInput: 0, cacheWrite: 0 }
+  return input <= inputMost
+    ? possible
+    : { ...possible, input: inputTokensOf(ask.worst), cachedInput: 0, cacheWrite: 0, cacheWriteHour: 0 }
+}
+
+/** Uses of tools at the vendor: those that are held for, and those that go with every answer. */
+function withUses({ ask: { worst, uses } }: Held, usage: Usage): Usage {
+  const over = USE_UNITS.filter((unit) => (usage[unit] ?? 0) > (worst[unit] ?? 0))
+  if (over.length === 0 && !uses) return usage
+  return { ...usage, ...Object.fromEntries(over.map((unit) => [unit, worst[unit] ?? 0])), ...uses }
 }
 
 function tellImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
@@ -78,8 +87,9 @@ export async function settle(
   ending: Ending,
   deps: PathDeps,
 ): Promise<Receipt> {
-  const possible = possibleUsage(answered, ending.usage)
-  const isImpossible = possible !== ending.usage
+  const reported = withUses(answered, ending.usage)
+  const possible = possibleUsage(answered, reported)
+  const isImpossible = possible !== reported
   if (isImpossible) tellImpossible(answered, ending.usage, deps)
   const candidate = answered.attempted?.candidate
   const fee = candidate?.pricing
@@ -146,7 +156,7 @@ function resolutionOf(
     route: owed?.attempted?.candidate.number ?? 0,
     durationMs: deps.world.elapsedMs() - held.startedMs,
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,
-    inputTokens: (usage?.input ?? 0) + (usage?.cachedInput ?? 0) + (usage?.cacheWrite ?? 0),
+    inputTokens: usage ? inputTokensOf(usage) : 0,
     outputTokens: usage?.output ?? 0,
     story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,

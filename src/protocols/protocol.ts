@@ -50,6 +50,8 @@ export interface AskFacts {
    * output, and the ask is opened with that cap.
    */
   readonly outputOpen?: { readonly floorTokens: number }
+  /** Uses of tools at the vendor that go with any answer, because the format does not count them. */
+  readonly uses?: Usage
   /** What it probably is, for endings without a report, where tokens do not tell. */
   likely?(outputTokens: number): Usage
   /** What the prompt probably is, for endings without a report; absent: half of the worst case. */

@@ -2,6 +2,7 @@
 // Says what it did and, where it failed, why. Nobody is charged by us; the vendor takes what one token costs.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import { inputTokensOf } from '../meter/usage.ts'
 import { isUnknownModel } from '../protocols/error-codes.ts'
 import type { Ask, Exchange, Target } from '../protocols/protocol.ts'
 import { smallestAsk } from '../protocols/smallest.ts'
@@ -90,7 +91,7 @@ async function makeCall(ask: Ask, target: Target, models: readonly string[], dep
 async function readAnswer({ body, headers }: Heard, exchange: Exchange, target: Target) {
   try {
     const { usage } = await exchange.answer(body, headers)
-    const inputTokens = usage ? (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) : null
+    const inputTokens = usage ? inputTokensOf(usage) : null
     const outputTokens = usage ? (usage.output ?? 0) : null
     const counted = usage
       ? `${inputTokens} tokens in, ${outputTokens} out`

@@ -888,7 +888,7 @@ export type QuoteAnswer = {
     costAtLeast: string
     worstCase: Record<string, number>
     lines: {
-      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'image' | 'second' | 'character' | 'call' | 'row'
+      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'output' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row'
       quantity: number
       rate: string
       per: 1000000

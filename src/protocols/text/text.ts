@@ -4,12 +4,14 @@ import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { Pricing } from '../../meter/price.ts'
 import { Fields, isObject, mustBe } from '../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
+import { readExtras, withPriced } from './extras.ts'
 import type { CheckedAsk, TextFormat } from './format.ts'
 import { checkGeminiPrompt } from './gemini/check.ts'
 import { gemini } from './gemini/format.ts'
@@ -37,6 +39,7 @@ export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
 export interface ModelFacts {
   readonly uid: string
   readonly traits: TextTraits
+  readonly pricing?: Pricing | undefined
   readonly limits: {
     readonly contextTokens?: number | undefined
     readonly outputTokensMax?: number | undefined
@@ -63,11 +66,14 @@ export function readModelName(json: JsonText): string {
 
 /** Checks a request at one of the doors. Nothing is sent and nothing is held for what this refuses. */
 export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
-  const { traits } = model
+  const { pricing } = model
+  const traits = withPriced(door, model.traits, pricing)
   const format = FORMATS[door]
-  const { json, leftOut } = leaveOutSearch(sent, traits)
-  const checked = format.check(new Fields(json), traits)
-  checkVendorSide(json.value, traits)
+  const { json: wanted, leftOut } = leaveOutSearch(sent, traits)
+  const checked = format.check(new Fields(wanted), traits)
+  checkVendorSide(wanted.value, traits, pricing)
+  const extras = readExtras(door, wanted, pricing, checked.n)
+  const { json, price } = extras
   const needs =
     door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
   const opening = new Opening(format, json, checked, model)
@@ -81,25 +87,32 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     sent: json.text,
     product: model.uid,
     stream: checked.stream,
-    price: {},
-    ...inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n),
+    price,
+    ...inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n, extras),
     outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
     choices: checked.n,
     ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
     ...(needs ? { needs } : {}),
     ...(leftOut ? { leftOut } : {}),
+    ...(extras.uses ? { uses: extras.uses } : {}),
     ...(checked.continues ? { continues: checked.continues } : {}),
-    refusal: (protocol) => opening.refusal(protocol),
+    refusal: (protocol) => extras.refusal(protocol) ?? opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
 }
 
 /** What is held for, what is likely, and what no vendor can report: a token is at least a byte, and `most` counts two. */
-function inputOf(size: PromptSize, contextTokens: number, output: number) {
+function inputOf(
+  size: PromptSize,
+  contextTokens: number,
+  output: number,
+  { worst: uses, keepsForAnHour }: Pick<ReturnType<typeof readExtras>, 'worst' | 'keepsForAnHour'>,
+) {
   const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
   const bounded = !size.elsewhere && !size.packed
   return {
-    worst: { input, output },
+    // What is written to a cache for an hour is dearer than what is only read.
+    worst: keepsForAnHour ? { cacheWriteHour: input, output, ...uses } : { input, output, ...uses },
     inputTokensLikely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
     inputTokensMost: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
   }

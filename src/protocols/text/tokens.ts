@@ -1,6 +1,6 @@
 // Token counts: as vendors report them, and as the formats write them.
-import { readCount, type Usage } from '../../meter/usage.ts'
-import { isObject, type Json } from '../check.ts'
+import { readCount, type USE_UNITS, type Usage } from '../../meter/usage.ts'
+import { isObject, type Json, objects } from '../check.ts'
 
 /** What a vendor reported, in the words of the chat format: the prompt includes what was read from or written to a cache. */
 export interface TokenCounts {
@@ -10,13 +10,19 @@ export interface TokenCounts {
   /** Includes reasoning. */
   readonly output: number
   readonly reasoning: number | undefined
+  /** Of `cacheWrite`, what is kept for an hour. */
+  readonly cacheWriteHour?: number
+  /** Of tools that ran at the vendor. */
+  readonly uses?: Usage | undefined
 }
 
 /**
  * Counts whose parts cannot exceed their whole. Undefined when one of the two main counts is missing or nonsense: an
  * estimate is then nearer to the truth than half a report.
  */
-function counts(reported: Record<keyof TokenCounts, unknown>): TokenCounts | undefined {
+function counts(
+  reported: Record<Exclude<keyof TokenCounts, 'cacheWriteHour' | 'uses'>, unknown>,
+): TokenCounts | undefined {
   const prompt = readCount(reported.prompt)
   const output = readCount(reported.output)
   if (prompt === undefined || output === undefined) return undefined
@@ -54,17 +60,39 @@ export function writeChatUsage(tokens: TokenCounts): Json {
   }
 }
 
-export function readResponsesUsage(usage: unknown): TokenCounts | undefined {
+const USES: Readonly<Record<string, (typeof USE_UNITS)[number]>> = {
+  web_search_call: 'webSearch',
+  file_search_call: 'fileSearch',
+  code_interpreter_call: 'codeRun',
+  image_generation_call: 'image',
+}
+
+/** The items of an answer that a tool at the vendor has made, counted. */
+function usesOf(output: unknown): Usage | undefined {
+  const uses: Partial<Record<(typeof USE_UNITS)[number], number>> = {}
+  for (const { type } of objects(output)) {
+    const unit = typeof type === 'string' && Object.hasOwn(USES, type) ? USES[type] : undefined
+    if (unit) uses[unit] = (uses[unit] ?? 0) + 1
+  }
+  return Object.keys(uses).length > 0 ? uses : undefined
+}
+
+function withUses(tokens: TokenCounts | undefined, uses: Usage | undefined): TokenCounts | undefined {
+  return tokens && uses ? { ...tokens, uses } : tokens
+}
+
+export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  return counts({
+  const tokens = counts({
     prompt: usage.input_tokens,
     cached: input.cached_tokens,
     cacheWrite: input.cache_write_tokens,
     output: usage.output_tokens,
     reasoning: output.reasoning_tokens,
   })
+  return withUses(tokens, usesOf(items))
 }
 
 export function writeResponsesUsage(tokens: TokenCounts): Json {
@@ -84,7 +112,21 @@ export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
   const cacheWrite = readCount(usage.cache_creation_input_tokens) ?? 0
   const fresh = readCount(usage.input_tokens)
   const prompt = fresh === undefined ? undefined : fresh + cached + cacheWrite
-  return counts({ prompt, cached, cacheWrite, output: usage.output_tokens, reasoning: details.thinking_tokens })
+  const tokens = counts({
+    prompt,
+    cached,
+    cacheWrite,
+    output: usage.output_tokens,
+    reasoning: details.thinking_tokens,
+  })
+  const hour = readCount(isObject(usage.cache_creation) ? usage.cache_creation.ephemeral_1h_input_tokens : 0) ?? 0
+  const searches = readCount(isObject(usage.server_tool_use) ? usage.server_tool_use.web_search_requests : 0) ?? 0
+  if (!tokens || (hour === 0 && searches === 0)) return tokens
+  return {
+    ...tokens,
+    cacheWriteHour: Math.min(hour, tokens.cacheWrite),
+    ...(searches > 0 ? { uses: { webSearch: searches } } : {}),
+  }
 }
 
 /** In this format the input excludes what was read from or written to a cache. */
@@ -99,7 +141,7 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
 }
 
 /** Zeros are left out in this format: once the prompt was counted, what is absent is none. Thoughts are not in the candidates. */
-export function readGeminiUsage(usage: unknown): TokenCounts | undefined {
+export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage
   const { candidatesTokenCount: candidates = 0, thoughtsTokenCount: thoughts = 0 } = usage
@@ -107,13 +149,22 @@ export function readGeminiUsage(usage: unknown): TokenCounts | undefined {
     const counted = [readCount(a), readCount(b)]
     return counted.includes(undefined) ? undefined : counted.reduce<number>((all, one) => all + (one ?? 0), 0)
   }
-  return counts({
+  const tokens = counts({
     prompt: sum(prompt, tools),
     cached: usage.cachedContentTokenCount,
     cacheWrite: 0,
     output: sum(candidates, thoughts),
     reasoning: usage.thoughtsTokenCount,
   })
+  return withUses(tokens, searches > 0 ? { webSearch: searches } : undefined)
+}
+
+/** Searches of all candidates: each names its queries. */
+export function searchesOf(candidates: unknown): number {
+  return objects(candidates).reduce((sum, { groundingMetadata: found }) => {
+    if (!isObject(found)) return sum
+    return sum + (Array.isArray(found.webSearchQueries) ? found.webSearchQueries.length : 1)
+  }, 0)
 }
 
 export function writeGeminiUsage(tokens: TokenCounts): Json {
@@ -129,10 +180,14 @@ export function writeGeminiUsage(tokens: TokenCounts): Json {
 
 export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
   if (!tokens) return undefined
+  const { cacheWriteHour: hour = 0 } = tokens
+  const cacheWrite = tokens.cacheWrite - hour
   return {
     input: tokens.prompt - tokens.cached - tokens.cacheWrite,
     ...(tokens.cached > 0 ? { cachedInput: tokens.cached } : {}),
-    ...(tokens.cacheWrite > 0 ? { cacheWrite: tokens.cacheWrite } : {}),
+    ...(cacheWrite > 0 ? { cacheWrite } : {}),
+    ...(hour > 0 ? { cacheWriteHour: hour } : {}),
     output: tokens.output,
+    ...tokens.uses,
   }
 }

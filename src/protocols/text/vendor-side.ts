@@ -1,11 +1,13 @@
-// What happens on the vendor's side only: tools that the vendor runs and bills by use, for which there is no price, are
-// refused unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
+// What happens on the vendor's side only: tools that the vendor runs and bills by use are refused where there is no price for
+// them, unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
 // that the vendor keeps are refused where the catalogue says so.
 
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { Pricing } from '../../meter/price.ts'
 import { isObject, type Json, objects, shown, text } from '../check.ts'
+import { isTierPriced, unitOf } from './extras.ts'
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [
@@ -27,7 +29,7 @@ export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: Json
   if (!Array.isArray(tools)) return { json }
   const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true
   const found = objects(tools).filter(isSearch)
-  if (found.length === 0 || traits.hostedTools.includes('web_search')) return { json }
+  if (found.length === 0 || traits.webSearch === 'refuse' || traits.hostedTools.includes('web_search')) return { json }
   const kept = tools.filter((tool) => !isObject(tool) || !isSearch(tool))
   const mode = isObject(choice) ? choice.type : choice
   const named = isObject(choice) ? [choice, ...objects(choice.tools)] : []
@@ -59,9 +61,11 @@ const STANDARD: ReadonlyArray<readonly [name: string, values: readonly unknown[]
 const OTHER_MODELS = ['fallbacks', 'models'] as const
 
 /** What vendors price higher than the catalogue does. */
-function checkExtras(body: Json): void {
+function checkExtras(body: Json, pricing: Pricing | undefined): void {
   for (const [name, standard] of STANDARD) {
-    const refused = dearer(name, body[name] ?? undefined, standard)
+    const field = name === 'service_tier' && body.serviceTier !== undefined ? 'serviceTier' : name
+    const value = body[field] ?? undefined
+    const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, standard)
     if (refused) throw refused
   }
   for (const name of OTHER_MODELS) {
@@ -77,24 +81,24 @@ function checkExtras(body: Json): void {
 function dearer(name: string, value: unknown, standard: readonly unknown[]): Fault | undefined {
   if (value === undefined || standard.includes(value)) return undefined
   return invalid(
-    `"${name}": ${shown(value)} may cost more at the provider and has no price here; leave it out, or send one of ${standard.join(', ')}.`,
+    `"${name}": ${shown(value)} may cost more at the provider and has no price here ("multipliers" of the model's price set one); leave it out, or send one of ${standard.join(', ')}.`,
     name,
   )
-}
-
-/** For a format that writes the tier under another name. */
-export function tierRefusal(name: string, value: unknown): Fault | undefined {
-  return dearer(name, value, ['standard', 'flex'])
 }
 
 /** A tool that runs at the vendor; undefined when the catalogue lets it through. */
 export function hostedRefusal(hosted: string, at: string, traits: TextTraits): Fault | undefined {
   if (traits.hostedTools.includes(hosted)) return undefined
-  return invalid(`"${at}": the tool "${hosted}" runs at the provider and has no price here; use function tools.`, at)
+  const unit = unitOf(hosted)
+  const setting = unit === undefined ? '' : ` ("${unit}" of the model's price sets one)`
+  return invalid(
+    `"${at}": the tool "${hosted}" runs at the provider and has no price here${setting}; use function tools.`,
+    at,
+  )
 }
 
-export function checkVendorSide(body: Json, traits: TextTraits): void {
-  checkExtras(body)
+export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricing): void {
+  checkExtras(body, pricing)
   objects(body.tools).forEach((tool, i) => {
     const hosted = HOSTED.find((name) => typeof tool.type === 'string' && tool.type.startsWith(name))
     const refused = hosted && hostedRefusal(hosted, `tools[${i}].type`, traits)
@@ -102,7 +106,7 @@ export function checkVendorSide(body: Json, traits: TextTraits): void {
   })
   if (isObject(body.web_search_options) && !traits.hostedTools.includes('web_search'))
     throw invalid(
-      '"web_search_options": web search runs at the provider and has no price here; leave it out.',
+      '"web_search_options": web search runs at the provider and has no price here ("webSearch" of the model\'s price sets one); leave it out.',
       'web_search_options',
     )
   if (traits.vendorState) return

@@ -4,7 +4,7 @@ import { invalid } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { Fields, isObject, type Json, mustBe, shown } from '../../check.ts'
 import type { CheckedAsk } from '../format.ts'
-import { hostedRefusal, tierRefusal } from '../vendor-side.ts'
+import { hostedRefusal } from '../vendor-side.ts'
 import { inSnakeCase, member, objectAt } from './member.ts'
 
 const ROLES = ['user', 'model', 'function']
@@ -52,8 +52,6 @@ export function checkGemini(fields: Fields, traits: TextTraits): CheckedAsk {
       '"cachedContent" refers to what a provider keeps, which is not shared between accounts here; send the content itself.',
       'cachedContent',
     )
-  const refused = tierRefusal('serviceTier', member(value, 'serviceTier'))
-  if (refused) throw refused
   return {
     stream: fields.boolean('stream') ?? false,
     includeUsage: true,

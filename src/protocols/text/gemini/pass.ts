@@ -8,7 +8,7 @@ import type { Answer } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import { dataOf, Observer, readData } from '../relay.ts'
-import { readGeminiUsage, toUsage } from '../tokens.ts'
+import { readGeminiUsage, searchesOf, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 import { FOREIGN, inSnakeCase, member, objectAt } from './member.ts'
 import { blockReason } from './reply.ts'
@@ -49,7 +49,7 @@ export function passGeminiAnswer(body: Buffer, uid: string): Answer {
   return {
     body: renamed(body, whole, uid, 'modelVersion'),
     contentType: 'application/json',
-    usage: toUsage(readGeminiUsage(whole.value.usageMetadata)),
+    usage: toUsage(readGeminiUsage(whole.value.usageMetadata, searchesOf(whole.value.candidates))),
     outputChars: objects(whole.value.candidates).reduce((sum, candidate) => sum + charsOf(candidate), 0),
   }
 }
@@ -80,6 +80,7 @@ export class GeminiObserver extends Observer {
   private readonly n: number
   private readonly finished = new Set<unknown>()
   private counted: unknown
+  private searches = 0
   /** From the event on with which the last candidate ended. */
   private held = ''
 
@@ -90,11 +91,11 @@ export class GeminiObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    return this.isComplete || this.terminal ? toUsage(readGeminiUsage(this.counted)) : undefined
+    return this.isComplete || this.terminal ? this.promptUsage : undefined
   }
 
   get promptUsage(): Usage | undefined {
-    return toUsage(readGeminiUsage(this.counted))
+    return toUsage(readGeminiUsage(this.counted, this.searches))
   }
 
   private get isComplete(): boolean {
@@ -133,6 +134,8 @@ export class GeminiObserver extends Observer {
 
   private look(data: Json): void {
     if (isObject(data.usageMetadata)) this.counted = data.usageMetadata
+    // A later event repeats what an earlier one said, or adds to it.
+    this.searches = Math.max(this.searches, searchesOf(data.candidates))
     for (const candidate of objects(data.candidates)) {
       const chars = charsOf(candidate)
       if (chars > 0) this.output.addBytes(chars)

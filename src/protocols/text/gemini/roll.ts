@@ -17,6 +17,7 @@ export function unrollGemini(value: Json): string {
 export function rollUpGemini(events: readonly SseEvent[]): Json {
   const whole: Json = {}
   const candidates = new Map<unknown, Json>()
+  const partsOf = new Map<unknown, Json[]>()
   for (const event of events) {
     const data = event.data.trim() === '[DONE]' ? undefined : readData(event.data)
     if (!isObject(data)) continue
@@ -26,8 +27,9 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
       const index = piece.index ?? 0
       const before = candidates.get(index) ?? {}
       const content = { role: 'model', ...objectAt(before, 'content'), ...objectAt(piece, 'content') }
-      const said = objects(objectAt(before, 'content').parts)
-      const parts = objects(objectAt(piece, 'content').parts).reduce(joined, said)
+      const parts = partsOf.get(index) ?? []
+      partsOf.set(index, parts)
+      for (const part of objects(objectAt(piece, 'content').parts)) join(parts, part)
       candidates.set(index, { ...before, ...piece, content: { ...content, parts } })
     }
   }
@@ -37,13 +39,13 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
   return candidates.size === 0 ? whole : { ...whole, candidates: [...candidates.values()] }
 }
 
-/** Pieces of one text become one part; a signature may come with the last of them. */
-function joined(parts: readonly Json[], piece: Json): Json[] {
-  if (piece.text === '' && piece.thoughtSignature === undefined) return [...parts]
+/** Pieces of one text become one part; a signature may come with the last of them. In place: a stream has thousands. */
+function join(parts: Json[], piece: Json): void {
+  if (piece.text === '' && piece.thoughtSignature === undefined) return
   const last = parts.at(-1)
   const isText = (part: Json | undefined) => part !== undefined && typeof part.text === 'string'
   const goesOn =
     isText(last) && isText(piece) && last?.thought === piece.thought && last?.thoughtSignature === undefined
-  if (goesOn && last) return [...parts.slice(0, -1), { ...last, ...piece, text: `${last.text}${piece.text}` }]
-  return [...parts, piece]
+  if (goesOn && last) parts[parts.length - 1] = { ...last, ...piece, text: `${last.text}${piece.text}` }
+  else parts.push(piece)
 }

@@ -41,7 +41,7 @@ export function passResponsesAnswer(body: Buffer, uid: string): Answer {
     body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
     contentType: 'application/json',
     keptAs: keptAs(whole.value),
-    usage: toUsage(readResponsesUsage(whole.value.usage)),
+    usage: toUsage(readResponsesUsage(whole.value.usage, whole.value.output)),
     outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
   }
 }
@@ -92,6 +92,7 @@ export class ResponsesObserver extends Observer {
   keptAs: string | undefined
   private readonly uid: string
   private reported: unknown
+  private items: unknown
   private held = ''
   /** The last lifecycle event, as bytes, for the frame of a failure. */
   private lifecycle = ''
@@ -103,7 +104,7 @@ export class ResponsesObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    return toUsage(readResponsesUsage(this.reported))
+    return toUsage(readResponsesUsage(this.reported, this.items))
   }
 
   see(block: string): string {
@@ -124,6 +125,7 @@ export class ResponsesObserver extends Observer {
         return out
       }
       this.reported = response?.usage
+      this.items = response?.output
       this.keptAs = response && keptAs(response)
       this.held = out
       this.terminal = true
@@ -151,6 +153,7 @@ export class ResponsesObserver extends Observer {
     const said = isObject(data) ? data : {}
     const response = isObject(said.response) ? said.response : {}
     this.reported = response.usage
+    this.items = response.output
     this.fault = vendorFault(said.error ?? response.error ?? said)
   }
 

@@ -1,0 +1,146 @@
+// What a request asks for beside tokens: tools that run at the vendor and are billed by the use, tiers that make the same tokens
+// dearer, caches that are kept for long. Each has a price, and is held for at its worst, or it is refused.
+import type { TextProtocolName } from '../../catalog/kind.ts'
+import type { TextTraits } from '../../catalog/traits.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { Pricing } from '../../meter/price.ts'
+import type { USE_UNITS, Usage } from '../../meter/usage.ts'
+import { isObject, type Json, objects } from '../check.ts'
+import type { PriceAttributes } from '../protocol.ts'
+import { cannotConvert } from './dialogue.ts'
+
+type UseUnit = (typeof USE_UNITS)[number]
+type Tools = Readonly<Record<string, UseUnit>>
+
+/** The tools whose uses a format counts, by the unit that prices them. */
+const TOOLS: Record<TextProtocolName, Tools> = {
+  'openai-chat': { web_search: 'webSearch' },
+  'openai-responses': {
+    web_search: 'webSearch',
+    file_search: 'fileSearch',
+    code_interpreter: 'codeRun',
+    image_generation: 'image',
+  },
+  'anthropic-messages': { web_search: 'webSearch' },
+  gemini: { web_search: 'webSearch' },
+}
+const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
+/** What is held for, and what the vendor is told, where the request names no bound. */
+const USES_MAX = 10
+
+/** Request fields whose values make the same tokens dearer or cheaper; Google writes the first otherwise. */
+const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly string[]]> = [
+  ['service_tier', ['service_tier', 'serviceTier']],
+  ['speed', ['speed']],
+  ['inference_geo', ['inference_geo']],
+]
+
+/** The unit by which a tool would be priced here; undefined where its uses are not counted. */
+export function unitOf(tool: string): string | undefined {
+  return Object.values(TOOLS).find((tools) => Object.hasOwn(tools, tool))?.[tool]
+}
+
+/** The model's traits, in which the tools that have a price are let through. */
+export function withPriced(door: TextProtocolName, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
+  const priced = Object.entries(TOOLS[door]).flatMap(([tool, unit]) => (isPriced(pricing, unit) ? [tool] : []))
+  return priced.length === 0 ? traits : { ...traits, hostedTools: [...traits.hostedTools, ...priced] }
+}
+
+function isPriced(pricing: Pricing | undefined, unit: UseUnit): boolean {
+  return pricing?.tiers.every((tier) => tier[unit] !== undefined) ?? false
+}
+
+/** Whether a value that is not standard has a price: a multiplier, or a tier of its own. */
+export function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown): boolean {
+  if (typeof value !== 'string' || !pricing) return false
+  const values = pricing.multipliers?.[name] ?? {}
+  return Object.hasOwn(values, value) || pricing.tiers.some(({ when }) => when?.[name] === value)
+}
+
+interface Extras {
+  /** The request, in which every tool with a price has a bound. */
+  readonly json: JsonText
+  /** Held for. */
+  readonly worst: Usage
+  /** Charged with any answer, because the format does not count them. */
+  readonly uses?: Usage
+  readonly price: PriceAttributes
+  readonly keepsForAnHour: boolean
+  /** What another format cannot say. */
+  refusal(protocol: string): Fault | undefined
+}
+
+/** Of a request that was found right: all that is left in it has a price, or passes because the operator bears it. */
+export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pricing | undefined, n: number): Extras {
+  const tools = pricedTools(door, json.value, pricing)
+  const price = attributesOf(json.value, pricing)
+  const bounded = tools.length > 0 ? bound(door, json, tools) : json
+  const uses = door === 'openai-chat' && tools.length > 0 ? { webSearch: n } : undefined
+  const most = (tool: Json) => usesMost(door, bounded.value, tool)
+  const worst: Partial<Record<UseUnit, number>> = {}
+  for (const { unit, tool } of tools) worst[unit] = (worst[unit] ?? 0) + most(tool)
+  const only = tools.length > 0 ? 'tools' : ['speed', 'inference_geo'].find((name) => price[name] !== undefined)
+  return {
+    json: bounded,
+    worst: uses ?? worst,
+    ...(uses ? { uses } : {}),
+    price,
+    keepsForAnHour: door === 'anthropic-messages' && /"ttl"\s*:\s*"1h"/.test(json.text),
+    refusal: (protocol) =>
+      only === undefined || protocol === door ? undefined : cannotConvert(only, 'what runs at another provider'),
+  }
+}
+
+interface PricedTool {
+  readonly unit: UseUnit
+  readonly tool: Json
+}
+
+function pricedTools(door: TextProtocolName, body: Json, pricing: Pricing | undefined): PricedTool[] {
+  const priced = (unit: UseUnit, tool: Json) => (isPriced(pricing, unit) ? [{ unit, tool }] : [])
+  if (door === 'openai-chat')
+    return isObject(body.web_search_options) ? priced('webSearch', body.web_search_options) : []
+  return objects(body.tools).flatMap((tool) => {
+    if (door === 'gemini')
+      return Object.keys(tool).some((name) => GEMINI_SEARCH.test(name)) ? priced('webSearch', tool) : []
+    const found = Object.entries(TOOLS[door]).find(([name]) => String(tool.type).startsWith(name))
+    return found ? priced(found[1], tool) : []
+  })
+}
+
+function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes {
+  const price: Record<string, string> = {}
+  for (const [name, fields] of TIERS)
+    for (const field of fields) {
+      const value = body[field]
+      if (typeof value === 'string' && isTierPriced(pricing, name, value)) price[name] = value
+    }
+  return price
+}
+
+/** The vendor is told the bound that is held for, where its format can say it. */
+function bound(door: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
+  const { value } = json
+  if (door === 'openai-responses' && value.max_tool_calls === undefined)
+    return edited(json, { add: { max_tool_calls: String(USES_MAX) } })
+  if (door !== 'anthropic-messages' || tools.every(({ tool }) => isBound(tool.max_uses))) return json
+  const bounded = (tool: unknown) =>
+    tools.some((one) => one.tool === tool) && isObject(tool) && !isBound(tool.max_uses)
+      ? { ...tool, max_uses: USES_MAX }
+      : tool
+  return edited(json, { replace: { tools: JSON.stringify([value.tools].flat().map(bounded)) } })
+}
+
+function edited(json: JsonText, edits: Parameters<typeof splice>[1]): JsonText {
+  return readJson(Buffer.from(splice(json, edits)))
+}
+
+function isBound(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function usesMost(door: TextProtocolName, body: Json, tool: Json): number {
+  const said = door === 'openai-responses' ? body.max_tool_calls : tool.max_uses
+  return isBound(said) ? said : USES_MAX
+}

@@ -1,0 +1,229 @@
+// Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at their worst, a
+// line of arithmetic each, and verified.
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
+import { storedCatalogs } from '../src/catalog/store.ts'
+import { verifyLedger } from '../src/ledger/verify.ts'
+import { testGateway } from './gateway.ts'
+
+const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
+const MULTIPLIERS = { service_tier: { priority: '2', flex: '0.5' }, speed: { fast: '6' } }
+
+const g = testGateway({
+  catalog(document: CatalogInput) {
+    document.vendors.google = { baseUrl: 'sandbox/google' }
+    const base = document.models['beta-haiku-4-5']!
+    const vendors: Record<TextProtocolName, string> = {
+      'openai-chat': 'alpha',
+      'openai-responses': 'alpha',
+      'anthropic-messages': 'beta',
+      gemini: 'google',
+    }
+    for (const door of TEXT_PROTOCOLS) {
+      const model = (more: object) => ({
+        ...base,
+        family: 'none',
+        doors: [door],
+        routes: [{ vendor: vendors[door], protocol: door }],
+        pricing: { unit: 'credits' as const, tiers: [PRICE], multipliers: MULTIPLIERS },
+        ...more,
+      })
+      document.models[`rich-${door}`] = model({})
+      const plain = { unit: 'credits' as const, tiers: [{ input: '100', output: '200' }] }
+      document.models[`plain-${door}`] = model({ pricing: plain })
+      document.models[`strict-${door}`] = model({ pricing: plain, traits: { webSearch: 'refuse' } })
+    }
+    document.models['rich-both'] = { ...document.models['rich-anthropic-messages']!, doors: ['openai-responses'] }
+  },
+})
+afterEach(() => g.settled())
+
+const said = (prompt: string) => [{ role: 'user', content: prompt }]
+const BODIES: Record<TextProtocolName, (prompt: string) => object> = {
+  'openai-chat': (prompt) => ({ messages: said(prompt), max_tokens: 50 }),
+  'openai-responses': (prompt) => ({ input: prompt, max_output_tokens: 50 }),
+  'anthropic-messages': (prompt) => ({ messages: said(prompt), max_tokens: 50 }),
+  gemini: (prompt) => ({
+    contents: [{ role: 'user', parts: [{ text: prompt }] }],
+    generationConfig: { maxOutputTokens: 50 },
+  }),
+}
+const SEARCH: Record<TextProtocolName, object> = {
+  'openai-chat': { web_search_options: {} },
+  'openai-responses': { tools: [{ type: 'web_search' }] },
+  'anthropic-messages': { tools: [{ type: 'web_search_20260318', name: 'web_search' }] },
+  gemini: { tools: [{ googleSearch: {} }] },
+}
+
+function pathOf(door: TextProtocolName, model: string, stream: boolean): string {
+  if (door !== 'gemini')
+    return {
+      'openai-chat': '/v1/chat/completions',
+      'openai-responses': '/v1/responses',
+      'anthropic-messages': '/v1/messages',
+    }[door]
+  return `/gemini/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+}
+
+function call(key: string, door: TextProtocolName, body: object, { model = `rich-${door}`, stream = false } = {}) {
+  const named = door === 'gemini' ? {} : { model, ...(stream ? { stream } : {}) }
+  return g.call(pathOf(door, model, stream), key, { ...named, ...body })
+}
+
+interface Row {
+  charged: bigint
+  held: bigint
+  loss: bigint
+  lines: [unit: string, quantity: number, rate: string][]
+}
+
+async function paid(account: string): Promise<Row> {
+  await g.settled()
+  const text = 'select charged, held, loss, lines from usage where account_id = $1 order by id desc limit 1'
+  const [row] = await g.gateway.database.query<Row>({ text }, [account])
+  assert.ok(row && row.charged <= row.held && row.loss === 0n, 'the hold covers it')
+  return row
+}
+
+const quantity = ({ lines }: Row, sought: string) => lines.find(([unit]) => unit === sought)?.[1] ?? 0
+
+test('web search is counted by the vendor’s report in every format, whole and streamed, never above what was held', async () => {
+  const { id, key } = await g.account()
+  for (const door of TEXT_PROTOCOLS)
+    for (const stream of [false, true])
+      for (const [asked, charged] of [
+        [0, 0],
+        [3, 3],
+        [99, 10],
+      ] as const) {
+        const prompt = asked === 0 ? 'Hello' : `Hello [[searches=${asked}]]`
+        const answer = await call(key, door, { ...BODIES[door](prompt), ...SEARCH[door] }, { stream })
+        assert.equal(answer.status, 200, `${door}: ${await answer.clone().text()}`)
+        await answer.text()
+        // Chat does not count them: one with every answer.
+        const due = door === 'openai-chat' ? 1 : charged
+        const row = await paid(id)
+        assert.equal(quantity(row, 'webSearch'), due, `${door} ${stream} ${asked}`)
+        if (due > 0) assert.deepEqual(row.lines.find(([unit]) => unit === 'webSearch')?.[2], '1000000000000')
+      }
+})
+
+test('the bound of the request is held for, or ten uses, of which the vendor is told', async () => {
+  const { id, key } = await g.account()
+  const heldFor = async (door: TextProtocolName, extra: object) => {
+    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...extra })
+    assert.equal(answer.status, 200, await answer.clone().text())
+    await answer.text()
+    return Number((await paid(id)).held) / 1e6
+  }
+  const sent = () => JSON.parse(g.sandbox.seen.calls.at(-1)?.body ?? '{}')
+  const tool = { type: 'web_search_20260318', name: 'web_search' }
+  const free = await heldFor('anthropic-messages', {})
+  const ten = await heldFor('anthropic-messages', { tools: [tool] })
+  assert.equal(sent().tools[0].max_uses, 10)
+  const two = await heldFor('anthropic-messages', { tools: [{ ...tool, max_uses: 2 }] })
+  assert.equal(sent().tools[0].max_uses, 2)
+  assert.ok(free < 3 && two > 2 && ten > 10, `${free} ${two} ${ten}`)
+  const many = { tools: [{ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }] }
+  await heldFor('openai-responses', { ...many, max_tool_calls: 3 })
+  const answer = await call(key, 'openai-responses', {
+    ...BODIES['openai-responses']('Hello [[searches=1]] [[code-runs=2]] [[file-searches=4]]'),
+    ...many,
+  })
+  await answer.text()
+  assert.equal(sent().max_tool_calls, 10)
+  const row = await paid(id)
+  // What was not offered cannot have been used.
+  assert.deepEqual(
+    ['webSearch', 'codeRun', 'fileSearch'].map((unit) => quantity(row, unit)),
+    [1, 2, 0],
+  )
+  const quoted = await g.call('/v1/quote', key, { model: 'rich-openai-responses', input: 'Hello', ...many })
+  const { data } = (await quoted.json()) as { data: { worstCase: Record<string, number> } }
+  assert.deepEqual([data.worstCase.webSearch, data.worstCase.codeRun], [10, 10])
+})
+
+test('a tier costs the multiple that its price says, in the hold, in the lines and in the quote; others are refused by name', async () => {
+  const { id, key } = await g.account()
+  // Long enough that what vendors put in front of a prompt does not matter.
+  const prompt = 'The gate is open. '.repeat(20)
+  const rate = async (door: TextProtocolName, extra: object) => {
+    const answer = await call(key, door, { ...BODIES[door](prompt), ...extra })
+    assert.equal(answer.status, 200, `${door}: ${await answer.clone().text()}`)
+    await answer.text()
+    const { lines } = await paid(id)
+    return lines.find(([unit]) => unit === 'output')?.[2]
+  }
+  for (const door of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
+    assert.equal(await rate(door, {}), '200000000')
+    assert.equal(await rate(door, { service_tier: 'priority' }), '400000000')
+  }
+  assert.equal(await rate('openai-chat', { service_tier: 'flex' }), '100000000')
+  assert.equal(await rate('anthropic-messages', { speed: 'fast', service_tier: 'priority' }), '2400000000')
+  const body = { model: 'rich-openai-chat', messages: said('Hello'), max_tokens: 1000 }
+  const costOf = async (extra: object) => {
+    const quoted = await g.call('/v1/quote', key, { ...body, ...extra })
+    return Number(((await quoted.json()) as { data: { costAtMost: string } }).data.costAtMost)
+  }
+  assert.equal(await costOf({ service_tier: 'priority' }), 2 * (await costOf({})))
+  const refused: Array<[door: TextProtocolName, body: object, model: string, said: RegExp]> = [
+    ['openai-chat', { service_tier: 'priority' }, 'plain-openai-chat', /"multipliers" of the model's price/],
+    ['openai-chat', { service_tier: 'ultrafast' }, 'rich-openai-chat', /service_tier/],
+    ['anthropic-messages', { speed: 'fast' }, 'plain-anthropic-messages', /"speed"/],
+    ['gemini', { serviceTier: 'priority' }, 'plain-gemini', /"serviceTier"/],
+    ['openai-chat', { web_search_options: {} }, 'plain-openai-chat', /"webSearch" of the model's price/],
+    ['gemini', { tools: [{ googleSearch: {} }] }, 'plain-gemini', /"webSearch" of the model's price/],
+    ['openai-responses', { tools: [{ type: 'file_search' }] }, 'plain-openai-responses', /"fileSearch"/],
+    ['openai-responses', { tools: [{ type: 'code_interpreter' }] }, 'plain-openai-responses', /"codeRun"/],
+    ['openai-responses', { tools: [{ type: 'image_generation' }] }, 'rich-openai-responses', /"image"/],
+    ['openai-responses', { tools: [{ type: 'web_search' }] }, 'strict-openai-responses', /"webSearch"/],
+    ['anthropic-messages', SEARCH['anthropic-messages'], 'strict-anthropic-messages', /"webSearch"/],
+    // Its route speaks another format, whose tools are others.
+    ['openai-responses', { tools: [{ type: 'web_search' }] }, 'rich-both', /cannot be used with this model/],
+  ]
+  for (const [door, extra, model, words] of refused) {
+    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...extra }, { model })
+    const { message, error } = (await answer.json()) as { message?: string; error?: { message: string } }
+    assert.equal(answer.status, 400, `${model} ${JSON.stringify(extra)}`)
+    assert.match(error?.message ?? message ?? '', words)
+  }
+})
+
+test('what coding agents offer in every request is left out where it has no price, and they are told', async () => {
+  const { key } = await g.account()
+  for (const door of ['openai-responses', 'anthropic-messages'] as const) {
+    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...SEARCH[door] }, { model: `plain-${door}` })
+    assert.equal(answer.status, 200, await answer.clone().text())
+    assert.equal(answer.headers.get('x-tollgate-left-out'), 'web_search')
+    await answer.text()
+  }
+})
+
+test('what is cached for an hour costs twice the input, and is held for as that', async () => {
+  const { id, key } = await g.account()
+  const long = 'The toll of the gate is paid at dawn. '.repeat(800)
+  const body = (ttl: object) => ({
+    max_tokens: 20,
+    messages: [{ role: 'user', content: [{ type: 'text', text: long, cache_control: { type: 'ephemeral', ...ttl } }] }],
+  })
+  const rowOf = async (ttl: object, prefix: string) => {
+    const answer = await call(key, 'anthropic-messages', { system: prefix, ...body(ttl) })
+    assert.equal(answer.status, 200, await answer.clone().text())
+    await answer.text()
+    return paid(id)
+  }
+  const hour = await rowOf({ ttl: '1h' }, 'one')
+  const [, tokens, rate] = hour.lines.find(([unit]) => unit === 'cacheWriteHour') ?? []
+  assert.ok((tokens ?? 0) > 1000 && rate === '200000000', JSON.stringify(hour.lines))
+  const short = await rowOf({}, 'two')
+  assert.equal(quantity(short, 'cacheWriteHour'), 0)
+  assert.ok(hour.held > short.held)
+})
+
+test('all of it is verified: sums, holds and rates', async () => {
+  const { database } = g.gateway
+  const { problems } = await verifyLedger(database, storedCatalogs(database))
+  assert.deepEqual(problems, [])
+})
