@@ -648,7 +648,7 @@ begin
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), product, key_id, count(*), count(*), 0, 0, 0, 0
     from dead group by account_id, product, key_id order by account_id, product, key_id
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors
+    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms
   ), forgotten as (
     -- The key is free again, but remembers for whom it was: see the late settlement.
     update idempotency i set freed = true from dead d where i.account_id = d.account_id and i.hold_id = d.id and i.status is null
@@ -973,10 +973,7 @@ begin
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
       count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
     from done group by 1, 3, 4 order by 1, 3, 4
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
-      errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
-      input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
-      duration_ms = u.duration_ms + excluded.duration_ms;
+    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms;
 
     if s_kept is not null then
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)

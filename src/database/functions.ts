@@ -7,6 +7,7 @@ import { Fault } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
+import { ADDED_UP, INTO_HOURS } from './usage-hour.ts'
 
 const FOLDER = join(import.meta.dirname, 'functions')
 /** The digest stands beside the migrations, as one that comes before all others: it belongs to the schema, not to the data. */
@@ -124,11 +125,14 @@ function apart(text: string): string {
   return `${text.slice(0, begin)}${done}\n${inside(first, second)};${again}${inside(second, third)};${again}${rest}`
 }
 
+/** The same wherever the accounts lie. */
+const ALIKE: Readonly<Record<string, string>> = { 'into hours': INTO_HOURS, 'added up': ADDED_UP }
+
 function withWords(text: string, { one, others, together }: Words): string {
   return (together ? text : apart(text))
     .replaceAll(/\{\{test ([a-z._[\]]+)\}\}/g, (_, column: string) => IS_TEST(column))
     .replaceAll(/\{\{one ([a-z._]+)\}\}/g, (_, column: string) => one(column))
-    .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? all)
+    .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? ALIKE[name] ?? all)
 }
 
 interface Fact {

@@ -1,5 +1,6 @@
 // A group of operations as one statement, and its answer: the words between the ledger and its function in the database.
 import { type Database, SHORT_MS, type Statement, statement, type Value } from '../database/database.ts'
+import { ADDED_UP, INTO_HOURS } from '../database/usage-hour.ts'
 import { Fault } from '../kernel/fault.ts'
 import {
   type Column,
@@ -111,13 +112,10 @@ const SETTLE_ONE = statement(
        .map((name) => ONE(`s_${name}`))
        .join(', ')} from paid
    ), summed as (
-     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+     ${INTO_HOURS}
      select ${ONE('account')}, date_trunc('hour', now(), 'UTC'), ${ONE('s_product')}, ${ONE('s_key_id')}, 1, (${ONE('s_status')}::int >= 400)::int, ${ONE('charge')},
        ${ONE('input')}, ${ONE('output')}, ${ONE('s_duration_ms')} from paid
-     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
-       errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
-       input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
-       duration_ms = u.duration_ms + excluded.duration_ms
+     ${ADDED_UP}
    )
    select posted, held from paid`,
   SHORT_MS,

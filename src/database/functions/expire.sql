@@ -44,10 +44,10 @@ begin
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
     select account_id, id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
   ), summed as (
-    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    {{into hours}}
     select account_id, date_trunc('hour', now(), 'UTC'), product, key_id, count(*), count(*), 0, 0, 0, 0
     from dead group by account_id, product, key_id order by account_id, product, key_id
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors
+    {{added up}}
   ), forgotten as (
     -- The key is free again, but remembers for whom it was: see the late settlement.
     update idempotency i set freed = true from dead d where i.account_id = d.account_id and i.hold_id = d.id and i.status is null

@@ -359,14 +359,11 @@ begin
       insert into usage (account_id, id, outcome, charged, loss, held, {{facts as columns}})
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}} from done
     )
-    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    {{into hours}}
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
       count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
     from done group by 1, 3, 4 order by 1, 3, 4
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests,
-      errors = u.errors + excluded.errors, charged = u.charged + excluded.charged,
-      input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
-      duration_ms = u.duration_ms + excluded.duration_ms;
+    {{added up}};
 
     if s_kept is not null then
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
