@@ -109,6 +109,7 @@ function setUp(upstreamPort: number) {
     ...{
       shed: () => 0,
       refusalsDropped: () => 0,
+      contentsDropped: () => 0,
       openStreams: () => 0,
       holds: none,
       queue: async () => ({ active: 0, created: 0, failed: 0 }),
@@ -218,6 +219,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
     path,
     read: deps,
     budget,
+    contents: { begin: () => undefined },
     strictErrors: false,
     refused() {},
     log,

@@ -5,6 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createApiKeys } from './admission/api-key.ts'
+import { createContentRules } from './admission/content-rules.ts'
+import { createContents } from './admission/contents.ts'
 import { openCredentials } from './admission/credentials.ts'
 import { createKeys } from './admission/keys.ts'
 import { type OwnKeys, openOwnKeys } from './admission/own-keys.ts'
@@ -99,7 +101,8 @@ export async function createGateway(options: GatewayOptions) {
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, ownKeys, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals } = load
+  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents } =
+    load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   await ledger.sweep()
@@ -125,7 +128,7 @@ export async function createGateway(options: GatewayOptions) {
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
     ...doors,
-    paid: paidHandler({ ...doors, catalog, path, read, budget }),
+    paid: paidHandler({ ...doors, catalog, path, read, budget, contents }),
     free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, ownKeys, engine: jobs }),
   })
   const publicUrl = () => publicUrlOf(app, config)
@@ -134,7 +137,8 @@ export async function createGateway(options: GatewayOptions) {
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
-    ...{ statements: createStatements(database), verifier, alerts },
+    ...{ statements: createStatements(database), verifier, alerts, contents },
+    contentRules: createContentRules({ database, changes, audit }),
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
@@ -153,7 +157,7 @@ export async function createGateway(options: GatewayOptions) {
   const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
-    ...{ vendors, refusals, alerts },
+    ...{ vendors, refusals, contents, alerts },
     ...{ storeVersion, migrations },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -170,7 +174,7 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
-      await Promise.allSettled([refusals.close(), apiKeys.flushLastUsed(), tracer?.flush()])
+      await Promise.allSettled([refusals.close(), contents.close(), apiKeys.flushLastUsed(), tracer?.flush()])
       await upstream.close()
       await database.close()
     },
@@ -205,7 +209,7 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, distributed, changes, audit }: Awaited<ReturnType<typeof openStore>>,
+  { database, distributed, changes, audit, secrets, credentials, catalog }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendors = createVendors(world)
@@ -218,6 +222,7 @@ function createLoad(
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,
     refusalsDropped: () => refusals.dropped,
+    contentsDropped: () => contents.dropped,
     openStreams: () => watch.open,
     queue,
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
@@ -228,6 +233,7 @@ function createLoad(
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const refusals = createRefusals({ database, world, log })
+  const contents = createContents({ database, world, log, audit, secrets, catalog, credentials })
   const upstream = createUpstream({ world })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
@@ -246,7 +252,7 @@ function createLoad(
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
-  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals }
+  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents }
 }
 
 function openServer(

@@ -87,8 +87,30 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
     account.id,
     person,
   ])
+  await here.gateway.database.query(
+    {
+      text: `with fired as (insert into alert (id, scope, rule, subject, level, title, message) values ($2, $1, 'failures', 'x', 'on', 't', 'm') returning id),
+        told as (insert into alert_delivery (id, alert_id, receiver, kind, state) select $2 || state, id, 0, 'slack', state from fired, unnest(array['delivered', 'waiting']) state),
+        rule as (insert into content_rule values ($1, 'account', 7, 1024)), body as (insert into content (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
+        insert into refusal (account_id, id, key_id, product, endpoint, status, fault, message, count) values ($1, $2, 'k', '', 'chat', 402, 'credits_short', 'm', 3)`,
+    },
+    [account.id, newId(realWorld)],
+  )
   await here.settled()
   return account
+}
+
+/** How many rows of what only tells of an account there are. */
+async function told(end: Database, account: string): Promise<unknown> {
+  const [row] = await end.query(
+    {
+      text: `select (select count(*)::int from refusal where account_id = $1 and fault = 'credits_short') as refusals, (select count(*)::int from alert where scope = $1) as alerts,
+        (select count(*)::int from alert_delivery d join alert a on a.id = d.alert_id where a.scope = $1) as deliveries,
+        (select count(*)::int from content_rule where account_id = $1) as rules, (select count(*)::int from content where account_id = $1) as contents`,
+    },
+    [account],
+  )
+  return row
 }
 
 test('an account moves with its keys, money, limits, members and history, and only the target serves it', async (t) => {
@@ -100,6 +122,8 @@ test('an account moves with its keys, money, limits, members and history, and on
   assert.equal((await here.balance(account.id)).posted, 0n)
   assert.equal(moved.rows.usage, 6)
   assert.equal(moved.rows.api_key, 1)
+  assert.deepEqual(await told(target, account.id), { refusals: 1, alerts: 1, deliveries: 1, rules: 1, contents: 0 })
+  assert.deepEqual(await told(source, account.id), { refusals: 1, alerts: 1, deliveries: 2, rules: 1, contents: 0 })
 
   const refused = await here.call('/v1/chat-completions', account.key, BODY)
   assert.equal(refused.status, 503)

@@ -2,6 +2,8 @@
 import type { AddressInfo } from 'node:net'
 import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
+import { createContentRules } from '../src/admission/content-rules.ts'
+import { createContents } from '../src/admission/contents.ts'
 import { type Credentials, openCredentials } from '../src/admission/credentials.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { openOwnKeys } from '../src/admission/own-keys.ts'
@@ -106,6 +108,8 @@ export async function startOperatorServer(
     ownKeys: await openOwnKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
+    contents: createContents({ database, world, log: silentLog, audit, secrets, catalog, credentials }),
+    contentRules: createContentRules({ database, changes, audit }),
     publicUrl: () => url,
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,

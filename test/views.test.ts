@@ -16,6 +16,10 @@ after(() => home.close())
 test('everything that an operator can read is what OpenAPI and the types say, once calls and a video have been paid', async () => {
   const { id, key } = await home.account()
   await home.gateway.keys.create(id, { name: 'tests', test: true }, { actor: 'test', ip: null, requestId: null })
+  await home.gateway.database.query(
+    { text: `insert into content_rule (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)` },
+    [id],
+  )
   const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
   const calls = [
     await home.call('/v1/chat/completions', key, ask),
@@ -28,6 +32,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   )
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
+  await home.gateway.contents.flush()
   const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
   assert.deepEqual(jobView.parse(answered.data), answered.data)

@@ -88,7 +88,7 @@ const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('G
 const post = <T>(path: string, body?: unknown) => call<T>('POST', path, { body })
 const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body })
 const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
-const remove = <T>(path: string) => call<T>('DELETE', path)
+const remove = <T>(path: string, query?: Query) => call<T>('DELETE', path, { query })
 
 const encode = encodeURIComponent
 const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
@@ -210,6 +210,14 @@ export const api = {
   home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
+  content: (requestId: string, signal?: AbortSignal) =>
+    get<wire.Content>(`/usage/${encode(requestId)}/content`, undefined, signal),
+  removeContent: (requestId: string) => remove<unknown>(`/usage/${encode(requestId)}/content`),
+  contentRules: (id: string, signal?: AbortSignal) =>
+    get<wire.ContentRules>(account(id, '/content'), undefined, signal),
+  setContentRule: (id: string, rule: { key?: string; days: number; maxBytes: number }) =>
+    put<wire.ContentRules>(account(id, '/content'), rule),
+  unsetContentRule: (id: string, key?: string) => remove<wire.ContentRules>(account(id, '/content'), { key }),
   ledger: (id: string, query: LedgerFilter & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.LedgerRow>>(account(id, '/ledger'), { ...query }, signal),
   jobs: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>

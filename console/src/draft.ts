@@ -37,6 +37,11 @@ function readDraft<T>(name: string, initial: T): T {
   }
 }
 
+/** For a form that another page fills in before it is opened. */
+export function putDraft(name: string, value: unknown): void {
+  writeDraft(name, value)
+}
+
 function writeDraft(name: string, value: unknown): boolean {
   try {
     sessionStorage.setItem(PREFIX + name, JSON.stringify(value))

@@ -7,7 +7,7 @@ import type { PublicCatalog } from '../../src/http/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { LimitsInput } from '../../src/ledger/views.ts'
 
-export type { KeyView as Key, NewKey } from '../../src/admission/views.ts'
+export type { ContentRules, ContentView as Content, KeyView as Key, NewKey } from '../../src/admission/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type { KindName as ModelType } from '../../src/catalog/kind.ts'
 export type {

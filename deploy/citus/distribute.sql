@@ -3,7 +3,8 @@
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/citus/distribute.sql
 -- The next gateway that starts makes the functions anew, in the form that works here. See docs/guides/23-citus.md.
 
--- What is written with every call lies with its account. All else is small, and stays on the coordinator.
+-- What is written with every call lies with its account. All else stays on the coordinator: keys, jobs and catalogue,
+-- which are small, and refusals, alerts and kept contents, which are written beside the calls, in batches of many accounts.
 begin;
 -- A table that lies here may not refer to one that is spread. Nothing of Tollgate's removes accounts that keys, members or grants belong to.
 alter table api_key drop constraint if exists api_key_account_id_fkey;

@@ -169,6 +169,25 @@ create table change (
   constraint change_pkey PRIMARY KEY (topic)
 );
 
+create table content (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  sealed bytea not null,
+  at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  constraint content_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX content_age ON public.content USING btree (expires_at);
+
+create table content_rule (
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
+  days integer not null,
+  bytes integer not null,
+  constraint content_rule_pkey PRIMARY KEY (account_id, scope)
+);
+
 create table credential (
   name text not null,
   sealed bytea not null,

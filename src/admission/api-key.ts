@@ -9,6 +9,7 @@ import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
+import type { ContentRule } from './views.ts'
 
 /** Who calls, and what they may use. */
 export interface Principal {
@@ -18,6 +19,8 @@ export interface Principal {
   readonly models: ReadonlySet<string> | null
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
+  /** What is kept of its calls. Absent: nothing. */
+  readonly content?: ContentRule | undefined
 }
 
 export interface ApiKeys {
@@ -112,21 +115,25 @@ interface KeyRow {
   ip_ranges: string[] | null
   expires_at: Date | null
   left_ms: number | null
+  content: ContentRule | null
 }
 
+/** The key's own rule before its account's. */
+const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from content_rule r
+     where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select id, account_id, models, ip_ranges, expires_at,
-     (extract(epoch from least(expires_at, revoked_at) - now()) * 1000)::float8 as left_ms
-   from api_key where digest = $1`,
+  `select k.id, k.account_id, k.models, k.ip_ranges, k.expires_at, ${CONTENT} as content,
+     (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
+   from api_key k where k.digest = $1`,
   SHORT_MS,
 )
-const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where digest = $1', 'where id = $1'), SHORT_MS)
+const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest = $1', 'where k.id = $1'), SHORT_MS)
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.ip_ranges, k.expires_at,
+  `select k.id, k.account_id, k.models, k.ip_ranges, k.expires_at, ${CONTENT} as content,
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -277,6 +284,7 @@ function principalOf(row: KeyRow): Principal {
     models: row.models && new Set(row.models),
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
+    content: row.content ?? undefined,
   }
 }
 

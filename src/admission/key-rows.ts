@@ -80,6 +80,10 @@ export const REPLACE = statement(
   'key_replace',
   'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
 )
+export const KEEP_CONTENT_RULE = statement(
+  'key_keep_content_rule',
+  'insert into content_rule (account_id, scope, days, bytes) select account_id, $2, days, bytes from content_rule where scope = $1',
+)
 export const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
 export const OF_PERSON = statement(
   'key_of_person',

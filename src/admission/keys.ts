@@ -18,6 +18,7 @@ import {
   EARLIER,
   GET,
   INSERT,
+  KEEP_CONTENT_RULE,
   type KeyRow,
   keyView,
   LIST,
@@ -261,6 +262,7 @@ export function createKeys(options: {
         })
         await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
         await keep(tx, { id: made.id, account_id: row.account_id }, row.limits)
+        await tx.query(KEEP_CONTENT_RULE, [id, made.id])
         await audit.write(tx, by, { action: 'key.rotate', object: id, detail: { replacedBy: made.id, overlapSeconds } })
         return made
       })

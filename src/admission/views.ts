@@ -1,6 +1,6 @@
-// Keys as their owners see them.
+// Keys as their owners see them, and what may be kept of the calls made with them.
 import * as z from 'zod'
-import { time } from '../kernel/view.ts'
+import { count, time } from '../kernel/view.ts'
 import { limitsView } from '../ledger/views.ts'
 
 export const keyView = z.object({
@@ -27,3 +27,30 @@ export type KeyView = z.infer<typeof keyView>
 /** With the full value: shown once. */
 export const newKey = keyView.extend({ key: z.string() })
 export type NewKey = z.infer<typeof newKey>
+
+/** How much of a request, and of its answer, is kept, and for how long. */
+export const CONTENT_DAYS = { min: 1, max: 90, usual: 7 } as const
+export const CONTENT_BYTES = { min: 1_024, max: 262_144, usual: 65_536 } as const
+
+const contentRule = z.object({ days: count, maxBytes: count })
+export type ContentRule = Readonly<z.infer<typeof contentRule>>
+
+export const contentRules = z.object({
+  /** Null: nothing is kept, but for keys that say otherwise. */
+  account: contentRule.nullable(),
+  keys: z.array(contentRule.extend({ key: z.string() })),
+  /** Of how many calls something is kept now. */
+  kept: count,
+})
+export type ContentRules = z.infer<typeof contentRules>
+
+/** Secrets and pictures are left out of both bodies; `cut`: there was more. */
+export const contentView = z.object({
+  requestId: z.string(),
+  at: time,
+  expiresAt: time,
+  request: z.object({ method: z.string(), path: z.string(), body: z.string(), cut: z.boolean() }),
+  /** Null: the caller left before anything was answered. */
+  answer: z.object({ status: count, contentType: z.string(), body: z.string(), cut: z.boolean() }).nullable(),
+})
+export type ContentView = z.infer<typeof contentView>

@@ -10,6 +10,7 @@ import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Option, type Settings } from './command.ts'
 import { completionCommand } from './completion.ts'
 import { CONNECT_COMMANDS } from './connect.ts'
+import { CONTENT_COMMANDS } from './content.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { IMPORT_COMMANDS } from './import.ts'
 import { KEY_COMMANDS } from './keys.ts'
@@ -27,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
   ...OWN_KEY_COMMANDS,
   ...MONEY_COMMANDS,
+  ...CONTENT_COMMANDS,
   ...CONNECT_COMMANDS,
   ...IMPORT_COMMANDS,
   ...CATALOG_COMMANDS,

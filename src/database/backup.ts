@@ -9,8 +9,8 @@ import { listMigrations, migrate } from './migrate.ts'
 
 const FORMAT = 1
 const ROWS_PER_LINE = 500
-/** What describes this installation at this moment, and not its data. */
-const LEFT_OUT = new Set(['migration', 'process'])
+/** What describes this installation at this moment, and not its data; and what callers sent, which is gone when somebody removes it. */
+const LEFT_OUT = new Set(['migration', 'process', 'content'])
 
 interface BackupFacts {
   readonly at: string

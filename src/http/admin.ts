@@ -8,6 +8,7 @@ import { type AccountDeps, accountResources } from './resources/accounts.ts'
 import { type AlertDeps, alertResources } from './resources/alerts.ts'
 import { catalogResources } from './resources/catalog.ts'
 import { type ConnectDeps, connectResources } from './resources/connect.ts'
+import { type ContentDeps, contentResources } from './resources/contents.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
@@ -20,6 +21,7 @@ import { type VendorDeps, vendorResources } from './resources/vendors.ts'
 export interface ResourceDeps
   extends AccountDeps,
     UsageDeps,
+    ContentDeps,
     ConnectDeps,
     FiguresDeps,
     AlertDeps,
@@ -36,6 +38,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...accountResources(deps),
     ...keyResources(deps),
     ...usageResources(deps),
+    ...contentResources(deps),
     ...figureResources(deps),
     ...alertResources(deps),
     ...catalogResources(deps),

@@ -1,6 +1,7 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import type { Contents } from '../admission/contents.ts'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -16,6 +17,7 @@ import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protoco
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import type { Caller } from './caller.ts'
+import { RecordingCaller } from './recording-caller.ts'
 import { onPath, type Paid, type RoutesOptions, type Visit } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
 
@@ -24,6 +26,7 @@ interface PaidDeps {
   readonly path: PathDeps
   readonly read: ReadDeps
   readonly budget: ByteBudget
+  readonly contents: Pick<Contents, 'begin'>
   readonly strictErrors: boolean
   readonly refused: RoutesOptions['refused']
   readonly log: Log
@@ -56,6 +59,7 @@ export function paidHandler(deps: PaidDeps): Paid {
 
 async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
   const body = spec.form ? await takeForm(visit, out, deps) : await takeLarge(visit, out, deps)
+  if (out instanceof RecordingCaller) out.recording.asked(body.json.text)
   try {
     await handle(visit, out, { spec, body }, deps)
   } finally {

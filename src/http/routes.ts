@@ -3,6 +3,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import type { Contents } from '../admission/contents.ts'
+import type { Call, Recording } from '../admission/recording.ts'
+import type { ContentRule } from '../admission/views.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
@@ -16,6 +19,7 @@ import type { PaidSpec } from '../pipeline/read.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { Caller, CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
+import { RecordingCaller } from './recording-caller.ts'
 import { bodyBytes, holdBack, logFault, type RefusedVisit, rawQuery } from './server.ts'
 import { createShortcut } from './shortcut.ts'
 
@@ -182,6 +186,8 @@ function googleKey(request: FastifyRequest): string | undefined {
 }
 
 interface PathOptions {
+  /** Where the bytes of calls may be kept. */
+  readonly contents?: Pick<Contents, 'begin'>
   readonly strictErrors: boolean
   readonly refused?: Refused
   readonly log: Log
@@ -194,16 +200,41 @@ export function onPath(
   options: PathOptions,
   run: (out: Caller) => Promise<void>,
 ): void {
-  const out = new Caller(response, visit.id)
+  // Nearly nobody wants the bytes to be kept, and then this is all that it costs.
+  const rule = visit.principal?.content
+  const recording = rule && options.contents?.begin(recordedCall(visit, rule))
+  const out = recording ? recordingCaller(visit, response, recording) : new Caller(response, visit.id)
   let running: Promise<void>
   try {
     running = run(out)
   } catch (error) {
     // What is thrown before the first promise is answered like the rest: the framework no longer can.
     refuse(visit, out, error, options)
+    recording?.end()
     return
   }
-  running.catch((error: unknown) => refuse(visit, out, error, options))
+  const ended = running.catch((error: unknown) => refuse(visit, out, error, options))
+  if (recording) ended.finally(() => recording.end())
+}
+
+function recordedCall({ id: requestId, method, raw, principal }: Visit, rule: ContentRule): Call {
+  const { accountId: account = '', keyId: key = '' } = principal ?? {}
+  return { requestId, account, key, rule, method, path: withoutKey(raw.url ?? '') }
+}
+
+/** A body that is read later, because it is large, is noted by whoever reads it. */
+function recordingCaller({ body }: Visit, response: ServerResponse, recording: Recording): RecordingCaller {
+  if (Buffer.isBuffer(body)) recording.asked(body)
+  return new RecordingCaller(response, recording)
+}
+
+/** Google's SDKs may put the key into the address. */
+function withoutKey(url: string): string {
+  const [path = '', query] = url.split('?', 2)
+  if (query === undefined) return path
+  const params = new URLSearchParams(query)
+  params.delete('key')
+  return params.size === 0 ? path : `${path}?${params}`
 }
 
 export function refuse(visit: Visit, out: Caller, error: unknown, options: PathOptions): void {

@@ -137,7 +137,8 @@ const BALANCES = statement(
    )
    select a.id, a.name, a.posted - a.held as available, coalesce(s.week, 0)::bigint as week
    from account a left join spent s on s.account_id = a.id ${RULED('a.id')}
-   where ${OWN('a.id')} and (a.posted - a.held < ${RULE('below')} or (s.week > 0 and (a.posted - a.held)::numeric * 7 <= s.week * ${RULE('days')}))`,
+   -- What was moved to another database has its money there.
+   where ${OWN('a.id')} and a.frozen_until is distinct from 'infinity' and (a.posted - a.held < ${RULE('below')} or (s.week > 0 and (a.posted - a.held)::numeric * 7 <= s.week * ${RULE('days')}))`,
 )
 const LIMITS = statement(
   'alert_limits',

@@ -13,6 +13,28 @@ export function redact(text: string, secrets: readonly string[], mark = '[key]')
   return clean
 }
 
+/** What looks like a credential, wherever it stands: those of well-known services, our own keys, tokens, private keys. */
+const CREDENTIALS = [
+  /\b(?:tg_(?:live|test)_[0-9A-Za-z]{38}|sk-[\w-]{16,300}|[rps]k_(?:live|test)_\w{16,300}|AIza[\w-]{35}|gh[opsru]_\w{30,300}|xox[a-z]-[\w-]{10,300}|AKIA[0-9A-Z]{16})/g,
+  /(?<![\w-])eyJ[\w-]{10,4000}\.[\w-]{10,4000}\.[\w-]{10,4000}/g,
+  /(?<=\bbearer )[\w.~+/=-]{16,4000}/gi,
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,20000}/g,
+  /(?<="(?:api[_-]?key|password|passwd|secret|client_secret|access_token|refresh_token|authorization)\\{0,3}"\s{0,4}:\s{0,4}\\{0,3}")[^"\\]{4,4000}/gi,
+]
+/** Pictures and other files, which nobody reads as text. */
+const DATA_URI = /(?<=\bdata:[\w.+-]{1,60}\/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4},)[\w+/=%-]{64,}/g
+const ENCODED = /[\w+/-]{1000,}={0,2}/g
+
+/** A text of which somebody wants to read the words. */
+export function withoutFiles(text: string): string {
+  const leaveOut = (all: string) => `[${all.length} characters left out]`
+  return text.replaceAll(DATA_URI, leaveOut).replaceAll(ENCODED, leaveOut)
+}
+
+export function withoutCredentials(text: string): string {
+  return CREDENTIALS.reduce((clean, pattern) => clean.replaceAll(pattern, '[secret]'), text)
+}
+
 /** A run of so many words that stands in a request is the request's. */
 const RUN_WORDS = 3
 const SENT_CHARS_MAX = 65_536

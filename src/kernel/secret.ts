@@ -7,6 +7,7 @@ type Purpose =
   | 'api-key'
   | 'asset-url'
   | 'browser'
+  | 'content'
   | 'credential'
   | 'oauth'
   | 'own-key'

@@ -31,7 +31,7 @@ export interface Statements {
   accounts(filter: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>>
   usage(filter: UsageFilter): Promise<Page<UsageView>>
   /** By `req_<id>`. */
-  usageOf(requestId: string): Promise<{ account: string; detail: UsageDetail } | undefined>
+  usageOf(requestId: string): Promise<{ account: string; detail: Omit<UsageDetail, 'content'> } | undefined>
   ledger(filter: LedgerFilter): Promise<Page<LedgerView>>
 }
 
@@ -190,7 +190,7 @@ function storyOfRefusal({ outcome, fault: name, status, message }: UsageRow): St
   return { heldMs: null, attempts: [], fault }
 }
 
-function usageDetail(row: UsageRow): UsageDetail {
+function usageDetail(row: UsageRow): Omit<UsageDetail, 'content'> {
   const lines = row.lines.map(([unit, quantity, ratePerMillion]) => {
     const rate = BigInt(ratePerMillion)
     const perMillion = PER_MILLION.has(unit)

@@ -173,6 +173,8 @@ export const usageDetail = usageView.extend({
   /** Null: it was refused before a price was looked at. */
   catalogVersion: count.nullable(),
   story: story.nullable(),
+  /** What it sent and was sent is kept, and can be read. */
+  content: z.boolean(),
 })
 export type UsageDetail = z.infer<typeof usageDetail>
 

@@ -20,6 +20,7 @@ interface MetricSources {
   readonly loopLagMs: () => number
   readonly shed: () => number
   readonly refusalsDropped: () => number
+  readonly contentsDropped: () => number
   readonly openStreams: () => number
   readonly queue: () => Promise<{ active: number; created: number; failed: number }>
   readonly holds: () => Promise<number>
@@ -182,6 +183,8 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   counter('tollgate_shed_total', 'Calls refused because of overload.', sources.shed)
   const dropped = 'Refusals that are not in the usage list, because the database was away or too many came at once.'
   counter('tollgate_refusals_dropped_total', dropped, sources.refusalsDropped)
+  const unkept = 'Calls of which nothing was kept although their account wants it, because there was no room.'
+  counter('tollgate_contents_dropped_total', unkept, sources.contentsDropped)
   new Gauge({
     ...PROCESSES,
     registers,

@@ -10,17 +10,30 @@ interface Table {
 
 /** These only grow, and by ids that follow time: most of them can be copied while the account is in use. */
 const GROWING = ['transfer', 'usage'] as const
-type Growing = (typeof GROWING)[number]
+/** Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is closed. */
+const LISTED = ['refusal'] as const
+type Growing = (typeof GROWING)[number] | (typeof LISTED)[number]
 /** These change, and are few: copied at the end, as a whole. */
 const CHANGING: readonly Table[] = [
   ...[
-    ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour'],
+    ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour', 'content_rule'],
     ...['stored_file', 'batch', 'batch_line'],
   ].map((name) => ({
     name,
     OF: 'account_id = $1',
   })),
   { name: 'job', OF: 'account_id = $1 and not open' },
+]
+
+/** Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is delivered from where it fired. */
+const TOLD: readonly Table[] = [
+  { name: 'alert', OF: 'scope = $1' },
+  {
+    name: 'alert_delivery',
+    OF: `state <> 'waiting' and alert_id in (select a.id from alert a where a.scope = $1)`,
+  },
+  { name: 'alert_state', OF: 'scope = $1' },
+  { name: 'alert_setting', OF: 'scope = $1' },
 ]
 
 export interface Tally {
@@ -33,7 +46,7 @@ export interface Tally {
 const HASH = `coalesce(sum(hashtextextended((to_jsonb(t) - 'catalog_version' - 'last_used_at')::text, 0)), 0)::text`
 
 const GROWN = Object.fromEntries(
-  GROWING.map((TABLE) => [
+  [...GROWING, ...LISTED].map((TABLE) => [
     TABLE,
     {
       // Rows that are older than the second moment were copied before.
@@ -51,12 +64,14 @@ const GROWN = Object.fromEntries(
     },
   ]),
 ) as Record<Growing, Record<'page' | 'tally' | 'remove', ReturnType<typeof statement>>> // one for each
-const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
-  name: TABLE,
-  all: statement(
+const ALL = ({ name: TABLE, OF }: Table) =>
+  statement(
     `move_all_${TABLE}`,
     `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${TABLE} t where ${OF}`,
-  ),
+  )
+const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
+  name: TABLE,
+  all: ALL({ name: TABLE, OF }),
   tally: statement(
     `move_tally_${TABLE}`,
     `select count(*)::int as rows, ${HASH} as mark from ${TABLE} t where ${OF}`,
@@ -64,6 +79,17 @@ const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
   ),
   remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`),
 }))
+const TOLD_ROWS = TOLD.map((table) => ({ name: table.name, all: ALL(table) }))
+// Deliveries go with their alerts.
+const REMOVE_TOLD = ['alert', 'alert_state', 'alert_setting'].map((TABLE) =>
+  statement(`move_remove_${TABLE}`, `delete from ${TABLE} where scope = $1`),
+)
+/** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
+export const REMOVE_CONTENT = statement(
+  'move_remove_content',
+  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where account_id = $1 limit 500) returning 1)
+   select count(*)::int as count from gone`,
+)
 /** The name is one of the above. */
 const insertInto = (TABLE: string) =>
   statement(
@@ -137,7 +163,7 @@ export async function copyGrown(
   each: (write: (tx: Queryable) => Promise<void>) => Promise<void>,
 ): Promise<number> {
   let sum = 0
-  for (const table of GROWING)
+  for (const table of [...GROWING, ...LISTED])
     for (let after = since.id; ; ) {
       const [page] = await ends.source.query<{ rows: string; count: number; last: string }>(GROWN[table].page, [
         ends.account,
@@ -165,6 +191,11 @@ export async function copyChanging(ends: Ends, versions: Versions): Promise<void
     await learnVersions(ends, versions, found.rows)
     await target.query(insertInto(name), [found.rows, JSON.stringify(Object.fromEntries(versions))])
   }
+  for (const remove of REMOVE_TOLD) await target.query(remove, [account])
+  for (const { name, all } of TOLD_ROWS) {
+    const found = await one<{ rows: string }>(source, all, [account])
+    await target.query(insertInto(name), [found.rows, '{}'])
+  }
   const members = await one<{ rows: string }>(source, MEMBERS, [account])
   await target.query(REMOVE_MEMBERS, [account])
   await target.query(PUT_PEOPLE, [members.rows])
@@ -186,7 +217,8 @@ async function learnVersions(ends: Ends, versions: Versions, rows: string): Prom
 
 /** Everything that was ever copied of an account. */
 export async function removeRows(tx: Queryable, account: string): Promise<void> {
-  for (const table of GROWING) await tx.query(GROWN[table].remove, [account])
+  for (const table of [...GROWING, ...LISTED]) await tx.query(GROWN[table].remove, [account])
+  for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
   for (const { remove } of CHANGED) await tx.query(remove, [account])
   await tx.query(REMOVE_MEMBERS, [account])
 }

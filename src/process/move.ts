@@ -4,6 +4,7 @@
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, PATIENT, type Queryable } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -13,6 +14,7 @@ import {
   copyChanging,
   copyGrown,
   type Ends,
+  REMOVE_CONTENT,
   removeRows,
   type Tally,
   tallyChanging,
@@ -133,6 +135,7 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
     throw error
   }
   await open(options, move)
+  await removeAll(source, REMOVE_CONTENT, [account])
   return { ...(await count(options)), closedMs: Math.round(world.elapsedMs() - closedMs) }
 }
 
@@ -143,6 +146,7 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
   if (there?.move_id !== left.move_id)
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
+  await removeAll(options.source, REMOVE_CONTENT, [account])
   return { ...(await count(options)), closedMs: 0 }
 }
 

@@ -1,5 +1,6 @@
 // What runs beside the calls: saying that this process lives, tidying up, verifying.
 import type { ApiKeys } from '../admission/api-key.ts'
+import type { Contents } from '../admission/contents.ts'
 import { forgetOldAnswers } from '../admission/idempotency.ts'
 import { forgetKeptAnswers } from '../admission/kept-answers.ts'
 import type { AssetStore } from '../assets/store.ts'
@@ -28,6 +29,7 @@ interface Kept {
   readonly tracer: Tracer | undefined
   readonly verifier: Verifier
   readonly refusals: Refusals
+  readonly contents: Pick<Contents, 'forget'>
   readonly files: AssetStore
   readonly people: People
 }
@@ -43,7 +45,7 @@ const MAINTAIN_EVERY_MS = 3_600_000
 /** Until each is stopped. */
 export function startUpkeep(
   { config, world, log }: { config: Config; world: World; log: Log },
-  { database, audit, apiKeys, ledger, tracer, verifier, refusals, files, people }: Kept,
+  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, files, people }: Kept,
 ): Array<() => void> {
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
@@ -57,6 +59,7 @@ export function startUpkeep(
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
     await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)
+    await contents.forget()
     if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
   }
   return [

@@ -20,6 +20,7 @@ export async function listMetrics(): Promise<MetricFact[]> {
     loopLagMs: zero,
     shed: zero,
     refusalsDropped: zero,
+    contentsDropped: zero,
     openStreams: zero,
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     holds: async () => 0,

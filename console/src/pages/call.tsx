@@ -10,6 +10,7 @@ import { Amount, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.t
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import type { UsageDetail } from '../wire.ts'
+import { CallContent } from './call-content.tsx'
 import { Verdict, Waterfall } from './call-story.tsx'
 import { OutcomeBadge } from './usage.tsx'
 
@@ -31,7 +32,14 @@ export function CallPage({ account, request }: { account: string; request: strin
           <p>An operator finds the id in the log.</p>
         </Empty>
       ) : (
-        <Loaded query={call}>{(data) => <CallBody base={base} call={data} />}</Loaded>
+        <Loaded query={call}>
+          {(data) => (
+            <>
+              <CallBody base={base} call={data} />
+              <CallContent account={data.account} call={data} />
+            </>
+          )}
+        </Loaded>
       )}
     </Page>
   )
@@ -193,6 +201,7 @@ function othersOf(call: UsageDetail): [string, string][] {
     message,
     calls,
     cost,
+    content,
     ...others
   } = rest
   const said = Object.entries(others).filter(([, value]) => value !== null && value !== '')

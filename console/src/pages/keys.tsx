@@ -12,6 +12,7 @@ import { Empty, Fault } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
+import { ContentCard } from './content-card.tsx'
 import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
 import { describeLimits } from './limits.tsx'
@@ -42,6 +43,7 @@ export function KeysPage({ account }: { account: string }) {
         preset={creating === 'agent' ? AGENT_PRESET : undefined}
         onCreating={(on) => setQuery({ new: on ? '1' : undefined })}
       />
+      <ContentCard account={account} />
     </Page>
   )
 }

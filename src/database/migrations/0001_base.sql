@@ -143,6 +143,27 @@ create table refusal (
 );
 create index refusal_age on refusal (id);
 
+-- Whose requests and answers are kept, which is nobody's by itself: of an account, or of the key that `scope` names.
+create table content_rule (
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
+  days integer not null,
+  -- Of each body.
+  bytes integer not null,
+  primary key (account_id, scope)
+);
+-- What was kept, encrypted by the gateway: admission/contents.ts.
+create table content (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  sealed bytea not null,
+  at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  primary key (account_id, id)
+);
+create index content_age on content (expires_at);
+
 create table usage_hour (
   account_id text collate "C" not null,
   hour timestamptz not null,

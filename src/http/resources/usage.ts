@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
+import type { Contents } from '../../admission/contents.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import type { Database } from '../../database/database.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
@@ -36,6 +37,7 @@ interface JobFilter extends Paging {
 export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
+  readonly contents: Contents
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
   readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
 }
@@ -96,7 +98,7 @@ const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledger
   zero: zero === 'true',
 })
 
-export function usageResources({ database, statements, listJobs }: UsageDeps): Resource[] {
+export function usageResources({ database, statements, contents, listJobs }: UsageDeps): Resource[] {
   async function usageOf(requestId: string) {
     const found = await statements.usageOf(requestId)
     if (!found) throw new Fault('not_found', { message: 'There is no usage of a call with this id.' })
@@ -142,8 +144,9 @@ export function usageResources({ database, statements, listJobs }: UsageDeps): R
       account: async ({ requestId }) => (await usageOf(requestId)).account,
       answer: usageDetail,
       run: async ({ params, actor }) => {
-        const { detail } = await usageOf(params.requestId)
-        return actor.operator ? detail : withoutVendors(detail)
+        const { account, detail } = await usageOf(params.requestId)
+        const whole = { ...detail, content: await contents.has(account, params.requestId) }
+        return actor.operator ? whole : withoutVendors(whole)
       },
     }),
     resource('GET /accounts/{id}/ledger', 'member', {

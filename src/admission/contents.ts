@@ -1,0 +1,196 @@
+// What callers sent and were sent, where an account or a key has asked for it to be kept. It costs the answer nothing: bytes are gathered in memory up
+// to a bound, and redacted, sealed and written later, many at once. Where there is no room, or the database is away, they are dropped and counted; a
+// process that is killed loses what it has not written. No rule about money reads any of it.
+import { credentialsOf } from '../catalog/document.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import type { Log } from '../kernel/log.ts'
+import { redact, withoutCredentials } from '../kernel/redact.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { plain, quoted } from '../ledger/columns.ts'
+import type { Credentials } from './credentials.ts'
+import { type Call, Recording } from './recording.ts'
+import type { ContentView } from './views.ts'
+
+export interface Contents {
+  /** Undefined: there is no room for another. */
+  begin(call: Call): Recording | undefined
+  /** Writes what waits. */
+  flush(): Promise<void>
+  /** The same, for the last time. */
+  close(): Promise<void>
+  /** Calls of which nothing was kept although somebody had asked for it. */
+  readonly dropped: number
+  has(account: string, requestId: string): Promise<boolean>
+  /** Writes down who read it. */
+  read(account: string, requestId: string, by: By): Promise<ContentView | undefined>
+  /** False when there is none. */
+  remove(account: string, requestId: string, by: By): Promise<boolean>
+  /** Those whose days are over go. */
+  forget(): Promise<number>
+}
+
+/** Of everything that is gathered or waits. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024
+const FLUSH_AFTER_MS = 1_000
+const RETRY_AFTER_MS = 5_000
+const BATCH_CALLS = 16
+
+const HAS = statement('content_has', 'select 1 from content where account_id = $1 and id = $2 and expires_at > now()')
+const READ = statement(
+  'content_read',
+  'select sealed, at, expires_at from content where account_id = $1 and id = $2 and expires_at > now()',
+)
+const REMOVE = statement('content_remove', 'delete from content where account_id = $1 and id = $2 returning 1')
+// Whoever switches it off has to wait for this, or comes first: nothing is written after what was kept is removed.
+const PUT = statement(
+  'content_put',
+  `with rules as materialized (
+     select account_id, scope from content_rule where account_id = any($1::text[]) for share
+   )
+   insert into content (account_id, id, key_id, sealed, expires_at)
+   select c.account_id, c.id, c.key_id, decode(c.sealed, 'hex'), now() + make_interval(days => c.days)
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[]) as c(account_id, id, key_id, sealed, days)
+   where exists (select 1 from rules r where r.account_id = c.account_id and r.scope in ('account', c.key_id))
+   on conflict do nothing`,
+  SHORT_MS,
+)
+const FORGET = statement(
+  'content_forget',
+  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where expires_at < now() limit 500) returning 1)
+   select count(*)::int as count from gone`,
+)
+
+interface Options {
+  readonly database: Database
+  readonly world: World
+  readonly log: Log
+  readonly audit: Audit
+  readonly secrets: Secrets
+  readonly catalog: Pick<CatalogStore, 'current'>
+  readonly credentials: Pick<Credentials, 'get'>
+}
+
+export function createContents({ database, world, log, audit, secrets, catalog, credentials }: Options): Contents {
+  const key = secrets.key('content')
+  const waiting: Recording[] = []
+  const room = { left: HELD_BYTES_MAX }
+  let dropped = 0
+  let scheduled: (() => void) | undefined
+  let closed = false
+  let flushing: Promise<void> | undefined
+
+  function schedule(afterMs: number): void {
+    if (scheduled || closed) return
+    scheduled = world.after(afterMs, () => {
+      scheduled = undefined
+      flush().catch((error: unknown) => {
+        log.warn({ error, waiting: waiting.length }, 'kept contents could not be written, and wait')
+        schedule(RETRY_AFTER_MS)
+      })
+    })
+  }
+
+  /** Vendors' credentials must not be kept with what vendors answered. */
+  const known = () =>
+    Object.values(catalog.current.document.vendors)
+      .flatMap(credentialsOf)
+      .flatMap(({ name }) => credentials.get(name) ?? [])
+
+  /** Not while a caller waits for it: it takes a while for long texts. */
+  function sealed(recording: Recording): Buffer {
+    const { account, requestId } = recording.call
+    const clean = (text: string) => withoutCredentials(redact(text, known()))
+    return seal(key, placeOf(account, idOf(requestId)), JSON.stringify(recording.kept(clean)), world)
+  }
+
+  async function write(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, BATCH_CALLS)
+      const bodies: string[] = []
+      for (const recording of batch) {
+        // Other calls have their turn between any two of these.
+        await sleep(world, 0)
+        bodies.push(sealed(recording).toString('hex'))
+      }
+      const texts = (read: (recording: Recording) => string) => quoted(batch.map(read))
+      await database.query(PUT, [
+        texts(({ call }) => call.account),
+        texts(({ call }) => idOf(call.requestId)),
+        texts(({ call }) => call.key),
+        quoted(bodies),
+        plain(batch.map(({ call }) => call.rule.days)),
+      ])
+      waiting.splice(0, batch.length)
+      for (const recording of batch) recording.free()
+    }
+  }
+
+  function flush(): Promise<void> {
+    flushing ??= write().finally(() => {
+      flushing = undefined
+    })
+    return flushing
+  }
+
+  return {
+    begin(call) {
+      if (room.left <= 0 || closed) {
+        dropped += 1
+        return undefined
+      }
+      return new Recording(call, room, (recording) => {
+        if (!recording.fits) {
+          dropped += 1
+          recording.free()
+          return
+        }
+        waiting.push(recording)
+        schedule(FLUSH_AFTER_MS)
+      })
+    },
+    flush,
+    close() {
+      closed = true
+      scheduled?.()
+      return flush()
+    },
+    get dropped() {
+      return dropped
+    },
+    has: async (account, requestId) => (await database.query(HAS, [account, idOf(requestId)])).length > 0,
+    async read(account, requestId, by) {
+      const [row] = await database.query<{ sealed: Buffer; at: Date; expires_at: Date }>(READ, [
+        account,
+        idOf(requestId),
+      ])
+      if (!row) return undefined
+      const text = unseal(key, placeOf(account, idOf(requestId)), row.sealed)
+      if (text === undefined) return undefined
+      await database.transaction((tx) =>
+        audit.write(tx, by, { action: 'content.read', object: requestId, detail: { account } }),
+      )
+      const kept = JSON.parse(text) as Pick<ContentView, 'request' | 'answer'> // what `sealed` wrote
+      return { requestId, at: row.at.toISOString(), expiresAt: row.expires_at.toISOString(), ...kept }
+    },
+    remove: (account, requestId, by) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(REMOVE, [account, idOf(requestId)])
+        if (rows.length === 0) return false
+        await audit.write(tx, by, { action: 'content.remove', object: requestId, detail: { account } })
+        return true
+      }),
+    forget: () => removeAll(database, FORGET),
+  }
+}
+
+const idOf = (requestId: string) => requestId.slice('req_'.length)
+
+/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
+function placeOf(account: string, id: string): string {
+  return `content|${account} ${id}|sealed|1`
+}

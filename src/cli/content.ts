@@ -1,0 +1,76 @@
+// Requests and answers that are kept where somebody asked for it.
+import type { ContentRules, ContentView } from '../admission/views.ts'
+import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
+import { query } from './pages.ts'
+import { card, table } from './table.ts'
+
+const KEY: Readonly<Record<string, Option>> = {
+  key: { type: 'string', value: 'id', help: 'Of this key alone, instead of the whole account.' },
+}
+
+function show({ account, keys, kept }: ContentRules): string {
+  const whole = account ? `${account.days} days, up to ${account.maxBytes} characters of each body` : 'nothing is kept'
+  const rows = keys.length > 0 ? ['', table(keys, { KEY: 'key', DAYS: 'days', 'MAX BYTES': 'maxBytes' } as const)] : []
+  return [card({ account: whole, kept: `${kept} calls` }), ...rows].join('\n')
+}
+
+function shown({ request, answer, expiresAt }: ContentView): string {
+  const cut = (body: { cut: boolean }) => (body.cut ? '\n[cut: there was more]' : '')
+  const head = `${request.method} ${request.path}   (kept until ${expiresAt})`
+  const said = answer
+    ? `${answer.status} ${answer.contentType}\n\n${answer.body}${cut(answer)}`
+    : 'Nothing was answered.'
+  return `${head}\n\n${request.body}${cut(request)}\n\n${said}`
+}
+
+function whole(call: Invocation, name: string): number | undefined {
+  const value = text(call, name)
+  if (value === undefined) return undefined
+  if (!/^\d{1,7}$/.test(value)) throw new CliError(`--${name} must be a whole number.`)
+  return Number(value)
+}
+
+export const CONTENT_COMMANDS: readonly Command[] = [
+  {
+    name: 'content show',
+    summary: 'Whether requests and answers of an account are kept, and for how long.',
+    args: ['account'],
+    run: (call) => told(call.api.call<ContentRules>('GET', at`/accounts/${call.args[0]}/content`), show),
+  },
+  {
+    name: 'content on',
+    summary: 'From now on requests and answers of an account, or of one key, are kept, encrypted.',
+    args: ['account'],
+    options: {
+      ...KEY,
+      days: { type: 'string', value: 'n', help: 'For how many days, 7 unless said otherwise.' },
+      'max-bytes': { type: 'string', value: 'n', help: 'How much of each body, 65536 unless said otherwise.' },
+    },
+    run(call) {
+      const body = { key: text(call, 'key'), days: whole(call, 'days'), maxBytes: whole(call, 'max-bytes') }
+      return told(call.api.call<ContentRules>('PUT', at`/accounts/${call.args[0]}/content`, body), show)
+    },
+  },
+  {
+    name: 'content off',
+    summary: 'Keeps nothing more, and removes at once what was kept.',
+    args: ['account'],
+    options: { ...KEY, keep: { type: 'boolean', help: 'What was kept stays until its days are over.' } },
+    run(call) {
+      const chosen = query({ key: text(call, 'key'), keep: call.values.keep === true ? 'true' : undefined })
+      return told(call.api.call<ContentRules>('DELETE', at`/accounts/${call.args[0]}/content` + chosen), show)
+    },
+  },
+  {
+    name: 'content read',
+    summary: 'What a call sent and was sent. The audit says who read it.',
+    args: ['request'],
+    run: (call) => told(call.api.call<ContentView>('GET', at`/usage/${call.args[0]}/content`), shown),
+  },
+  {
+    name: 'content remove',
+    summary: 'Removes what was kept of one call, at once.',
+    args: ['request'],
+    run: (call) => told(call.api.call('DELETE', at`/usage/${call.args[0]}/content`), () => 'Removed.'),
+  },
+]

@@ -1,0 +1,164 @@
+// What callers sent and were sent, kept where their account or key wants it, and nowhere else.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ContentRules, ContentView } from '../src/admission/views.ts'
+import type { AuditView } from '../src/database/audit-view.ts'
+import type { Page } from '../src/kernel/view.ts'
+import type { UsageDetail } from '../src/ledger/views.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const g = testGateway()
+const CHAT = '/v1/chat/completions'
+const chat = (content: string, more: object = {}) => ({
+  model: 'alpha-5.4',
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+async function admin<T>(method: string, path: string, body?: object): Promise<{ status: number; data: T }> {
+  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
+  return { status: answer.status, data: ((await answer.json()) as { data: T }).data }
+}
+
+/** A call, ended and written; answers its id and what the caller got. */
+async function made(key: string, body: unknown, path = CHAT): Promise<{ id: string; status: number; text: string }> {
+  const answer = await g.call(path, key, body as object)
+  const text = await answer.text()
+  await g.gateway.contents.flush()
+  await g.gateway.refusals.flush()
+  return { id: answer.headers.get('x-request-id') ?? '', status: answer.status, text }
+}
+
+const kept = async (id: string) => (await admin<ContentView>('GET', `/usage/${id}/content`)).data
+const statusOf = async (id: string) => (await admin('GET', `/usage/${id}/content`)).status
+const rows = async (account: string) =>
+  g.gateway.database.query<{ id: string; sealed: Buffer; key_id: string }>(
+    { text: 'select id, sealed, key_id from content where account_id = $1 order by id' },
+    [account],
+  )
+
+test('nothing is kept until it is switched on; then answers, streams and refusals are, as they were sent, and sealed', async () => {
+  const { id: account, key } = await g.account()
+  const before = await made(key, chat('nobody keeps this'))
+  assert.equal(await statusOf(before.id), 404)
+  assert.deepEqual(await rows(account), [])
+
+  const { data: rules } = await admin<ContentRules>('PUT', `/accounts/${account}/content`, { days: 3 })
+  assert.deepEqual(rules, { account: { days: 3, maxBytes: 65_536 }, keys: [], kept: 0 })
+  const whole = await made(key, chat('Why is the sky blue?'))
+  const view = await kept(whole.id)
+  assert.deepEqual([view.request.method, view.request.path, view.request.cut], ['POST', CHAT, false])
+  assert.deepEqual(JSON.parse(view.request.body), chat('Why is the sky blue?'))
+  assert.deepEqual(view.answer, {
+    ...{ status: 200, contentType: 'application/json', body: whole.text, cut: false },
+  })
+  assert.equal(Math.round((Date.parse(view.expiresAt) - Date.parse(view.at)) / 86_400_000), 3)
+
+  const stream = await made(key, chat('Tell me more', { stream: true }))
+  const streamed = await kept(stream.id)
+  assert.equal(streamed.answer?.body, stream.text)
+  assert.match(streamed.answer?.contentType ?? '', /event-stream/)
+
+  const failed = await made(key, chat('And now? [[500]]'))
+  assert.equal((await kept(failed.id)).answer?.status, failed.status)
+  const refused = await made(key, '{"model": ')
+  assert.deepEqual([refused.status, (await kept(refused.id)).request.body], [400, '{"model": '])
+
+  const stored = await rows(account)
+  assert.equal(stored.length, 4)
+  assert.ok(stored.every(({ sealed }) => !sealed.toString('latin1').includes('sky')))
+  const { data: detail } = await admin<UsageDetail>('GET', `/usage/${whole.id}`)
+  assert.equal(detail.content, true)
+  assert.equal((await admin<UsageDetail>('GET', `/usage/${before.id}`)).data.content, false)
+})
+
+test('secrets and pictures are left out, and what is longer than wanted is cut and says so', async () => {
+  const { id: account, key } = await g.account()
+  await admin('PUT', `/accounts/${account}/content`, { maxBytes: 1_024 })
+  const picture = `data:image/png;base64,${'iVBORw0KGgo'.repeat(400)}`
+  const secret = 'sk-proj-0123456789abcdefghijklmnop'
+  const content = `See ${picture} with ${secret} and ${key}, {"password": "hunter2hunter2"} please`
+  const view = await kept((await made(key, chat(content))).id)
+  assert.match(view.request.body, /data:image\/png;base64,\[4400 characters left out\] with \[secret\] and \[secret\]/)
+  assert.match(view.request.body, /please/)
+  for (const hidden of [secret, key, 'hunter2', 'iVBORw0']) assert.ok(!view.request.body.includes(hidden), hidden)
+  assert.equal(view.request.cut, false)
+
+  const long = await kept((await made(key, chat('word '.repeat(1_000)))).id)
+  assert.deepEqual([long.request.cut, long.request.body.length], [true, 1_024])
+})
+
+test('a key has a rule of its own, which goes with it when it is replaced, and other keys have none', async () => {
+  const { id: account, key: other } = await g.account()
+  const { key, keyId } = await g.key(account)
+  assert.equal((await admin('PUT', `/accounts/${account}/content`, { key: 'key_of_nobody' })).status, 404)
+  await admin('PUT', `/accounts/${account}/content`, { key: keyId, days: 1 })
+  const own = await made(key, chat('mine'))
+  assert.equal(await statusOf(own.id), 200)
+  assert.equal(await statusOf((await made(other, chat('not mine'))).id), 404)
+  const { data: next } = await admin<{ key: string }>('POST', `/keys/${keyId}/rotate`, {})
+  assert.equal(await statusOf((await made(next.key, chat('still mine'))).id), 200)
+  const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?key=${keyId}`)
+  assert.deepEqual([data.keys.length, data.kept], [1, 1], 'that of the new key stays')
+  assert.equal(await statusOf(own.id), 404)
+})
+
+test('reading is in the audit; deleting one, and switching off, take effect at once', async () => {
+  const { id: account, key } = await g.account()
+  await admin('PUT', `/accounts/${account}/content`, {})
+  const [one, two] = [await made(key, chat('first')), await made(key, chat('second'))]
+  await kept(one.id)
+  const { data: audit } = await admin<Page<AuditView>>('GET', `/audit?object=${one.id}`)
+  assert.deepEqual(
+    audit.items.map(({ action, actor, detail }) => [action, actor, detail]),
+    [['content.read', 'operator token', { account }]],
+  )
+  assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 200)
+  assert.equal(await statusOf(one.id), 404)
+  assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 404)
+
+  // A call that runs while it is switched off is not kept after all.
+  const running = g.call(CHAT, key, chat('third [[wait=300]]')).then((answer) => answer.text())
+  while (g.gateway.monitor.running === 0) await new Promise((resolve) => setImmediate(resolve))
+  const { data: off } = await admin<ContentRules>('DELETE', `/accounts/${account}/content`)
+  assert.deepEqual(off, { account: null, keys: [], kept: 0 })
+  assert.equal(await statusOf(two.id), 404)
+  await running
+  await made(key, chat('fourth'))
+  assert.deepEqual(await rows(account), [])
+})
+
+test('what is switched off without removing stays for its days, and housekeeping ends it', async () => {
+  const { id: account, key } = await g.account()
+  await admin('PUT', `/accounts/${account}/content`, { days: 1 })
+  const { id } = await made(key, chat('for a day'))
+  const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?keep=true`)
+  assert.equal(data.kept, 1)
+  await g.gateway.database.query(
+    { text: `update content set expires_at = now() - interval '1 second' where account_id = $1` },
+    [account],
+  )
+  assert.equal(await statusOf(id), 404, 'nobody reads it after its time')
+  assert.equal(await g.gateway.contents.forget(), 1)
+  assert.deepEqual(await rows(account), [])
+})
+
+test('while the database is away a bounded amount waits, and the rest is dropped and counted', async () => {
+  const { contents } = g.gateway
+  const rule = { days: 1, maxBytes: 262_144 }
+  const call = { requestId: 'req_1', account: 'acc_none', key: 'k', rule, method: 'POST', path: '/' }
+  const before = contents.dropped
+  const large = Buffer.alloc(524_288, 'a')
+  const open = Array.from({ length: 200 }, () => contents.begin(call))
+  for (const recording of open) recording?.asked(large)
+  assert.equal(contents.begin(call), undefined, 'there is no room')
+  for (const recording of open) recording?.end()
+  assert.ok(contents.dropped - before >= 72, 'of a hundred megabytes sixty-four waited')
+  await contents.flush()
+  assert.deepEqual(await rows('acc_none'), [], 'nobody asked for these')
+  const again = contents.begin(call)
+  again?.asked(large)
+  assert.equal(again?.fits, true, 'there is room again')
+  again?.end()
+  await contents.flush()
+})
