@@ -1,7 +1,9 @@
 // Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at their worst, a
 // line of arithmetic each, and verified.
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, afterEach, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
@@ -11,8 +13,25 @@ import { testGateway } from './gateway.ts'
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
 const MULTIPLIERS = { service_tier: { priority: '2', flex: '0.5' }, speed: { fast: '6' } }
 
+/** A vendor that searches once, and then says nothing more. */
+const searching = createServer((incoming, response) => {
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`
+  const isMessages = incoming.url?.endsWith('/messages')
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', usage: { input_tokens: 5, output_tokens: 1 } }
+  const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+  const events = isMessages
+    ? event('message_start', { message }) + event('content_block_start', { index: 0, content_block: search })
+    : event('response.output_item.done', { item: { type: 'web_search_call', id: 'ws_1' }, output_index: 0 })
+  incoming.resume()
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(events)
+})
+const listening = new Promise<void>((resolve) => searching.listen(0, '127.0.0.1', resolve))
+before(() => listening)
+after(() => searching.close())
+
 const g = testGateway({
   catalog(document: CatalogInput) {
+    document.vendors.searching = { baseUrl: `http://127.0.0.1:${(searching.address() as AddressInfo).port}` }
     document.vendors.google = { baseUrl: 'sandbox/google' }
     const base = document.models['beta-haiku-4-5']!
     const vendors: Record<TextProtocolName, string> = {
@@ -31,6 +50,7 @@ const g = testGateway({
         ...more,
       })
       document.models[`rich-${door}`] = model({})
+      document.models[`searching-${door}`] = model({ routes: [{ vendor: 'searching', protocol: door }] })
       const plain = { unit: 'credits' as const, tiers: [{ input: '100', output: '200' }] }
       document.models[`plain-${door}`] = model({ pricing: plain })
       document.models[`strict-${door}`] = model({ pricing: plain, traits: { webSearch: 'refuse' } })
@@ -143,6 +163,23 @@ test('the bound of the request is held for, or ten uses, of which the vendor is 
   const quoted = await g.call('/v1/quote', key, { model: 'rich-openai-responses', input: 'Hello', ...many })
   const { data } = (await quoted.json()) as { data: { worstCase: Record<string, number> } }
   assert.deepEqual([data.worstCase.webSearch, data.worstCase.codeRun], [10, 10])
+})
+
+test('whoever leaves after a search pays for it', async () => {
+  for (const door of ['openai-responses', 'anthropic-messages'] as const) {
+    const { id, key } = await g.account()
+    const leaving = new AbortController()
+    const answer = await fetch(g.url + pathOf(door, '', true), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: `searching-${door}`, stream: true, ...BODIES[door]('Hello'), ...SEARCH[door] }),
+      signal: leaving.signal,
+    })
+    assert.equal(answer.status, 200)
+    await answer.body?.getReader().read()
+    leaving.abort()
+    assert.equal(quantity(await paid(id), 'webSearch'), 1, door)
+  }
 })
 
 test('a tier costs the multiple that its price says, in the hold, in the lines and in the quote; others are refused by name', async () => {

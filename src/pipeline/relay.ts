@@ -3,7 +3,7 @@ import { KEPT_BYTES_MAX, KeptStream } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
-import type { Answer, StreamRelay } from '../protocols/protocol.ts'
+import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { tell, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
@@ -190,7 +190,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (!relay.state.terminal)
       throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
     await relay.ready?.()
-    const usage = relay.state.usage ?? estimatedUsage(answered, relay.state.outputTokensSeen, relay.state.promptUsage)
+    const usage = relay.state.usage ?? seenUsage(answered, relay.state)
     settling = true
     const { keptAs } = relay.state
     const whole = kept?.whole(relay.finish(''))
@@ -213,15 +213,13 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await attempted.exchange.discard?.()
-    const { usage, outputTokensSeen, promptUsage } = relay.state
+    const { usage, outputTokensSeen, uses } = relay.state
     if (!settling && hasLeft(out, error)) {
       if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
-      if (outputTokensSeen > 0)
-        return await settle(
-          answered,
-          { usage: estimatedUsage(answered, outputTokensSeen, promptUsage), estimated: true, status: LEFT_STATUS },
-          deps,
-        )
+      if (outputTokensSeen > 0 || uses) {
+        const seen = seenUsage(answered, relay.state)
+        return await settle(answered, { usage: seen, estimated: true, status: LEFT_STATUS }, deps)
+      }
       throw GONE
     }
     const fault = asFault(heard(error, answered, deps))
@@ -242,6 +240,11 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     caller.unwatch()
     drained()
   }
+}
+
+/** As far as the stream came. */
+function seenUsage(answered: Answered, { outputTokensSeen, promptUsage, uses }: StreamState): Usage {
+  return { ...estimatedUsage(answered, outputTokensSeen, promptUsage), ...uses }
 }
 
 /** What a vendor said, as far as this caller may hear it; its attempt has failed after all. */

@@ -171,6 +171,8 @@ export interface StreamState {
   readonly promptUsage?: Usage | undefined
   /** The vendor's id of the answer, where it keeps it for the caller. */
   readonly keptAs?: string | undefined
+  /** Uses of tools at the vendor that were seen so far, for endings without usage. */
+  readonly uses?: Usage | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */
   readonly outputTokensSeen: number
 }

@@ -68,7 +68,7 @@ const USES: Readonly<Record<string, (typeof USE_UNITS)[number]>> = {
 }
 
 /** The items of an answer that a tool at the vendor has made, counted. */
-function usesOf(output: unknown): Usage | undefined {
+export function usesOf(output: unknown): Usage | undefined {
   const uses: Partial<Record<(typeof USE_UNITS)[number], number>> = {}
   for (const { type } of objects(output)) {
     const unit = typeof type === 'string' && Object.hasOwn(USES, type) ? USES[type] : undefined

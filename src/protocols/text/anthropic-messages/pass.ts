@@ -73,6 +73,7 @@ export class MessagesObserver extends Observer {
   private counted: Json = {}
   private final = false
   private held = ''
+  private searches = 0
 
   constructor(uid: string, { keeps = false }: CheckedAsk) {
     super()
@@ -89,6 +90,10 @@ export class MessagesObserver extends Observer {
     return toUsage(readMessagesUsage(this.counted))
   }
 
+  get uses(): Usage | undefined {
+    return this.searches > 0 ? { webSearch: this.searches } : undefined
+  }
+
   see(block: string): string {
     if (this.terminal || this.fault) return ''
     switch (nameOf(block)) {
@@ -99,6 +104,9 @@ export class MessagesObserver extends Observer {
         this.output.addBytes(start < 0 ? 1 : block.length - start - 8)
         return block
       }
+      case 'content_block_start':
+        if (/"server_tool_use"/.test(block) && /"web_search"/.test(block)) this.searches += 1
+        return block
       case 'message_start':
         return this.seeStart(block)
       case 'message_delta': {

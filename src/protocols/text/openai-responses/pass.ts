@@ -9,7 +9,7 @@ import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
-import { readResponsesUsage, toUsage } from '../tokens.ts'
+import { readResponsesUsage, toUsage, usesOf } from '../tokens.ts'
 import { readWhole } from '../whole.ts'
 import { mended } from './members.ts'
 
@@ -93,6 +93,7 @@ export class ResponsesObserver extends Observer {
   private readonly uid: string
   private reported: unknown
   private items: unknown
+  private readonly done: Json[] = []
   private held = ''
   /** The last lifecycle event, as bytes, for the frame of a failure. */
   private lifecycle = ''
@@ -136,6 +137,8 @@ export class ResponsesObserver extends Observer {
       return ''
     }
     if (name.endsWith('.delta')) this.count(block)
+    // Of all items only those count that a tool at the vendor has made.
+    if (name === 'response.output_item.done' && block.includes('_call"')) this.note(readData(dataOf(block)))
     return block
   }
 
@@ -147,6 +150,15 @@ export class ResponsesObserver extends Observer {
     const created = this.lifecycle === '' ? undefined : readData(bytesToText(dataOf(this.lifecycle)))
     const response = isObject(created) && isObject(created.response) ? created.response : undefined
     return responsesFailure(fault, response, this.nextSequence())
+  }
+
+  get uses(): Usage | undefined {
+    return usesOf(this.done)
+  }
+
+  private note(data: unknown): void {
+    const item = isObject(data) && isObject(data.item) ? data.item : undefined
+    if (item) this.done.push({ type: item.type })
   }
 
   private reportFault(data: unknown): void {
