@@ -57,6 +57,16 @@ test('a missing or wrong model is refused by name', () => {
   assert.equal(readModelName(json({ model: 'alpha-5.4' })), 'alpha-5.4')
 })
 
+test('what decides a price may be written in one way only, because some vendors do not tell capitals apart', () => {
+  for (const name of ['Model', 'MODEL', 'N', 'Max_Tokens', 'ſtream', 'max_to\u212aens', 'Service_Tier', 'Input'])
+    assert.throws(
+      () => readModelName(json({ model: 'alpha-5.4', [name]: 1 })),
+      (error) => error instanceof Fault && error.details.param === name,
+      name,
+    )
+  assert.equal(readModelName(json({ model: 'alpha-5.4', Odd: 1, topK: 2 })), 'alpha-5.4')
+})
+
 test('the chat endpoint refuses what the contract refuses, and names the field', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
   const cases: [object, string | undefined][] = [

@@ -57,11 +57,39 @@ const HIDDEN_TOKENS_MOST = 10_000
 
 /** The model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
+  checkSpelling(json)
   const model = new Fields(json).get('model')
   if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
   if (typeof model !== 'string') throw mustBe('model', 'a string', model)
   if (model.trim() === '') throw invalid('"model" must not be empty; GET /v1/models lists the ids of models.', 'model')
   return model
+}
+
+/** What decides who answers, and what that costs. */
+const DECIDING: ReadonlySet<string> = new Set([
+  ...['model', 'models', 'fallbacks', 'messages', 'input', 'prompt', 'instructions', 'system', 'documents', 'query'],
+  ...[
+    'n',
+    'best_of',
+    'max_tokens',
+    'max_completion_tokens',
+    'max_output_tokens',
+    'stream',
+    'stream_options',
+    'thinking',
+  ],
+  ...['tools', 'functions', 'web_search_options', 'plugins', 'service_tier', 'speed', 'inference_geo', 'store'],
+  ...['background', 'previous_response_id', 'conversation', 'thread', 'container', 'mcp_servers'],
+])
+
+/** Some vendors do not tell capitals apart, and would follow a "Model" or an "N" that nobody here has looked at. */
+function checkSpelling({ value }: JsonText): void {
+  for (const name of Object.keys(value)) {
+    if (DECIDING.has(name)) continue
+    // Both ways, because letters such as ſ have one of them only.
+    const plain = name.toUpperCase().toLowerCase()
+    if (plain !== name && DECIDING.has(plain)) throw invalid(`"${name}" must be written "${plain}".`, name)
+  }
 }
 
 /** Checks a request at one of the doors. Nothing is sent and nothing is held for what this refuses. */
