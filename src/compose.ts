@@ -47,6 +47,7 @@ import { createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { createMargins } from './ledger/margins.ts'
 import { createRefusals } from './ledger/refusals.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createStatements } from './ledger/statement.ts'
@@ -58,11 +59,13 @@ import { createMetrics, type Metrics } from './pipeline/metrics.ts'
 import { createMonitor, type Monitor } from './pipeline/monitor.ts'
 import { createOverload, type Overload } from './pipeline/overload.ts'
 import type { ReadDeps } from './pipeline/read.ts'
+import { createReports } from './pipeline/reports.ts'
 import { createStreamWatch } from './pipeline/stream-watch.ts'
 import { createTracer } from './pipeline/trace.ts'
 import { startUpkeep } from './process/upkeep.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors, type Vendors } from './routing/vendor.ts'
+import { createVendorHours } from './routing/vendor-hours.ts'
 import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
@@ -142,10 +145,9 @@ export async function createGateway(options: GatewayOptions) {
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     webhookSecret: (account) => webhookSecret(secrets, account),
-    vendorHealth: () => vendors.health(),
+    ...{ reports: load.reports, vendorHealth: vendors.health },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
-    liveCalls: () => monitor.live(),
     system: {
       version: VERSION,
       storeKind: config.DATABASE_URL ? 'server' : 'embedded',
@@ -157,8 +159,7 @@ export async function createGateway(options: GatewayOptions) {
   const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
-    ...{ vendors, refusals, contents, alerts },
-    ...{ storeVersion, migrations },
+    ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -174,7 +175,8 @@ export async function createGateway(options: GatewayOptions) {
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
-      await Promise.allSettled([refusals.close(), contents.close(), apiKeys.flushLastUsed(), tracer?.flush()])
+      const told = [refusals.close(), contents.close(), load.leave()]
+      await Promise.allSettled([...told, apiKeys.flushLastUsed(), tracer?.flush()])
       await upstream.close()
       await database.close()
     },
@@ -212,7 +214,8 @@ function createLoad(
   { database, distributed, changes, audit, secrets, credentials, catalog }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
-  const vendors = createVendors(world)
+  const vendorHours = createVendorHours(database, world)
+  const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
   const metrics: Metrics = createMetrics({
     vendors: () => vendors.health(),
@@ -238,7 +241,12 @@ function createLoad(
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
-  const ledger: Ledger = createLedger({ database, world, processId: newId(world), meters: metrics, log, distributed })
+  const processId = newId(world)
+  const margins = createMargins(database, world)
+  const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
+  const ledger: Ledger = createLedger({ database, world, processId, meters, log, distributed })
+  const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
+  const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.
   changes.watch('keys', () => ledger.recall())
   const overload: Overload = createOverload({
@@ -252,7 +260,11 @@ function createLoad(
     bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
     queueMax: BODIES_WAITING_MAX,
   })
-  return { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents }
+  const hourly = [vendorHours, margins]
+  return {
+    ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
+    ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
+  }
 }
 
 function openServer(

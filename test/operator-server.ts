@@ -114,6 +114,10 @@ export async function startOperatorServer(
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
+    reports: {
+      read: async () => ({ calls: [], running: 0, vendors: [], processes: { heard: 1, silent: 0 } }),
+      leave: async () => undefined,
+    },
     vendorHealth: () => [],
     credentialHealth: () => ({ asideUntilMs: null, why: null, status: null, lastSuccessMs: null }),
     openJobs: async () => 0,
@@ -122,7 +126,6 @@ export async function startOperatorServer(
       ...{ ok: true, status: 200, latencyMs: 3, message: 'It answers.' },
       ...{ steps: [], models: [], addressSuggested: null },
     }),
-    liveCalls: () => [],
     system: {
       version: '0.0.0-test',
       storeKind: 'server',

@@ -251,6 +251,8 @@ export const api = {
   routeFigures: (uid: string, signal?: AbortSignal) =>
     get<wire.Page<wire.RouteFigures>>(`/models/${encode(uid)}/routes`, undefined, signal),
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
+  vendorHistory: (signal?: AbortSignal) =>
+    get<wire.Page<wire.VendorHistory>>('/vendors/history', { hours: 24 }, signal),
   presets: (signal?: AbortSignal) => get<wire.Page<wire.Preset>>('/presets', undefined, signal),
   testConnection: (place: wire.ConnectPlace & { model?: string }) => post<wire.VendorTest>('/connect/test', place),
   checkConnection: (input: wire.ConnectInput) =>
@@ -287,7 +289,7 @@ export const api = {
     query: Paging & { actor?: string | undefined; action?: string | undefined; object?: string | undefined },
     signal?: AbortSignal,
   ) => get<wire.Page<wire.AuditRow>>('/audit', { ...query }, signal),
-  liveCalls: (signal?: AbortSignal) => get<wire.Page<wire.LiveCall>>('/requests/live', undefined, signal),
+  liveCalls: (signal?: AbortSignal) => get<wire.Live>('/requests/live', undefined, signal),
   system: (signal?: AbortSignal) => get<wire.System>('/system', undefined, signal),
 
   /** The public API, called on behalf of an account: same body, same answer. */

@@ -23,6 +23,7 @@ export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
 export type {
   LiveCallView as LiveCall,
+  LivePage as Live,
   OwnKeyStored,
   OwnKeyView as OwnKey,
   PublicCatalog,
@@ -69,7 +70,7 @@ export type {
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
-export type { VendorTest } from '../../src/routing/views.ts'
+export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
   Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput; test?: boolean }

@@ -354,6 +354,17 @@ create table login_attempt (
 );
 CREATE INDEX login_attempt_age ON public.login_attempt USING btree (blocked_until);
 
+create table margin_hour (
+  hour timestamp with time zone not null,
+  product text not null,
+  route smallint not null,
+  calls bigint not null,
+  charged bigint not null,
+  costed bigint not null,
+  cost bigint not null,
+  constraint margin_hour_pkey PRIMARY KEY (hour, product, route)
+);
+
 create table membership (
   account_id text collate "C" not null,
   person_id text collate "C" not null,
@@ -411,6 +422,8 @@ create table process (
   id text collate "C" not null,
   started_at timestamp with time zone not null default now(),
   heartbeat_at timestamp with time zone not null default now(),
+  report jsonb,
+  reported_at timestamp with time zone,
   constraint process_pkey PRIMARY KEY (id)
 );
 
@@ -522,6 +535,16 @@ create table usage_hour (
 CREATE INDEX usage_hour_time ON public.usage_hour USING brin (hour);
 
 create table usage_rest partition of usage DEFAULT;
+
+create table vendor_hour (
+  hour timestamp with time zone not null,
+  vendor text not null,
+  product text not null,
+  requests bigint not null,
+  errors bigint not null,
+  latencies integer[] not null,
+  constraint vendor_hour_pkey PRIMARY KEY (hour, vendor, product)
+);
 
 create table verification (
   id text collate "C" not null,

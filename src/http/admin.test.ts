@@ -529,6 +529,10 @@ test('a vendor credential is stored sealed, the environment comes first, and rem
     models: [],
     addressSuggested: null,
   })
+  const { data } = await ask<Page<VendorView>>('GET', '/vendors')
+  const lastTest = (vendor: string) => data.items.find(({ name }) => name === vendor)?.lastTest
+  assert.deepEqual([lastTest('dataworks')?.ok, lastTest('dataworks')?.message], [true, 'It answers.'])
+  assert.equal(lastTest('textworks'), null)
 })
 
 test('a credential that was sealed under another secret, or moved from another row, does not open', async () => {

@@ -461,6 +461,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['POST', '/connect/test', { preset: 'ollama', blanks: { address: 'http://127.0.0.1:9/v1' } }, 200, 403, 403, 403],
     ['POST', '/connect', { preset: 'openai', models: [] }, 200, 403, 403, 403],
     ['GET', '/vendors', undefined, 200, 403, 403, 403],
+    ['GET', '/vendors/history', undefined, 200, 403, 403, 403],
     ['POST', '/vendors/dataworks/test', undefined, 200, 403, 403, 403],
     ['PUT', '/vendors/textworks/credential', { value: 'x' }, 200, 403, 403, 403],
     ['DELETE', '/vendors/textworks/credential', undefined, 200, 403, 403, 403],

@@ -52,6 +52,8 @@ export const vendorView = z.object({
   latencyMsP95: z.number().nullable(),
   lastError: z.string().nullable(),
   lastAt: time.nullable(),
+  /** Null: it was not tested yet. */
+  lastTest: z.object({ ok: z.boolean(), message: z.string(), at: time }).nullable(),
 })
 export type VendorView = z.infer<typeof vendorView>
 
@@ -101,6 +103,14 @@ export const liveCallView = z.object({
   durationMs: z.number(),
 })
 export type LiveCallView = z.infer<typeof liveCallView>
+
+export const livePage = page(liveCallView).extend({
+  /** Calls in flight. */
+  running: count,
+  /** How many processes told of theirs, and how many live and did not. */
+  processes: z.object({ heard: count, silent: count }),
+})
+export type LivePage = z.infer<typeof livePage>
 
 export const systemView = z.object({
   version: z.string(),

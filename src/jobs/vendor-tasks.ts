@@ -114,12 +114,13 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       heard = true
       const refused = status >= 200 && status < 300 ? undefined : refusal(status, readErrorBody(body), target.model, {})
       const latencyMs = world.elapsedMs() - startedMs
-      if (!isOwn) vendors.answered(vendorName, account, { status, latencyMs, refusal: judged(place, reply, refused) })
+      const answer = { status, latencyMs, refusal: judged(place, reply, refused), product: target.model }
+      if (!isOwn) vendors.answered(vendorName, account, answer)
       return { status, headers, body, refused }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
         heard = true
-        if (!isOwn) vendors.failed(vendorName, account, error.kind)
+        if (!isOwn) vendors.failed(vendorName, account, error.kind, target.model)
       }
       throw error
     } finally {

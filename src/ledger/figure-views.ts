@@ -69,7 +69,13 @@ export const homeFigures = z.object({
   lowBalances: z.array(
     z.object({ id: z.string(), name: z.string(), available: credits, perDay: credits, daysLeft: z.number() }),
   ),
-  /** Of this process, worst first. */
+  /** `costed` of what was charged is for calls whose cost is known, which is `cost`; the rest has a route without one. */
+  margin: z.object({ charged: credits, costed: credits, cost: credits }),
+  /** Routes on which more was paid to the vendor than was earned, the dearest first. */
+  losing: z.array(z.object({ product: z.string(), route: count, calls: count, charged: credits, cost: credits })),
+  /** What the catalogue itself sells below its cost, in sentences. */
+  lossNotes: z.array(z.string()),
+  /** Worst first. */
   ailingVendors: z.array(
     z.object({
       name: z.string(),

@@ -171,8 +171,11 @@ export async function readKeyFigures(database: Database, account: string, days: 
   })
 }
 
+/** What others make of the page. */
+type Elsewhere = 'ailingVendors' | 'margin' | 'losing' | 'lossNotes'
+
 /** Over all accounts but those for tests. */
-export async function readHome(database: Database, days: number): Promise<Omit<HomeFigures, 'ailingVendors'>> {
+export async function readHome(database: Database, days: number): Promise<Omit<HomeFigures, Elsewhere>> {
   const per: Step = days <= 2 ? 'hour' : 'day'
   const [series, top, low, [refused]] = await Promise.all([
     database.query<Summed & { at: Date }>(HOME_SERIES, [days, per]),

@@ -45,6 +45,8 @@ export interface Ledger {
 export interface LedgerMeters {
   batch(size: number): void
   moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
+  /** A call was settled, whoever's it is. */
+  earned?(resolution: Resolution, paid: Credits): void
 }
 
 interface LedgerOptions {
@@ -154,9 +156,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (amount > 0n && !isTestAccount(account)) meters?.moved(kind, amount)
   }
 
-  function count(account: string, resolved: Resolved): Resolved {
+  function count(resolution: Resolution, resolved: Resolved): Resolved {
     if (resolved.outcome === 'already') return resolved
+    const { account } = resolution
     const { paid, hold } = resolved
+    if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
     moved(account, 'settled', paid)
     moved(account, 'released', hold - paid)
     return resolved
@@ -168,7 +172,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
       if (cover) leases.resolved(resolution, cover, resolved)
       open.delete(resolution.id)
-      return count(resolution.account, resolved)
+      return count(resolution, resolved)
     } catch (error) {
       if (isFinal(error)) {
         // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.

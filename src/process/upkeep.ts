@@ -20,6 +20,7 @@ import { maintainUsage } from '../ledger/retention.ts'
 import type { Verifier } from '../ledger/verify-runs.ts'
 import { forgetOldTokens } from '../oauth/forget.ts'
 import type { Tracer } from '../pipeline/trace.ts'
+import type { VendorHours } from '../routing/vendor-hours.ts'
 
 interface Kept {
   readonly database: Database
@@ -30,12 +31,15 @@ interface Kept {
   readonly verifier: Verifier
   readonly refusals: Refusals
   readonly contents: Pick<Contents, 'forget'>
+  /** What is counted in memory and added to the hour's rows. */
+  readonly hourly: readonly Pick<VendorHours, 'flush' | 'forget'>[]
   readonly files: AssetStore
   readonly people: People
 }
 
 const SWEEP_EVERY_MS = 5_000
 const TRACE_EVERY_MS = 2_000
+const HOURLY_EVERY_MS = 20_000
 const TIDY_EVERY_MS = 60_000
 /** How often it is looked whether the night's verification is due. */
 const VERIFY_EVERY_MS = 300_000
@@ -45,7 +49,7 @@ const MAINTAIN_EVERY_MS = 3_600_000
 /** Until each is stopped. */
 export function startUpkeep(
   { config, world, log }: { config: Config; world: World; log: Log },
-  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, files, people }: Kept,
+  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, hourly, files, people }: Kept,
 ): Array<() => void> {
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
@@ -60,11 +64,13 @@ export function startUpkeep(
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
     await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)
     await contents.forget()
+    for (const one of hourly) await one.forget()
     if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
   }
   return [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
+    ...hourly.map((one) => every(world, HOURLY_EVERY_MS, () => one.flush(), log)),
     every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
     every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),

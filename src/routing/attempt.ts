@@ -91,6 +91,7 @@ export async function attempt(
 ): Promise<Attempted> {
   const { vendors, world } = deps
   const { trail } = open
+  const { product } = ask
   let last: Fault | undefined
   let attempts = 0
   // A single route gets a second try of its own; otherwise each candidate one.
@@ -120,7 +121,7 @@ export async function attempt(
     const { vendor, target } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
-    const facts: Facts = { open, startMs, queuedMs, attempts, isFirst: last === undefined }
+    const facts: Facts = { open, product, startMs, queuedMs, attempts, isFirst: last === undefined }
     const caller = vendor.onAbort === 'drain' ? followCaller(open.signal) : undefined
     try {
       const opening = ask.open(target, open)
@@ -151,6 +152,7 @@ export async function attempt(
 
 interface Facts {
   readonly open: AttemptOptions
+  readonly product: string
   readonly startMs: number
   readonly queuedMs: number | undefined
   readonly attempts: number
@@ -162,13 +164,14 @@ interface Facts {
 /** The vendor serves the call. Answers how long its headers took. */
 function answeredBy(
   candidate: Candidate,
-  { open, startMs, queuedMs, isFirst }: Facts,
+  { open, product, startMs, queuedMs, isFirst }: Facts,
   status: number,
   { vendors, world }: AttemptDeps,
 ): number {
   const endMs = world.elapsedMs()
   const latencyMs = endMs - startMs
-  if (candidate.credential !== OWN_KEY) vendors.answered(candidate.vendorName, open.account, { status, latencyMs })
+  if (candidate.credential !== OWN_KEY)
+    vendors.answered(candidate.vendorName, open.account, { status, latencyMs, product })
   if (candidate.credentials) vendors.credentials.succeeded(candidate)
   if (open.trail.all || !isFirst) open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
@@ -177,7 +180,7 @@ function answeredBy(
 /** The vendor answered, and not with a success. Answers whether another of its credentials may do. */
 function refusedBy(
   candidate: Candidate,
-  { open, startMs, queuedMs, attempts, status = 0 }: Facts,
+  { open, product, startMs, queuedMs, attempts, status = 0 }: Facts,
   verdict: Verdict,
   { vendors, world, log }: AttemptDeps,
 ): boolean {
@@ -188,7 +191,7 @@ function refusedBy(
   const ofCredential = candidate.credentials !== undefined && verdict.credential !== undefined
   const refusal = ofCredential ? { vendorsFault: false } : verdict
   if (candidate.credential !== OWN_KEY)
-    vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal })
+    vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal, product })
   if (ofCredential) {
     const seconds = fault.details.retryAfterSeconds
     vendors.credentials.putAside(candidate, { why: verdict.credential, status, seconds })
@@ -202,7 +205,7 @@ function refusedBy(
 /** There was no answer. Throws what ends the call; answers what another attempt may cure. */
 function failedAt(
   candidate: Candidate,
-  { open, startMs, queuedMs, attempts }: Facts,
+  { open, product, startMs, queuedMs, attempts }: Facts,
   error: unknown,
   { vendors, world, log }: AttemptDeps,
 ): Fault {
@@ -215,7 +218,7 @@ function failedAt(
     open.trail.tried({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
     throw error
   }
-  if (!isOwn) vendors.failed(vendor, open.account, fault.kind)
+  if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
   // Whoever was too slow once has used up the caller's patience.
   const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
   open.trail.tried({

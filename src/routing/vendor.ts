@@ -18,6 +18,8 @@ export interface VendorHealth {
   readonly recent: { readonly minutes: number; readonly requests: number; readonly errors: number }
   readonly latencyMsP50: number | null
   readonly latencyMsP95: number | null
+  /** Those that the two are worked out from. */
+  readonly latenciesMs: readonly number[]
   readonly lastError: string | null
   readonly lastAtMs: number | null
   readonly lastSuccessMs: number | null
@@ -28,6 +30,16 @@ interface VendorAnswer {
   readonly latencyMs: number
   /** Set where the status is no success. */
   readonly refusal?: Pick<Refusal, 'vendorsFault'> | undefined
+  readonly product?: string
+}
+
+/** One request to a vendor, for whoever counts them. */
+export interface Asked {
+  readonly vendor: string
+  readonly product: string
+  readonly failed: boolean
+  /** Of an answer. */
+  readonly latencyMs?: number
 }
 
 type Places = Pick<Vendor, 'concurrencyMax' | 'pendingMax'>
@@ -50,7 +62,7 @@ export interface Vendors {
   /** It answered: for its breaker and its figures. A refusal counts against it only if it is the vendor's fault. */
   answered(name: string, account: string, answer: VendorAnswer): void
   /** There was no answer, and that is the vendor's fault. */
-  failed(name: string, account: string, reason: string): void
+  failed(name: string, account: string, reason: string, product?: string): void
   /** The call ended without telling anything about the vendor. */
   undecided(name: string, account: string): void
   readonly credentials: CredentialStates
@@ -89,7 +101,7 @@ interface State {
   lastSuccessMs: number | null
 }
 
-export function createVendors(world: World): Vendors {
+export function createVendors(world: World, asked: (one: Asked) => void = () => undefined): Vendors {
   const states = new Map<string, State>()
 
   function stateOf(name: string): State {
@@ -141,7 +153,8 @@ export function createVendors(world: World): Vendors {
     return recent
   }
 
-  function failed(name: string, account: string, reason: string): void {
+  function failed(name: string, account: string, reason: string, product = ''): void {
+    asked({ vendor: name, product, failed: true })
     const state = stateOf(name)
     state.breaker.failed(account, world.elapsedMs())
     count(state, 1)
@@ -161,8 +174,9 @@ export function createVendors(world: World): Vendors {
       const { places, leave } = state
       return places.take(1, signal)?.then(() => leave) ?? leave
     },
-    answered(name, account, { status, latencyMs, refusal }) {
-      if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`)
+    answered(name, account, { status, latencyMs, refusal, product = '' }) {
+      if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`, product)
+      asked({ vendor: name, product, failed: false, ...(refusal ? {} : { latencyMs }) })
       const state = stateOf(name)
       state.breaker.succeeded(account)
       count(state, 0)
@@ -183,9 +197,6 @@ export function createVendors(world: World): Vendors {
     },
     health() {
       return [...states].map(([name, state]) => {
-        const sorted = [...state.latencies].sort((a, b) => a - b)
-        const at = (share: number) =>
-          sorted.length === 0 ? null : Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)
         return {
           name,
           breaker: state.breaker.phase(world.elapsedMs()),
@@ -194,13 +205,52 @@ export function createVendors(world: World): Vendors {
           requests: state.requests,
           errors: state.errors,
           recent: recentOf(state),
-          latencyMsP50: at(0.5),
-          latencyMsP95: at(0.95),
+          ...spreadOf(state.latencies),
           lastError: state.lastError,
           lastAtMs: state.lastAtMs,
           lastSuccessMs: state.lastSuccessMs,
         }
       })
     },
+  }
+}
+
+function spreadOf(latenciesMs: readonly number[]) {
+  const sorted = [...latenciesMs].sort((a, b) => a - b)
+  const at = (share: number) =>
+    sorted.length === 0 ? null : Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)
+  return { latencyMsP50: at(0.5), latencyMsP95: at(0.95), latenciesMs }
+}
+
+const WORST: readonly Phase[] = ['open', 'half-open', 'closed']
+
+/** What several processes know of the same vendors, as one: sums, the worst breaker, the latest error. */
+export function mergeHealth(parts: readonly (readonly VendorHealth[])[]): VendorHealth[] {
+  const byName = new Map<string, VendorHealth>()
+  for (const one of parts.flat()) {
+    const before = byName.get(one.name)
+    byName.set(one.name, before ? both(before, one) : one)
+  }
+  return [...byName.values()]
+}
+
+function both(a: VendorHealth, b: VendorHealth): VendorHealth {
+  const later = (b.lastAtMs ?? 0) > (a.lastAtMs ?? 0) ? b : a
+  return {
+    name: a.name,
+    breaker: WORST.find((phase) => a.breaker === phase || b.breaker === phase) ?? a.breaker,
+    inFlight: a.inFlight + b.inFlight,
+    pending: a.pending + b.pending,
+    requests: a.requests + b.requests,
+    errors: a.errors + b.errors,
+    recent: {
+      minutes: Math.max(a.recent.minutes, b.recent.minutes),
+      requests: a.recent.requests + b.recent.requests,
+      errors: a.recent.errors + b.recent.errors,
+    },
+    ...spreadOf([...a.latenciesMs, ...b.latenciesMs]),
+    lastError: later.lastError ?? a.lastError ?? b.lastError,
+    lastAtMs: later.lastAtMs,
+    lastSuccessMs: a.lastSuccessMs === null ? b.lastSuccessMs : Math.max(a.lastSuccessMs, b.lastSuccessMs ?? 0),
   }
 }

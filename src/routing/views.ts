@@ -1,6 +1,6 @@
 // What the answers about routing hold.
 import * as z from 'zod'
-import { count } from '../kernel/view.ts'
+import { count, time } from '../kernel/view.ts'
 
 const step = z.object({
   what: z.enum(['models', 'call']),
@@ -33,3 +33,14 @@ export const vendorTest = z.object({
   addressSuggested: z.string().nullable(),
 })
 export type VendorTest = z.infer<typeof vendorTest>
+
+const asked = { requests: count, errors: count, latencyMsP50: count.nullable() }
+
+export const vendorHistory = z.object({
+  vendor: z.string(),
+  /** Oldest first; hours without requests are left out. */
+  hours: z.array(z.object({ at: time, ...asked })),
+  /** Most errors first. */
+  models: z.array(z.object({ product: z.string(), ...asked })),
+})
+export type VendorHistory = z.infer<typeof vendorHistory>

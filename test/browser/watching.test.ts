@@ -118,6 +118,57 @@ test('an operator’s bell tells of the gateway, and leaves an account’s alert
   assert.equal((await home.gateway.alerts.settings('')).rules.verification, true)
 })
 
+test('live calls say why they failed, and are found by account, key and reason; a phone’s list is bounded', async () => {
+  const poor = await home.account({ credits: 1n })
+  const ask = (key: string, content: string) =>
+    home.call('/v1/chat-completions', key, { model: 'beta-opus-5', messages: [{ role: 'user', content }] })
+  await ask(account.key, 'Hello [[500]]')
+  await Promise.all(Array.from({ length: 45 }, () => ask(poor.key, 'Hello!')))
+  const phone = await home.visitor({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
+  await home.logIn(phone, 'op@example.com')
+  await phone.go('/operator/live')
+  const { page } = phone
+  await page.getByText('calls of the only process').waitFor()
+  await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
+  assert.equal(await page.getByRole('row').count(), 41, 'forty and the head')
+  await page.getByLabel('Show').selectOption('failed')
+  await page.getByRole('row', { name: /beta-opus-5.*502 · failed.*upstream/ }).waitFor()
+  assert.equal(await page.getByRole('row', { name: /refused/ }).count(), 0)
+  await page.getByLabel('Show').selectOption('')
+  await page.getByRole('textbox', { name: 'Find' }).fill('upstream')
+  await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`)
+  await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
+  await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
+  await phone.close()
+})
+
+test('a vendor shows its last day and which models fail; home shows the margin and the routes that lose', async () => {
+  const { page } = operator
+  await home.settled()
+  const { rows } = await lose()
+  assert.equal(rows, 1)
+  for (const counted of home.gateway.hourly) await counted.flush()
+  await operator.go('/operator/vendors')
+  const card = page.locator('.card').filter({ has: page.getByRole('heading', { name: 'beta', exact: true }) })
+  await card.getByText('Last 24 h').waitFor()
+  await card.getByText(/beta-opus-5: \d+ of \d+ requests? failed/).waitFor()
+  await operator.go('/operator/home')
+  const losing = page.getByRole('region', { name: 'Losing money' })
+  await losing.getByRole('row', { name: /gamma-v4-pro.*1/ }).waitFor()
+  await page.locator('.stat').filter({ hasText: 'Margin' }).getByText('-', { exact: false }).first().waitFor()
+  await page.getByText('Say who is told when a vendor or a check fails').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+})
+
+/** As if a call had cost more than it brought. */
+async function lose() {
+  const rows = await home.gateway.database.query({
+    text: `insert into margin_hour (hour, product, route, calls, charged, costed, cost)
+      values (date_trunc('hour', now(), 'UTC'), 'gamma-v4-pro', 1, 1, 1000000, 1000000, 3000000) returning 1`,
+  })
+  return { rows: rows.length }
+}
+
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
   assert.deepEqual(home.mishaps, [])
 })

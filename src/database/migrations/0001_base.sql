@@ -226,7 +226,35 @@ create index idempotency_age on idempotency (created_at);
 create table process (
   id text collate "C" primary key,
   started_at timestamptz not null default now(),
-  heartbeat_at timestamptz not null default now()
+  heartbeat_at timestamptz not null default now(),
+  -- What it last told operators of its calls and vendors, because one asked: pipeline/reports.ts.
+  report jsonb,
+  reported_at timestamptz
+);
+
+-- Requests to vendors by the hour, over all processes and accounts: routing/vendor-hours.ts. Kept for days.
+create table vendor_hour (
+  hour timestamptz not null,
+  vendor text not null,
+  product text not null,
+  requests bigint not null,
+  errors bigint not null,
+  -- How many answers took how long: each place is longer than the one before by a fixed ratio.
+  latencies integer[] not null,
+  primary key (hour, vendor, product)
+);
+
+-- What calls brought and what vendors took for them, over all accounts: ledger/margins.ts. Kept for weeks.
+create table margin_hour (
+  hour timestamptz not null,
+  product text not null,
+  route smallint not null,
+  calls bigint not null,
+  charged bigint not null,
+  -- What was charged for the calls whose cost is known.
+  costed bigint not null,
+  cost bigint not null,
+  primary key (hour, product, route)
 );
 
 create table api_key (

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
+import { lossNotes } from '../../catalog/margin.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
@@ -10,8 +11,10 @@ import type { World } from '../../kernel/world.ts'
 import { sumsCsv } from '../../ledger/csv.ts'
 import { fillView, found, grouping, homeFigures, keyFigures, step, usageSums } from '../../ledger/figure-views.ts'
 import { readFills, readHome, readKeyFigures, readSums, type SumsFilter } from '../../ledger/figures.ts'
+import { readMargin } from '../../ledger/margins.ts'
 import { search } from '../../ledger/search.ts'
 import type { Statements } from '../../ledger/statement.ts'
+import type { Reports } from '../../pipeline/reports.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { id, range, test, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
@@ -21,7 +24,7 @@ export interface FiguresDeps {
   readonly catalog: CatalogStore
   readonly statements: Statements
   readonly world: World
-  readonly vendorHealth: () => readonly VendorHealth[]
+  readonly reports: Reports
 }
 
 const DAYS = 30
@@ -30,6 +33,7 @@ const DAYS_MAX = 366
 const CALLS_DAYS_MAX = 31
 const HOURLY_DAYS_MAX = 7
 const MODELS_FOUND = 8
+const NOTES_MAX = 20
 
 const days = z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(DAYS) })
 const sumsQuery = z.strictObject({
@@ -41,7 +45,7 @@ const sumsQuery = z.strictObject({
   key: id.optional(),
 })
 
-export function figureResources({ database, catalog, statements, world, vendorHealth }: FiguresDeps): Resource[] {
+export function figureResources({ database, catalog, statements, world, reports }: FiguresDeps): Resource[] {
   /** The last month where no range is given. */
   function filterOf(account: string, query: z.output<typeof sumsQuery>): SumsFilter {
     const { from, to, by, per, product, key } = query
@@ -86,9 +90,16 @@ export function figureResources({ database, catalog, statements, world, vendorHe
       query: days,
       answer: homeFigures,
       async run({ query }) {
-        const ailing = vendorHealth().filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
+        const [{ vendors }, figures, margin] = await Promise.all([
+          reports.read(),
+          readHome(database, query.days),
+          readMargin(database, query.days),
+        ])
+        const ailing = vendors.filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
         return {
-          ...(await readHome(database, query.days)),
+          ...figures,
+          ...margin,
+          lossNotes: lossNotes(catalog.current.document).slice(0, NOTES_MAX),
           ailingVendors: ailing
             .map(({ name, breaker, requests, errors, lastError }) => ({ name, breaker, requests, errors, lastError }))
             .sort((a, b) => illness(b) - illness(a)),

@@ -5,15 +5,14 @@ import { auditCheck, auditView } from '../../database/audit-view.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
-import { formatCredits } from '../../kernel/credits.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { Verifier } from '../../ledger/verify-runs.ts'
 import { verificationRun, verificationState } from '../../ledger/views.ts'
-import type { LiveCall } from '../../pipeline/monitor.ts'
+import type { Reports } from '../../pipeline/reports.ts'
 import { paging, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
-import { liveCallView, systemView } from '../views.ts'
+import { livePage, systemView } from '../views.ts'
 
 export interface OperationsDeps {
   readonly database: Database
@@ -21,8 +20,8 @@ export interface OperationsDeps {
   readonly audit: Audit
   readonly world: World
   readonly verifier: Pick<Verifier, 'state' | 'start'>
-  /** The last calls of this process, newest first. */
-  readonly liveCalls: () => readonly LiveCall[]
+  /** Of all processes. */
+  readonly reports: Reports
   readonly system: {
     readonly version: string
     readonly storeKind: string
@@ -67,15 +66,11 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       run: () => audit.verify(),
     }),
     resource('GET /requests/live', 'operator', {
-      answer: page(liveCallView),
-      run: () => ({
-        items: deps.liveCalls().map(({ atMs, charged, ...call }) => ({
-          ...call,
-          at: new Date(atMs).toISOString(),
-          charged: formatCredits(charged),
-        })),
-        next: null,
-      }),
+      answer: livePage,
+      async run() {
+        const { calls: items, running, processes } = await deps.reports.read()
+        return { items, next: null, running, processes }
+      },
     }),
     resource('GET /system', 'operator', {
       answer: systemView,

@@ -1,6 +1,6 @@
 // What an operator looks at first: whether something is ill, who runs out of credits, what is spent, and what is left to set up.
 import { api } from '../../api.ts'
-import { creditsAsNumber, formatCredits } from '../../credits.ts'
+import { creditsAsNumber, formatCredits, parseCredits } from '../../credits.ts'
 import {
   formatAny,
   formatCompact,
@@ -50,6 +50,7 @@ export function HomePage() {
             <Checklist calls={data.totals.requests} />
             <HomeStats data={data} />
             <Vendors />
+            <Losses data={data} />
             <LowBalances rows={data.lowBalances} />
             <HomeCharts data={data} />
             <TopAccounts rows={data.topAccounts} />
@@ -60,7 +61,7 @@ export function HomePage() {
   )
 }
 
-function HomeStats({ data: { totals } }: { data: HomeFigures }) {
+function HomeStats({ data: { totals, margin } }: { data: HomeFigures }) {
   return (
     <Stats>
       <Stat label="Spent" value={formatCredits(totals.charged, 2)} note="credits" />
@@ -70,9 +71,56 @@ function HomeStats({ data: { totals } }: { data: HomeFigures }) {
         value={totals.requests ? formatPercent(totals.errors / totals.requests) : '–'}
         note="of the calls"
       />
+      <MarginStat margin={margin} />
       <Stat label="Refused" value={formatWhole(totals.refused)} note="before a vendor was asked" />
       <Stat label="Average latency" value={formatMs(totals.latencyMsAvg)} note="to the end of the answer" />
     </Stats>
+  )
+}
+
+/** What is left of the calls whose cost is known; of the others it cannot be said. */
+function MarginStat({ margin }: { margin: HomeFigures['margin'] }) {
+  const [charged, costed, cost] = [margin.charged, margin.costed, margin.cost].map((text) => parseCredits(text) ?? 0n)
+  if (!costed && !cost) return <Stat label="Margin" value="–" note="no route has a cost in the catalogue" />
+  const left = (costed ?? 0n) - (cost ?? 0n)
+  const share = costed ? ` (${formatPercent(Number(left) / Number(costed))})` : ''
+  const known =
+    charged && charged > (costed ?? 0n) ? `, of ${formatPercent(Number(costed) / Number(charged))} of the spend` : ''
+  return <Stat label="Margin" value={formatCredits(left, 2)} note={`credits${share}${known}`} />
+}
+
+/** Routes that cost more than they bring: as counted, and as the catalogue prices them. */
+function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
+  if (losing.length === 0 && lossNotes.length === 0) return null
+  return (
+    <Card
+      flush={losing.length > 0}
+      title="Losing money"
+      lead="Routes on which the vendor takes more than the call brings."
+      actions={<Link to="/operator/catalogue">Prices and routes</Link>}
+    >
+      {losing.length ? (
+        <Table
+          label="Losing routes"
+          rows={losing}
+          rowKey={({ product, route }) => `${product} ${route}`}
+          columns={[
+            { head: 'Model', main: true, cell: ({ product }) => <b>{product}</b> },
+            { head: 'Route', right: true, cell: ({ route }) => route },
+            { head: 'Calls', right: true, cell: ({ calls }) => formatWhole(calls) },
+            { head: 'Brought', right: true, cell: ({ charged }) => <Amount value={charged} decimals={2} /> },
+            { head: 'Cost', right: true, cell: ({ cost }) => <Amount value={cost} decimals={2} /> },
+          ]}
+        />
+      ) : null}
+      {lossNotes.length ? (
+        <ul className={losing.length ? 'card-note small' : 'small'}>
+          {lossNotes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      ) : null}
+    </Card>
   )
 }
 
@@ -206,7 +254,8 @@ function Checklist({ calls }: { calls: number }) {
   const accounts = useQuery('accounts/first', (signal) => api.accounts({ limit: 20 }, signal))
   const operators = useQuery('operators', api.operators)
   const checks = useQuery('ledger-checks', api.ledgerChecks)
-  if (!vendors.data || !accounts.data || !operators.data || !checks.data) return null
+  const alerts = useQuery('alert-settings/', (signal) => api.alertSettings(undefined, signal))
+  if (!vendors.data || !accounts.data || !operators.data || !checks.data || !alerts.data) return null
   const real = vendors.data.items.some((one) => !one.simulated && (one.credential.present || !one.credential.name))
   const funded = accounts.data.items.some(({ available }) => creditsAsNumber(available) > 0)
   const steps = [
@@ -215,6 +264,11 @@ function Checklist({ calls }: { calls: number }) {
     { done: calls > 0, to: '/', label: 'Make a key and the first call' },
     { done: real, to: '/operator/vendors', label: 'Connect a real vendor; all are simulated until then' },
     { done: operators.data.items.length > 1, to: '/operator/operators', label: 'Invite a second operator' },
+    {
+      done: alerts.data.receivers.length > 0,
+      to: '/operator/alerts/rules',
+      label: 'Say who is told when a vendor or a check fails',
+    },
     { done: checks.data.last !== null, to: '/operator/ledger', label: 'Check the ledger once' },
   ]
   const left = steps.filter(({ done }) => !done).length

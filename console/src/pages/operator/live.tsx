@@ -1,14 +1,14 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatMs, plural } from '../../format.ts'
-import { useList } from '../../query.ts'
+import { useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Amount, Badge, Clock, Page, ShortId, type Tone } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
-import type { LiveCall } from '../../wire.ts'
+import type { Live, LiveCall } from '../../wire.ts'
 import { faultPage, faultTitle } from '../fault-words.ts'
 
 const EVERY_MS = 2000
@@ -20,17 +20,22 @@ export function LivePage() {
   const { query } = useLocation()
   const [paused, setPaused] = useState(false)
   const [all, setAll] = useState(false)
-  const calls = useList('live', (_, signal) => api.liveCalls(signal), { everyMs: paused ? undefined : EVERY_MS })
-  const running = calls.data?.filter((call) => call.running).length ?? 0
+  const live = useQuery('live', api.liveCalls, { everyMs: paused ? undefined : EVERY_MS })
+  const running = live.data?.running ?? 0
+  const calls = live.data?.items
   const show = query.get('show') ?? ''
   const text = query.get('q') ?? ''
-  const matching = calls.data?.filter((call) => SHOWS[show]?.(call) !== false && mentions(call, text))
+  const matching = calls?.filter((call) => SHOWS[show]?.(call) !== false && mentions(call, text))
   const data = all ? matching : matching?.slice(0, SHOWN_MAX)
   const hidden = (matching?.length ?? 0) - (data?.length ?? 0)
   return (
     <Page
       title="Live requests"
-      lead="The last 200 calls of this process, newest first."
+      lead={
+        live.data
+          ? `The last 200 calls of ${ofProcesses(live.data)}, newest first.`
+          : 'The last 200 calls, newest first.'
+      }
       actions={
         <>
           <Badge tone={paused ? 'warn' : 'good'}>{paused ? 'Paused' : 'Live'}</Badge>
@@ -52,10 +57,10 @@ export function LivePage() {
       </div>
       <TableCard
         label="Live requests"
-        list={{ ...calls, data }}
+        list={{ ...live, data, more: undefined, moreBusy: false }}
         rowKey={(call) => call.id}
         empty={
-          <Empty icon="live" title={calls.data?.length ? 'No calls match' : 'No calls since the start'}>
+          <Empty icon="live" title={calls?.length ? 'No calls match' : 'No calls since the start'}>
             <p>Calls appear here as they arrive.</p>
           </Empty>
         }
@@ -68,6 +73,11 @@ export function LivePage() {
       ) : null}
     </Page>
   )
+}
+
+function ofProcesses({ processes: { heard, silent } }: Live): string {
+  const all = heard === 1 ? 'the only process' : `all ${heard} processes`
+  return silent ? `${plural(heard, 'process', 'processes')} (${silent} did not answer)` : all
 }
 
 const SHOWS: Record<string, (call: LiveCall) => boolean> = {

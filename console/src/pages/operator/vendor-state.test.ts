@@ -9,7 +9,10 @@ const well = {
   simulated: false,
   requests: 100,
   recent: { minutes: 10, requests: 40, errors: 1 },
+  lastAt: '2026-11-15T10:00:00.000Z',
+  lastTest: null,
 } as const
+const tested = (at: string, ok = false) => ({ lastTest: { ok, at, message: '' } })
 const none = { minutes: 0, requests: 0, errors: 0 }
 const others = [
   { ...well, name: 'open', breaker: 'open' },
@@ -33,6 +36,13 @@ test('a vendor is called what it is, and the worst comes first', () => {
   ])
   assert.equal(label({ ...well, recent: none }), 'No recent calls')
   assert.equal(vendorState(well, { ok: false }).label, 'Last test failed')
+  assert.equal(label({ ...well, ...tested('2026-11-15T11:00:00.000Z') }), 'Last test failed')
+  assert.equal(label({ ...well, ...tested('2026-11-15T09:00:00.000Z') }), 'Healthy', 'it has answered since')
+  assert.equal(label({ ...well, recent: none, ...tested('2026-11-15T09:00:00.000Z') }), 'Last test failed')
+  assert.equal(
+    label({ ...well, requests: 0, recent: none, lastAt: null, ...tested('2026-11-15T09:00:00.000Z', true) }),
+    'Tested, never called',
+  )
   assert.equal(
     label({ ...well, simulated: true, credential: { name: 'KEY', present: false, source: 'none' } }),
     'Healthy',

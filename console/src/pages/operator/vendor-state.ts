@@ -13,10 +13,18 @@ interface VendorState {
 const DEGRADED_SHARE = 0.05
 const DEGRADED_ERRORS = 2
 
-type Facts = Pick<Vendor, 'breaker' | 'credential' | 'simulated' | 'requests' | 'recent'>
+type Facts = Pick<Vendor, 'breaker' | 'credential' | 'simulated' | 'requests' | 'recent' | 'lastAt' | 'lastTest'>
 
-export function vendorState(vendor: Facts, test?: Pick<VendorTest, 'ok'>): VendorState {
+/** A test tells how the vendor is until calls tell better. */
+function testOf({ recent, lastAt, lastTest }: Facts): { ok: boolean } | undefined {
+  if (!lastTest) return undefined
+  const answeredSince = recent.requests > recent.errors && lastAt !== null && lastAt > lastTest.at
+  return lastTest.ok || !answeredSince ? lastTest : undefined
+}
+
+export function vendorState(vendor: Facts, fresh?: Pick<VendorTest, 'ok'>): VendorState {
   const { breaker, credential, simulated, requests, recent } = vendor
+  const test = fresh ?? testOf(vendor)
   const share = recent.requests ? recent.errors / recent.requests : 0
   const lately = `${formatPercent(share)} failed in ${recent.minutes} min`
   if (breaker === 'open') return { label: `Circuit open, ${lately}`, tone: 'bad', worry: 6 }

@@ -10,13 +10,15 @@ import { Menu, type MenuItem } from '../../ui/menu.tsx'
 import { Ago, Badge, Card, Facts, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { Vendor, VendorTest } from '../../wire.ts'
+import type { Vendor, VendorHistory, VendorTest } from '../../wire.ts'
 import { TestReport } from './test-report.tsx'
 import { CredentialDialog, CredentialTable } from './vendor-credentials.tsx'
+import { LastDay } from './vendor-history.tsx'
 import { vendorState, worstFirst } from './vendor-state.ts'
 
 export function VendorsPage() {
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
+  const history = useQuery('vendor-history', api.vendorHistory, { everyMs: 60_000 })
   return (
     <Page
       title="Vendors"
@@ -34,7 +36,11 @@ export function VendorsPage() {
           ) : (
             <div className="vendor-grid">
               {worstFirst(items).map((vendor) => (
-                <VendorCard key={vendor.name} vendor={vendor} />
+                <VendorCard
+                  key={vendor.name}
+                  vendor={vendor}
+                  history={history.data?.items.find((one) => one.vendor === vendor.name)}
+                />
               ))}
             </div>
           )
@@ -44,7 +50,7 @@ export function VendorsPage() {
   )
 }
 
-function VendorCard({ vendor }: { vendor: Vendor }) {
+function VendorCard({ vendor, history }: { vendor: Vendor; history: VendorHistory | undefined }) {
   const [test, setTest] = useState<VendorTest>()
   const [asking, setAsking] = useState<'store' | 'remove' | 'add'>()
   const state = vendorState(vendor, test)
@@ -52,6 +58,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
   const { busy, error, go } = useAction(async () => {
     setTest(undefined)
     setTest(await api.testVendor(vendor.name))
+    refresh('vendors')
   })
   const items: MenuItem[] = []
   const several = vendor.credentials.length > 1
@@ -99,6 +106,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
           ['Latency p50', formatMs(vendor.latencyMsP50)],
           ['Latency p95', formatMs(vendor.latencyMsP95)],
           ['Last call', <Ago key="l" at={vendor.lastAt} none="None yet" />],
+          ['Last test', vendor.lastTest ? <LastTest key="t" test={vendor.lastTest} /> : 'none'],
         ]}
       />
       {vendor.lastError ? (
@@ -107,12 +115,21 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
         </p>
       ) : null}
       {several ? <CredentialTable vendor={vendor} /> : null}
+      {history ? <LastDay history={history} /> : null}
       <div role="status">{test ? <TestReport test={test} /> : null}</div>
       {error ? <Fault error={error} /> : null}
       {asking === 'store' ? <StoreCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
       {asking === 'add' ? <CredentialDialog vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
       {asking === 'remove' ? <RemoveCredential vendor={vendor} onClose={() => setAsking(undefined)} /> : null}
     </Card>
+  )
+}
+
+function LastTest({ test }: { test: NonNullable<Vendor['lastTest']> }) {
+  return (
+    <span title={test.message}>
+      {test.ok ? 'worked' : 'failed'}, <Ago at={test.at} />
+    </span>
   )
 }
 

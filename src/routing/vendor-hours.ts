@@ -1,0 +1,152 @@
+// The last days of each vendor, by the hour and model: every process counts what it sends, and adds it to the hour's rows now and then. A
+// call costs a look into a map.
+import { type Database, statement } from '../database/database.ts'
+import type { World } from '../kernel/world.ts'
+import type { Asked } from './vendor.ts'
+import type { VendorHistory } from './views.ts'
+
+export interface VendorHours {
+  count(one: Asked): void
+  /** Adds what was counted to the database. */
+  flush(): Promise<void>
+  forget(): Promise<void>
+}
+
+interface Counted {
+  readonly hourMs: number
+  readonly vendor: string
+  readonly product: string
+  requests: number
+  errors: number
+  readonly latencies: number[]
+}
+
+const HOUR_MS = 3_600_000
+const KEPT_DAYS = 8
+/** Each place holds what takes up to a fifth longer than the one before: from a millisecond to an hour. */
+const RATIO = 1.2
+const PLACES = 84
+/** Names of models come from the catalogue, so that there are few; while the database is away they are not kept without end. */
+const COUNTED_MAX = 5_000
+
+const placeOf = (ms: number) =>
+  Math.min(PLACES - 1, Math.max(0, Math.floor(Math.log(Math.max(1, ms)) / Math.log(RATIO))))
+
+export function createVendorHours(database: Database, world: World): VendorHours {
+  let counted = new Map<string, Counted>()
+
+  function rowOf(vendor: string, product: string): Counted | undefined {
+    const hourMs = Math.floor(world.nowMs() / HOUR_MS) * HOUR_MS
+    const key = `${hourMs} ${vendor} ${product}`
+    let row = counted.get(key)
+    if (!row && counted.size < COUNTED_MAX) {
+      row = { hourMs, vendor, product, requests: 0, errors: 0, latencies: new Array(PLACES).fill(0) }
+      counted.set(key, row)
+    }
+    return row
+  }
+
+  return {
+    count({ vendor, product, failed, latencyMs }) {
+      const row = rowOf(vendor, product)
+      if (!row) return
+      row.requests += 1
+      if (failed) row.errors += 1
+      if (latencyMs === undefined) return
+      const place = placeOf(latencyMs)
+      row.latencies[place] = (row.latencies[place] ?? 0) + 1
+    },
+    async flush() {
+      if (counted.size === 0) return
+      const rows = [...counted.values()]
+      counted = new Map()
+      try {
+        await database.query(ADD, [
+          JSON.stringify(rows.map(({ hourMs, ...row }) => ({ ...row, hour: new Date(hourMs).toISOString() }))),
+        ])
+      } catch (error) {
+        // Nobody waits for them: they are added with the next ones.
+        for (const row of rows) keep(counted, row)
+        throw error
+      }
+    },
+    async forget() {
+      await database.query(FORGET, [KEPT_DAYS])
+    },
+  }
+}
+
+function keep(counted: Map<string, Counted>, row: Counted): void {
+  const key = `${row.hourMs} ${row.vendor} ${row.product}`
+  const since = counted.get(key)
+  if (!since) {
+    if (counted.size < COUNTED_MAX) counted.set(key, row)
+    return
+  }
+  since.requests += row.requests
+  since.errors += row.errors
+  for (const [place, count] of row.latencies.entries()) since.latencies[place] = (since.latencies[place] ?? 0) + count
+}
+
+interface HourRow {
+  hour: Date
+  vendor: string
+  product: string
+  requests: bigint
+  errors: bigint
+  latencies: number[]
+}
+
+/** Of all vendors, by the hour, oldest first; models with the most errors first. */
+export async function readVendorHistory(database: Database, hours: number): Promise<VendorHistory[]> {
+  const rows = await database.query<HourRow>(HISTORY, [hours])
+  return [...Map.groupBy(rows, ({ vendor }) => vendor)].map(([vendor, own]) => ({
+    vendor,
+    hours: [...Map.groupBy(own, ({ hour }) => hour.toISOString())].map(([at, group]) => ({ at, ...summed(group) })),
+    models: [...Map.groupBy(own, ({ product }) => product)]
+      .map(([product, group]) => ({ product, ...summed(group) }))
+      .sort((a, b) => b.errors - a.errors || b.requests - a.requests),
+  }))
+}
+
+function summed(rows: readonly HourRow[]) {
+  const latencies = rows.reduce<number[]>(
+    (sum, row) => row.latencies.map((count, place) => count + (sum[place] ?? 0)),
+    [],
+  )
+  return {
+    requests: rows.reduce((sum, { requests }) => sum + Number(requests), 0),
+    errors: rows.reduce((sum, { errors }) => sum + Number(errors), 0),
+    latencyMsP50: medianOf(latencies),
+  }
+}
+
+/** To a tenth: the middle of the place in which the middle answer is. */
+function medianOf(latencies: readonly number[]): number | null {
+  const all = latencies.reduce((sum, count) => sum + count, 0)
+  let left = all / 2
+  for (const [place, count] of latencies.entries()) {
+    left -= count
+    if (count > 0 && left <= 0) return Math.round(RATIO ** (place + 0.5))
+  }
+  return null
+}
+
+const ADD = statement(
+  'vendor_hour_add',
+  `insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
+   select x.hour, x.vendor, x.product, x.requests, x.errors, array(select jsonb_array_elements_text(x.latencies)::int)
+   from jsonb_to_recordset($1::jsonb) as x(hour timestamptz, vendor text, product text, requests bigint, errors bigint, latencies jsonb)
+   order by x.hour, x.vendor, x.product
+   on conflict (hour, vendor, product) do update set requests = v.requests + excluded.requests, errors = v.errors + excluded.errors,
+     latencies = array(select coalesce(a, 0) + coalesce(b, 0) from unnest(v.latencies, excluded.latencies) with ordinality as t(a, b, place) order by place)`,
+)
+const HISTORY = statement(
+  'vendor_hour_read',
+  `select hour, vendor, product, requests, errors, latencies from vendor_hour
+   where hour > date_trunc('hour', now(), 'UTC') - make_interval(hours => $1::int) order by hour, vendor, product limit 100000`,
+)
+const FORGET = statement(
+  'vendor_hour_forget',
+  `delete from vendor_hour where hour < now() - make_interval(days => $1::int)`,
+)

@@ -1,0 +1,132 @@
+// One figure for all processes: two gateways share a database, and operators see both, whichever they ask.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { LivePage, VendorView } from '../src/http/views.ts'
+import type { Page } from '../src/kernel/view.ts'
+import type { HomeFigures } from '../src/ledger/figure-views.ts'
+import type { VendorHistory } from '../src/routing/views.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+
+let database: FreshDatabase
+let one: TestGateway
+let other: TestGateway
+
+interface Sold {
+  models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }>
+}
+
+before(async () => {
+  database = await freshDatabase()
+  one = await startGateway({
+    database,
+    catalog(document: Sold) {
+      const { routes } = document.models['alpha-5.4'] ?? { routes: [] }
+      // Sold for less than it costs.
+      if (routes[0]) routes[0].cost = { unit: 'credits', tiers: [{ input: '100000', output: '100000' }] }
+    },
+  })
+  other = await startGateway({ database })
+})
+after(async () => {
+  await one.close()
+  await other.close()
+  await database.drop()
+})
+
+async function ask<T>(g: TestGateway, path: string): Promise<T> {
+  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN)
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  return JSON.parse(text).data
+}
+
+const chat = (g: TestGateway, key: string, content: string, more: object = {}) =>
+  g.call('/v1/chat-completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content }], ...more })
+
+test('live calls, vendors, their history and the margin are those of all processes', async () => {
+  const { id, key } = await one.account()
+  for (let i = 0; i < 3; i++) assert.equal((await chat(one, key, 'Hello!')).status, 200)
+  for (let i = 0; i < 2; i++) assert.equal((await chat(other, key, 'Hello!')).status, 200)
+  assert.equal((await chat(other, key, 'Hello [[500]]')).status, 502)
+  assert.equal((await chat(other, key, 'Hello!', { model: 'no-such-model' })).status, 404)
+  const leaving = new AbortController()
+  const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: '[[stall]]' }] }
+  const slow = other.call('/v1/chat-completions', key, body, { signal: leaving.signal }).catch(() => undefined)
+  while (other.gateway.monitor.running === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  try {
+    const live = await ask<LivePage>(one, '/requests/live')
+    const mine = live.items.filter(({ account }) => account === id)
+    assert.deepEqual(live.processes, { heard: 2, silent: 0 })
+    assert.equal(live.running, 1)
+    assert.equal(mine.filter(({ outcome }) => outcome === 'settled').length, 5)
+    assert.deepEqual(
+      mine
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+      mine.map(({ at }) => at),
+      'newest first',
+    )
+    const failed = mine.find(({ outcome }) => outcome === 'failed')
+    assert.match(failed?.fault ?? '', /^upstream_/)
+    assert.ok(mine.every(({ outcome, fault }) => outcome !== 'refused' || !fault?.startsWith('upstream_')))
+  } finally {
+    leaving.abort()
+    await slow
+  }
+  for (const g of [one, other]) {
+    const { items } = await ask<Page<VendorView>>(g, '/vendors')
+    const alpha = items.find(({ name }) => name === 'alpha')
+    assert.ok((alpha?.requests ?? 0) >= 7, JSON.stringify(alpha))
+    assert.ok((alpha?.recent.errors ?? 0) >= 1)
+    assert.ok(alpha?.latencyMsP50 !== null && alpha?.lastError !== null)
+  }
+  await one.settled()
+  for (const { gateway } of [one, other]) for (const counted of gateway.hourly) await counted.flush()
+  const { items: histories } = await ask<Page<VendorHistory>>(other, '/vendors/history')
+  const history = histories.find(({ vendor }) => vendor === 'alpha')
+  assert.equal(history?.hours.length, 1, 'one hour, unless the test ran over the end of it')
+  assert.ok((history.hours[0]?.requests ?? 0) >= 7)
+  assert.ok((history.hours[0]?.errors ?? 0) >= 1)
+  assert.ok(history.hours[0]?.latencyMsP50 !== null)
+  assert.deepEqual(
+    history.models.map(({ product, errors }) => [product, errors > 0]),
+    [['alpha-5.4', true]],
+  )
+  const home = await ask<HomeFigures>(one, '/home?days=1')
+  const [route] = home.losing
+  assert.deepEqual([route?.product, route?.route], ['alpha-5.4', 1])
+  assert.ok(Number(route?.cost) > Number(route?.charged))
+  assert.equal(home.margin.cost, route?.cost)
+  assert.equal(home.margin.charged, home.totals.charged, 'as the hourly sums have it')
+  assert.match(home.lossNotes[0] ?? '', /^alpha-5\.4, route 1 \(alpha, /)
+})
+
+test('what test accounts do is in no history of vendors and no margin', async () => {
+  const { rows } = await readBoth()
+  const { id } = await one.account()
+  const made = await one.gateway.keys.create(
+    id,
+    { name: 'test', test: true },
+    { actor: 't', ip: null, requestId: null },
+  )
+  assert.equal((await chat(one, made.key, 'Hello!')).status, 200)
+  await one.settled()
+  for (const counted of one.gateway.hourly) await counted.flush()
+  assert.deepEqual((await readBoth()).rows, rows)
+})
+
+async function readBoth() {
+  const { margin } = await ask<HomeFigures>(one, '/home?days=1')
+  return { rows: [await ask<Page<VendorHistory>>(one, '/vendors/history'), margin] }
+}
+
+test('a process that has left is not waited for', async () => {
+  const third = await startGateway({ database })
+  await third.gateway.ledger.sweep()
+  assert.equal((await ask<LivePage>(one, '/requests/live')).processes.heard, 3)
+  await third.close()
+  const live = await ask<LivePage>(one, '/requests/live')
+  assert.equal(live.processes.silent, 0)
+})
