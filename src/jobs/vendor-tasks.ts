@@ -114,8 +114,10 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       heard = true
       const refused = status >= 200 && status < 300 ? undefined : refusal(status, readErrorBody(body), target.model, {})
       const latencyMs = world.elapsedMs() - startedMs
-      const answer = { status, latencyMs, refusal: judged(place, reply, refused), product: target.model }
-      if (!isOwn) vendors.answered(vendorName, account, answer)
+      if (!isOwn) {
+        const answer = { status, latencyMs, refusal: judged(place, reply, refused), product: target.model }
+        vendors.answered(vendorName, account, answer)
+      }
       return { status, headers, body, refused }
     } catch (error) {
       if (leave && error instanceof Fault && error.blame === 'upstream') {
