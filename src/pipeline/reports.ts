@@ -8,12 +8,12 @@ import type { World } from '../kernel/world.ts'
 import { mergeHealth, type VendorHealth } from '../routing/vendor.ts'
 import type { LiveCall } from './monitor.ts'
 
-export interface ReportedCall extends Omit<LiveCall, 'atMs' | 'charged'> {
+interface ReportedCall extends Omit<LiveCall, 'atMs' | 'charged'> {
   readonly at: string
   readonly charged: string
 }
 
-export interface Reported {
+interface Reported {
   /** Newest first. */
   readonly calls: ReportedCall[]
   readonly running: number
