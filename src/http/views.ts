@@ -86,7 +86,7 @@ export const ownKeyStored = page(ownKeyView).extend({
 })
 export type OwnKeyStored = z.infer<typeof ownKeyStored>
 
-export const liveCallView = z.object({
+const liveCallView = z.object({
   id: z.string(),
   at: time,
   account: z.string(),

@@ -7,7 +7,7 @@ import type { World } from '../kernel/world.ts'
 import type { HomeFigures } from './figure-views.ts'
 import type { Resolution } from './operation.ts'
 
-export interface Margins {
+interface Margins {
   count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
   /** Adds what was counted to the database. */
   flush(): Promise<void>
