@@ -202,10 +202,8 @@ async function openStore(options: GatewayOptions) {
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
   await changes.start()
-  return {
-    ...{ database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, apiKeys, credentials },
-    ownKeys,
-  }
+  const kept = { apiKeys, credentials, ownKeys }
+  return { database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, ...kept }
 }
 
 /** What carries the calls, and what counts and bounds them. */
@@ -250,17 +248,12 @@ function createLoad(
   // A key may have other limits now than those under which its credits were leased.
   changes.watch('keys', () => ledger.recall())
   const overload: Overload = createOverload({
-    world,
+    ...{ world, lagMsMax: config.TOLLGATE_SHED_LAG_MS, running: () => monitor.running },
     waiting: () => ledger.pending + database.waiting(),
-    running: () => monitor.running,
-    lagMsMax: config.TOLLGATE_SHED_LAG_MS,
-  })
-  const budget = createByteBudget({
-    world,
-    bytesMax: config.TOLLGATE_BYTES_IN_FLIGHT_MAX,
-    queueMax: BODIES_WAITING_MAX,
   })
   const hourly = [vendorHours, margins]
+  const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
+  const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX })
   return {
     ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
     ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
