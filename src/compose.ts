@@ -337,14 +337,9 @@ async function openAssets(
   return { files, signer, assets }
 }
 
-function openAlerts(
-  { config, world, log }: GatewayOptions,
-  {
-    jobs,
-    vendors,
-    ...parts
-  }: { database: Database; secrets: Secrets; guard: GuardedFetch; jobs: JobEngine; vendors: Vendors },
-): Alerts {
+type AlertParts = { database: Database; secrets: Secrets; guard: GuardedFetch; jobs: JobEngine; vendors: Vendors }
+
+function openAlerts({ config, world, log }: GatewayOptions, { jobs, vendors, ...parts }: AlertParts): Alerts {
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
   return createAlerts({
     ...{ ...parts, world, log, queue: jobs.queue },
