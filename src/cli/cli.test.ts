@@ -111,6 +111,16 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.match((await run(['limits', 'show'])).out, /no limits/)
 })
 
+test('keeping requests and answers is switched on and off from the command line', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Keeper'])
+  assert.match((await run(['content', 'show', id])).out, /nothing is kept/)
+  assert.match((await run(['content', 'on', id, '--days', '3', '--max-bytes', '2048'])).out, /3 days, up to 2048/)
+  assert.match((await run(['content', 'on', id, '--days', 'many'])).err, /--days must be a whole number/)
+  assert.match((await run(['content', 'on', id, '--days', '91'])).err, /days/)
+  assert.match((await run(['content', 'read', 'req_none'])).err, /Nothing was kept/)
+  assert.deepEqual(await json(['content', 'off', id]), { account: null, keys: [], kept: 0 })
+})
+
 test('usage and ledger are listed, explained, downloaded and verified', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Reader', '--credits', '1'])
   for (let i = 0; i < 3; i++) {
