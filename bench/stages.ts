@@ -216,6 +216,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
   const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const paid = paidHandler({
     catalog: { current: catalog } as never,
+    background: { accept: () => Promise.reject(new Error('nothing in the background')) } as never,
     path,
     read: deps,
     budget,

@@ -131,7 +131,7 @@ export async function createGateway(options: GatewayOptions) {
   const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
   mountApi(app, {
     ...doors,
-    paid: paidHandler({ ...doors, catalog, path, read, budget, contents }),
+    paid: paidHandler({ ...doors, ...deferred, catalog, path, read, budget, contents }),
     free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, ownKeys, engine: jobs }),
   })
   const publicUrl = () => publicUrlOf(app, config)

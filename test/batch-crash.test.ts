@@ -48,7 +48,7 @@ async function startProcess(): Promise<{ url: string; kill(): Promise<void> }> {
   }
 }
 
-test('a batch goes on after kill -9, and each of its lines is answered once and paid for once', async (t) => {
+test('batches and responses in the background go on after kill -9, each answered once and paid for once', async (t) => {
   fresh = await freshDatabase()
   // Its own worker sleeps: the processes do the work.
   g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS, sweepEveryMs: NEVER_MS } })
@@ -59,7 +59,7 @@ test('a batch goes on after kill -9, and each of its lines is answered once and 
     custom_id: `line ${i}`,
     method: 'POST',
     url: '/v1/chat/completions',
-    body: { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: `Line ${i}. [[delay=60]]` }] },
+    body: { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: `Line ${i}. [[wait=60]]` }] },
   }))
   let now = await startProcess()
   const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
@@ -74,10 +74,15 @@ test('a batch goes on after kill -9, and each of its lines is answered once and 
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
-  let expired = 0
+  const later: string[] = []
   for (let round = 1; round <= KILLS; round++) {
     const seen = await reaches((LINES / (KILLS + 1)) * round)
     assert.notEqual(seen.status, 'completed', 'it must be killed while it works')
+    const asked = Array.from({ length: 3 }, (_, i) => ({
+      model: 'alpha-5.4',
+      input: `Later ${i}. [[wait=${i * 100}]]`,
+    }))
+    for (const body of asked) later.push((await client(now.url).responses.create({ ...body, background: true })).id)
     await now.kill()
     // Twenty seconds of silence, at once.
     await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
@@ -95,6 +100,14 @@ test('a batch goes on after kill -9, and each of its lines is answered once and 
     answers.map(({ custom_id }) => custom_id),
     lines.map(({ custom_id }) => custom_id),
   )
+  for (const one of later) {
+    let response = await client(now.url).responses.retrieve(one)
+    while (response.status === 'queued' || response.status === 'in_progress') {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      response = await client(now.url).responses.retrieve(one)
+    }
+    assert.equal(response.status, 'completed')
+  }
   const rows = await database.query<{ outcome: string; count: number }>(
     {
       text: `select outcome, count(*)::int as count from usage where account_id = $1 group by outcome`,
@@ -102,9 +115,8 @@ test('a batch goes on after kill -9, and each of its lines is answered once and 
     [made.id],
   )
   const counts = Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]))
-  expired = counts.expired ?? 0
-  t.diagnostic(`${expired} calls died with their processes and were made again`)
-  assert.equal(counts.settled, LINES)
+  t.diagnostic(`${counts.expired ?? 0} calls died with their processes and were made again`)
+  assert.equal(counts.settled, LINES + later.length)
   const [paid] = await database.query<{ sum: bigint }>(
     { text: 'select sum(charged)::bigint as sum from usage where account_id = $1' },
     [made.id],

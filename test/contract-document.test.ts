@@ -42,6 +42,7 @@ function formOf(body: unknown): FormData {
 async function realIds(): Promise<Record<string, string>> {
   const post = async (path: string, body: object): Promise<any> => (await g.call(path, key, body)).json()
   const stored = await post('/v1/responses', { model: 'alpha-5.4', input: 'hello', store: true })
+  const later = await post('/v1/responses', { model: 'alpha-5.4', input: 'hello', background: true })
   const { data } = await post('/v1/video/seedance', { model: 'videogen-2.0', prompt: 'a boat', resolution: '480p' })
   const user: any = await (await g.call('/v1/social/users?username=walker137', key)).json()
   const upload = { method: 'POST', headers: { authorization: `Bearer ${key}` } }
@@ -51,12 +52,19 @@ async function realIds(): Promise<Record<string, string>> {
   )
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
   const batch = await post('/v1/batches', order)
-  return { responses: stored.id, jobs: data.jobId, user: user.data.id, files: free.id, batches: batch.id }
+  return {
+    responses: stored.id,
+    jobs: data.jobId,
+    user: user.data.id,
+    files: free.id,
+    batches: batch.id,
+    background: later.id,
+  }
 }
 
 function withRealId({ path, example }: Operation, ids: Record<string, string>): Asked {
   const [, room = ''] = /^\/(?:alpha|v1)\/(\w+)\//.exec(path) ?? []
-  const id = ids[room] ?? ids.user
+  const id = (path.endsWith('/responses/{id}/cancel') ? ids.background : ids[room]) ?? ids.user
   const values = 'id' in example.values && !path.includes('/models/') ? { ...example.values, id } : example.values
   const { body } = example
   if (typeof body === 'object' && body && 'input_file_id' in body)

@@ -109,6 +109,29 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (id)
 );
 
+create table background (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  request text not null,
+  status text not null default 'queued'::text,
+  answer text,
+  vendor_id text,
+  tries smallint not null default 0,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null default (now() + '1 day'::interval),
+  ended_at timestamp with time zone,
+  version integer not null default 0,
+  lease_until timestamp with time zone,
+  step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
+  open boolean not null default true,
+  constraint background_pkey PRIMARY KEY (account_id, id),
+  constraint background_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'in_progress'::text, 'completed'::text, 'incomplete'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=70);
+CREATE INDEX background_age ON public.background USING btree (created_at);
+CREATE INDEX background_open ON public.background USING btree (step_at) WHERE open;
+
 create table batch (
   account_id text collate "C" not null,
   id text collate "C" not null,

@@ -195,3 +195,4 @@ export const jobsAnswer = object(
 export const jobAnswer = envelope(component('Job'))
 
 export const countTokensAnswer = object({ input_tokens: integer })
+export const inputTokensAnswer = object({ object: { const: 'response.input_tokens' }, input_tokens: integer })

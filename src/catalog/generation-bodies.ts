@@ -137,6 +137,9 @@ export const responsesBody = body(
     temperature,
     top_p: topP,
     stream,
+    background: boolean(
+      'true answers at once with a response that is `queued`; ask for it by its id until it has ended.',
+    ),
   },
   ['model', 'input'],
 )

@@ -11,6 +11,7 @@ import {
   countTokensAnswer,
   imagesAnswer,
   inputItemsAnswer,
+  inputTokensAnswer,
   JOB_STATUSES,
   jobAnswer,
   jobsAnswer,
@@ -157,6 +158,18 @@ export const FREE = define({
     params: { id: responseId },
     answer: responseDeletedAnswer,
   },
+  'responses/{id}/cancel': {
+    route: 'POST /alpha/responses/{id}/cancel',
+    aliases: ['/alpha/v1/responses/{id}/cancel', '/v1/responses/{id}/cancel'],
+    tag: 'Text',
+    surface: 'responses',
+    title: 'Cancel a response in the background',
+    description:
+      'Ends a response that was made with `background`. What its vendor has worked on by then is charged. An extension of the contract.',
+    returns: 'The `response`.',
+    params: { id: responseId },
+    answer: responseAnswer,
+  },
   'responses/{id}/input_items': {
     route: 'GET /alpha/responses/{id}/input_items',
     aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
@@ -185,6 +198,18 @@ export const FREE = define({
     returns: '`{input_tokens}`.',
     body: countTokensBody,
     answer: countTokensAnswer,
+  },
+  'responses/input_tokens': {
+    route: 'POST /alpha/responses/input_tokens',
+    aliases: ['/alpha/v1/responses/input_tokens', '/v1/responses/input_tokens'],
+    tag: 'Text',
+    surface: 'responses',
+    title: 'Count the tokens of a response',
+    description:
+      'How many input tokens a Responses request has, without what it goes on from. Free of charge. An extension of the contract.',
+    returns: '`{object, input_tokens}`.',
+    body: responsesBody,
+    answer: inputTokensAnswer,
   },
   'gemini/count_tokens': countGeminiTokens,
   jobs: {

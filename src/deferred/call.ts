@@ -32,8 +32,10 @@ interface DeferredCall {
   readonly body: Buffer
   /** Of its own, and none that a caller could send. */
   readonly name: string
-  /** What its usage row says it belongs to. */
-  readonly of: string
+  /** The batch that it belongs to, as its usage row says; its price is that of batches. */
+  readonly batch?: string
+  /** Aborts when it is not wanted any more. Absent: never, since whoever cuts off what is tried again pays for a part of it, and then for the whole. */
+  readonly signal?: AbortSignal
 }
 
 export interface Told {
@@ -51,7 +53,6 @@ interface Later {
   readonly isVendors: boolean
 }
 
-/** Nobody leaves: whoever cut such a call off would pay for a part of it, and then for the whole. */
 const NEVER = new AbortController().signal
 const WAIT_MS: Partial<Record<FaultName, number>> = {
   rate_limited: 1_000,
@@ -71,17 +72,17 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
   const { path } = deps
   const requestId = `req_${newId(path.world)}`
   try {
-    const out = new AnswerTaker(NEVER, Number.POSITIVE_INFINITY)
-    const { principal, spec, body, name, of } = call
+    const { principal, spec, body, name, batch, signal = NEVER } = call
+    const out = new AnswerTaker(signal, Number.POSITIVE_INFINITY)
     if (!principal) throw new Fault('key_unknown')
     const { accountId } = principal
     const catalog = catalogFor(accountId, deps.catalog.current)
     const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
     if (asked.ask.stream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
-    const endpoint = `batch:${spec.id}`
+    const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const arrived = {
-      ...inBatch(asked),
-      ...{ requestId, principal, catalog, endpoint, out, client: of, callerHeaders: {} },
+      ...(batch === undefined ? asked : inBatch(asked)),
+      ...{ requestId, principal, catalog, endpoint, out, client: batch, callerHeaders: {} },
       startedMs: path.world.elapsedMs(),
       idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body) },
     }

@@ -2,6 +2,7 @@
 import type { ApiKeys } from '../admission/api-key.ts'
 import type { AssetStore } from '../assets/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
+import { startBackground } from './background.ts'
 import { type BatchDeps, startBatches } from './batches.ts'
 import { createFiles } from './files.ts'
 
@@ -17,6 +18,12 @@ export function openDeferred({ files: store, apiKeys: keys, path: real, jobs, ..
   // Whoever waits for a limit was not refused.
   const path = { ...real, refusals: { note: () => undefined } }
   const files = createFiles({ database: path.database, store, world: path.world })
-  const batches = startBatches({ ...parts, path, files, keys, queue, timing })
-  return { files, batches, stop: (forMs: number) => batches.stop(forMs) }
+  const deps = { ...parts, path, files, keys, queue, timing }
+  const [batches, background] = [startBatches(deps), startBackground(deps)]
+  return {
+    files,
+    batches,
+    background,
+    stop: (forMs: number) => Promise.all([batches.stop(forMs), background.stop(forMs)]),
+  }
 }

@@ -12,7 +12,7 @@ import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { ReadDeps } from '../pipeline/read.ts'
-import { countGeminiTokens, countTokens } from '../protocols/text/text.ts'
+import { countGeminiTokens, countResponseTokens, countTokens } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { surfaceOf } from './envelope.ts'
 import { createModelLists, type ListShape } from './models.ts'
@@ -30,7 +30,9 @@ export interface AccountDeps {
 
 export function accountHandlers(
   deps: AccountDeps,
-): HandlersOf<'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens' | 'gemini/count_tokens'> {
+): HandlersOf<
+  'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens' | 'gemini/count_tokens' | 'responses/input_tokens'
+> {
   const { catalog } = deps
   const lists = createModelLists(() => catalog.current)
   const send = (reply: FastifyReply, body: string) =>
@@ -43,6 +45,10 @@ export function accountHandlers(
   return {
     count_tokens: (request, reply) =>
       send(reply, JSON.stringify({ input_tokens: countTokens(readJson(jsonBody(request))) })),
+    'responses/input_tokens': (request, reply) => {
+      const input_tokens = countResponseTokens(readJson(jsonBody(request)))
+      return send(reply, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
+    },
     'gemini/count_tokens': (request, reply) =>
       send(reply, JSON.stringify({ totalTokens: countGeminiTokens(readJson(jsonBody(request))) })),
     models: (request, reply) => send(reply, lists.list(request.principal!, request.id, shapeOf(request))),

@@ -5,6 +5,7 @@ import type { Contents } from '../admission/contents.ts'
 import { hashRequest, readIdempotencyKey } from '../admission/idempotency.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
+import type { Background } from '../deferred/background.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
@@ -25,6 +26,7 @@ interface PaidDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly read: ReadDeps
+  readonly background: Background
   readonly budget: ByteBudget
   readonly contents: Pick<Contents, 'begin'>
   readonly strictErrors: boolean
@@ -53,7 +55,7 @@ export function paidHandler(deps: PaidDeps): Paid {
     onPath(visit, response, deps, (out) =>
       spec.largeBody
         ? handleLarge(visit, out, spec, deps)
-        : handle(visit, out, { spec, body: takeBody(visit, spec) }, deps),
+        : handleSmall(visit, out, { spec, body: takeBody(visit, spec) }, deps),
     )
 }
 
@@ -65,6 +67,29 @@ async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: Paid
   } finally {
     body.release?.()
   }
+}
+
+/** A response may be one that nobody waits for, or go on from one. */
+function handleSmall(visit: Visit, out: Caller, asked: { spec: PaidSpec; body: Taken }, deps: PaidDeps): Promise<void> {
+  const { background, previous_response_id: previous } = asked.body.json.value
+  const isPlain = asked.spec.id !== 'responses' || (background !== true && typeof previous !== 'string')
+  return isPlain ? handle(visit, out, asked, deps) : handleResponse(visit, out, asked, deps)
+}
+
+async function handleResponse(
+  visit: Visit,
+  out: Caller,
+  { spec, body }: { spec: PaidSpec; body: Taken },
+  deps: PaidDeps,
+): Promise<void> {
+  const principal = visit.principal! // The key was checked before.
+  const { json } = body
+  if (json.value.background !== true) {
+    const goesOn = await deps.background.goingOn(json, principal.accountId)
+    return handle(visit, out, { spec, body: { ...body, json: goesOn } }, deps)
+  }
+  const accepted = await deps.background.accept({ principal, spec, json, idempotencyKey: idempotencyKeyOf(visit) })
+  out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted)
 }
 
 async function handle(

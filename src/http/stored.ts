@@ -6,6 +6,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import type { Background } from '../deferred/background.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
@@ -21,14 +22,15 @@ interface StoredDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly ownKeys: Pick<OwnKeys, 'use'>
+  readonly background: Background
   readonly strictErrors: boolean
   readonly log: Log
 }
 
 export function storedHandlers(
   deps: StoredDeps,
-): HandlersOf<'responses/{id}' | 'responses/{id}/delete' | 'responses/{id}/input_items'> {
-  const { catalog, path } = deps
+): HandlersOf<'responses/{id}' | 'responses/{id}/delete' | 'responses/{id}/input_items' | 'responses/{id}/cancel'> {
+  const { catalog, path, background } = deps
   const { database } = path
 
   const handle = (id: FreeId, method: 'GET' | 'DELETE', below: string) => {
@@ -37,9 +39,15 @@ export function storedHandlers(
       const query = queryOf(request, spec)
       reply.hijack()
       onPath(request, reply.raw, deps, async (out) => {
-        const { id } = request.params as { id: string }
+        const { id: asked } = request.params as { id: string }
         const principal = request.principal!
         const { accountId } = principal
+        const own = await background.find(principal, asked)
+        if (own && below === '') {
+          const body = method === 'GET' ? own.answer : await background.remove(own)
+          return out.send(200, { 'content-type': JSON_TYPE }, body)
+        }
+        const id = own?.vendor_id ?? asked
         const now = catalogFor(accountId, catalog.current)
         const kept = await findKeptAnswer(database, accountId, id)
         const model = kept && findProduct(now, kept.product)
@@ -63,9 +71,19 @@ export function storedHandlers(
   return {
     'responses/{id}': handle('responses/{id}', 'GET', ''),
     'responses/{id}/delete': handle('responses/{id}/delete', 'DELETE', ''),
+    async 'responses/{id}/cancel'(request, reply) {
+      const { id } = request.params as { id: string } // The path has it.
+      const principal = request.principal! // The key was checked before the handler.
+      const own = await background.find(principal, id)
+      if (own) return reply.header('content-type', JSON_TYPE).send(await background.cancel(own))
+      if (!(await findKeptAnswer(database, principal.accountId, id))) throw unknown()
+      throw invalid('Only a response that was made with "background" can be cancelled.')
+    },
     'responses/{id}/input_items': handle('responses/{id}/input_items', 'GET', '/input_items'),
   }
 }
+
+const JSON_TYPE = 'application/json; charset=utf-8'
 
 function unknown(): Fault {
   return new Fault('not_found', {

@@ -7,7 +7,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
-export type QueueName = 'job-step' | 'webhook' | 'alert' | 'batch'
+export type QueueName = 'job-step' | 'webhook' | 'alert' | 'batch' | 'background'
 
 export interface QueueItem {
   /** The job or the delivery that it is about. */
@@ -213,7 +213,13 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
 }
 
 function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
-  return { 'job-step': make('job-step'), webhook: make('webhook'), alert: make('alert'), batch: make('batch') }
+  return {
+    'job-step': make('job-step'),
+    webhook: make('webhook'),
+    alert: make('alert'),
+    batch: make('batch'),
+    background: make('background'),
+  }
 }
 
 // An item left by a dead process is not tried again by the queue: the row knows better when its next step is due.
@@ -232,6 +238,7 @@ function queueSettings(webhookRetrySeconds: number) {
   return {
     'job-step': STEP,
     batch: STEP,
+    background: STEP,
     webhook: told,
     alert: told,
   } satisfies Record<QueueName, object>

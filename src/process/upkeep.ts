@@ -7,6 +7,7 @@ import type { AssetStore } from '../assets/store.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
+import { forgetBackground } from '../deferred/background.ts'
 import { forgetBatches } from '../deferred/batch-table.ts'
 import { forgetFiles } from '../deferred/files.ts'
 import type { People } from '../identity/people.ts'
@@ -57,7 +58,7 @@ export function startUpkeep(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const FORGET = [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens, forgetFiles, forgetBatches]
+  const FORGET = [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens, forgetFiles, forgetBatches, forgetBackground]
   const answers = () => FORGET.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), forgetStrayShares(database), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {

@@ -526,6 +526,8 @@ export type ResponsesRequest = {
   top_p?: number
   /** true answers with server-sent events. */
   stream?: boolean
+  /** true answers at once with a response that is `queued`; ask for it by its id until it has ended. */
+  background?: boolean
   [member: string]: unknown
 }
 

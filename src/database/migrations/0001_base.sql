@@ -543,6 +543,32 @@ create table batch (
 ) with (fillfactor = 70);
 create index batch_open on batch (step_at) where open;
 
+-- Responses that nobody waits for on a connection: what was asked, and what was answered.
+create table background (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  request text not null,
+  status text not null default 'queued' check (status in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
+  -- The response, whole, when it has ended.
+  answer text,
+  -- What its vendor calls it, where that keeps it too.
+  vendor_id text,
+  -- Tries that a vendor failed.
+  tries smallint not null default 0,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '1 day',
+  ended_at timestamptz,
+  version integer not null default 0,
+  lease_until timestamptz,
+  step_at timestamptz not null default now() + interval '15 seconds',
+  open boolean not null default true,
+  primary key (account_id, id)
+) with (fillfactor = 70);
+create index background_open on background (step_at) where open;
+create index background_age on background (created_at);
+
 -- Where each request of a batch stands in its file, and what became of it. Gone when the results are files.
 create table batch_line (
   account_id text collate "C" not null,

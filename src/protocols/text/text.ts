@@ -1,7 +1,7 @@
 // The seam between the one path and the text formats: a caller's body in, an ask out.
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
-import type { TextTraits } from '../../catalog/traits.ts'
+import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
@@ -151,6 +151,13 @@ export function countTokens(json: JsonText): number {
   readModelName(json)
   checkPrompt(new Fields(json))
   return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
+}
+
+/** For /v1/responses/input_tokens. What its vendor keeps (`previous_response_id`) is not in it. */
+export function countResponseTokens(json: JsonText): number {
+  readModelName(json)
+  openaiResponses.check(new Fields(json), readTextTraits())
+  return measurePrompt(openaiResponses.prompt(json.value), json.value).likely
 }
 
 /** For :countTokens, which takes the contents alone or a whole request. */

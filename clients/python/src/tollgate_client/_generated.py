@@ -1072,6 +1072,8 @@ class ResponsesParams(TypedDict, total=False):
     temperature: float
     #: Commonly 0 to 1; some models refuse it.
     top_p: float
+    #: true answers at once with a response that is `queued`; ask for it by its id until it has ended.
+    background: bool
 
 
 class MessagesParams(TypedDict, total=False):

@@ -17,9 +17,12 @@ export function checkResponses(fields: Fields): CheckedAsk {
   for (const name of ['text', 'reasoning', 'metadata', 'prompt', 'stream_options']) fields.object(name)
   for (const name of ['parallel_tool_calls', 'store']) fields.boolean(name)
   fields.strings('include')
-  // Its answer would come later and from an address that is not offered here, without usage to charge.
+  // Whoever works in the background (deferred/background.ts) has taken this out.
   if (fields.boolean('background') === true)
-    throw invalid('"background" must be false: answers are only given on this connection.', 'background')
+    throw invalid(
+      '"background" must be false here: only POST /v1/responses itself works in the background.',
+      'background',
+    )
   const previous = fields.string('previous_response_id')
   const tools = fields.list('tools') ?? []
   tools.forEach((tool, i) => {

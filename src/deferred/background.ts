@@ -1,0 +1,283 @@
+// Responses in the background: accepted at once, answered on the one path when there is room, and kept here until they are
+// asked for. Any text model can be asked so, whether or not its vendor knows of such a thing.
+import { createHash } from 'node:crypto'
+import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import type { Database } from '../database/database.ts'
+import { statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import type { Queue } from '../jobs/queue.ts'
+import type { JobTiming } from '../jobs/timing.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { every } from '../kernel/timers.ts'
+import { newId } from '../kernel/world.ts'
+import { GONE } from '../pipeline/call.ts'
+import type { Overload } from '../pipeline/overload.ts'
+import { mayUse, type PaidSpec, read } from '../pipeline/read.ts'
+import { isObject, type Json, text } from '../protocols/check.ts'
+import { echoed } from '../protocols/text/openai-responses/members.ts'
+import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
+import { type Errand, startErrands } from './errands.ts'
+import { secondsOf } from './files.ts'
+import { endpointAt } from './lines.ts'
+
+interface BackgroundDeps extends DeferredDeps {
+  readonly keys: Pick<ApiKeys, 'holder'>
+  readonly overload: Pick<Overload, 'spare'>
+  readonly queue: Queue
+  readonly timing: JobTiming
+}
+
+interface BackgroundRow extends Errand {
+  readonly key_id: string
+  readonly product: string
+  readonly request: string
+  readonly status: string
+  readonly answer: string | null
+  readonly vendor_id: string | null
+  readonly created_at: Date
+  readonly overdue: boolean
+}
+
+interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id'> {
+  /** The response as it is now. */
+  readonly answer: string
+}
+
+export interface Background {
+  /** The response, which is queued. Throws what is wrong with the request. */
+  accept(asked: {
+    readonly principal: Principal
+    readonly spec: PaidSpec
+    readonly json: JsonText
+    readonly idempotencyKey: string | undefined
+  }): Promise<string>
+  /** The request with what its vendor calls the response that it goes on from. */
+  goingOn(json: JsonText, account: string): Promise<JsonText>
+  /** Undefined: there is none of this account, or not for this key. */
+  find(principal: Principal, id: string): Promise<Found | undefined>
+  cancel(found: Found): Promise<string>
+  /** What is answered to its deletion. */
+  remove(found: Found): Promise<string>
+  stop(forMs: number): Promise<void>
+}
+
+const PREFIX = 'resp_bg'
+const ID = /^resp_bg[0-9a-z]{26}$/
+const AT_ONCE = 64
+const OPEN_MAX = 100
+const REQUEST_CHARS_MAX = 4_000_000
+const NO_ROOM_MS = 500
+const WAIT_MS_MAX = 30_000
+const VENDOR_TRIES_MAX = 5
+const CANCEL_LOOK_MS = 1_000
+
+const INSERT = statement(
+  'background_insert',
+  `insert into background (account_id, id, key_id, product, request)
+   select $1, $2, $3, $4, $5 where (select count(*) from background where account_id = $1 and open) < $6
+   on conflict (account_id, id) do update set id = excluded.id returning *`,
+)
+const FIND = statement('background_find', 'select * from background where account_id = $1 and id = $2')
+const BEGIN = statement(
+  'background_begin',
+  `update background set status = 'in_progress' where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
+)
+const TRIED = statement(
+  'background_tried',
+  'update background set tries = tries + 1 where account_id = $1 and id = $2 returning tries',
+)
+const END = statement(
+  'background_end',
+  `update background set status = $4, answer = $5, vendor_id = $6, ended_at = now()
+   where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
+)
+const CANCEL = statement(
+  'background_cancel',
+  `update background set status = 'cancelled', ended_at = now(), answer = $3
+   where account_id = $1 and id = $2 and status in ('queued', 'in_progress') returning id`,
+)
+const REMOVE = statement('background_remove', 'delete from background where account_id = $1 and id = $2')
+const IS_OVER = statement(
+  'background_is_over',
+  `select 1 from background where account_id = $1 and id = $2 and status in ('queued', 'in_progress')`,
+)
+const FORGET = statement(
+  'background_forget',
+  `with gone as (
+     delete from background where ctid = any(array(
+       select ctid from background where created_at < now() - interval '30 days' limit 1000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+export function startBackground(deps: BackgroundDeps): Background {
+  const { path, queue, timing } = deps
+  const { database, world, log } = path
+  const errands = startErrands<BackgroundRow>('background', {
+    ...{ database, queue, world, log, timing, atOnceMax: AT_ONCE },
+    step: (row) => stepOne(row, deps),
+  })
+  const load = async (account: string, id: string) =>
+    ID.test(id) ? (await database.query<BackgroundRow>(FIND, [account, id]))[0] : undefined
+
+  async function goingOn(json: JsonText, account: string): Promise<JsonText> {
+    const previous = text(json.value.previous_response_id)
+    const kept = previous === undefined ? undefined : await load(account, previous)
+    if (!kept?.vendor_id) return json
+    return readJson(Buffer.from(splice(json, { replace: { previous_response_id: JSON.stringify(kept.vendor_id) } })))
+  }
+
+  return {
+    goingOn,
+    async accept({ principal, spec, json, idempotencyKey }) {
+      const { accountId, keyId } = principal
+      const request = await goingOn(readyToRun(json), accountId)
+      const catalog = catalogFor(accountId, deps.catalog.current)
+      const { ask } = read({ spec, catalog, principal, params: {}, query: '', body: { json: request } }, deps.read)
+      const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
+      const values = [accountId, id, keyId, ask.product, request.text, OPEN_MAX]
+      const [row] = await database.query<BackgroundRow>(INSERT, values)
+      if (!row)
+        throw new Fault('rate_limited', {
+          message: `This account has ${OPEN_MAX} responses in the background that have not ended, which is the most.`,
+          retryAfterSeconds: 5,
+        })
+      if (row.request !== request.text)
+        throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
+      errands.wake(row)
+      return viewOf(row)
+    },
+    async find(principal, id) {
+      const row = await load(principal.accountId, id)
+      return row && mayUse(principal, row.product) ? { ...row, answer: viewOf(row) } : undefined
+    },
+    async cancel({ account_id, id, answer }) {
+      const cancelled = JSON.stringify({ ...(JSON.parse(answer) as Json), status: 'cancelled' }) // As it was written.
+      await database.query(CANCEL, [account_id, id, cancelled])
+      const row = await load(account_id, id)
+      return row ? viewOf(row) : cancelled
+    },
+    async remove({ account_id, id }) {
+      await database.query(REMOVE, [account_id, id])
+      return JSON.stringify({ id, object: 'response', deleted: true })
+    },
+    stop: (forMs) => errands.stop(forMs),
+  }
+}
+
+export async function forgetBackground(database: Database): Promise<void> {
+  await removeAll(database, FORGET)
+}
+
+/** Two that come with the same key are one. */
+function nameOf(account: string, key: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([account, key]))
+    .digest('hex')
+    .slice(0, 26)
+}
+
+/** The request as it is sent when nobody waits. */
+function readyToRun(json: JsonText): JsonText {
+  if (json.value.stream === true)
+    throw invalid('"stream" must be false with "background": ask for the response until it has ended.', 'stream')
+  if (json.value.store === false)
+    throw invalid('"store" must be true with "background": it is asked for later.', 'store')
+  if (json.text.length > REQUEST_CHARS_MAX)
+    throw new Fault('request_too_large', {
+      message: `With "background", a request may have ${REQUEST_CHARS_MAX} characters.`,
+    })
+  return readJson(Buffer.from(splice(json, { remove: ['background', 'stream', 'stream_options'] })))
+}
+
+async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number | undefined> {
+  const { path, keys, overload } = deps
+  const { database, world, log } = path
+  if (row.status !== 'queued' && row.status !== 'in_progress') return undefined
+  if (row.overdue) {
+    const paid = (await paidBefore(row.account_id, [row.id], deps)).get(row.id)
+    const late = failed(row, 'expired', 'This response was not begun within a day.')
+    return end(row, paid ? answerOf(row, paid) : late, deps)
+  }
+  if (!overload.spare) return NO_ROOM_MS
+  const spec = endpointAt('/v1/responses')
+  const [mine] = await database.query(BEGIN, [row.account_id, row.id, row.version])
+  if (!spec || !mine) return undefined
+  const cancelled = new AbortController()
+  const look = async () => {
+    const going = await database.query(IS_OVER, [row.account_id, row.id])
+    if (going.length === 0) cancelled.abort(GONE)
+  }
+  const stopLooking = every(world, CANCEL_LOOK_MS, look, log)
+  try {
+    const principal = await keys.holder(row.key_id)
+    const call = { account: row.account_id, principal, spec, body: Buffer.from(row.request), name: row.id, signal: cancelled.signal }
+    const ending = await callLater(call, deps)
+    if (cancelled.signal.aborted) return undefined
+    if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)
+    if (!ending.isVendors || (await triedOf(row, database)) < VENDOR_TRIES_MAX)
+      return Math.min(ending.afterMs, WAIT_MS_MAX)
+    return await end(row, answerOf(row, ending.told), deps)
+  } finally {
+    stopLooking()
+  }
+}
+
+async function triedOf({ account_id, id }: BackgroundRow, database: Database): Promise<number> {
+  const [row] = await database.query<{ tries: number }>(TRIED, [account_id, id])
+  return row?.tries ?? 0
+}
+
+interface Ended {
+  readonly status: string
+  readonly answer: Json
+  readonly vendorId: string | null
+}
+
+async function end(
+  row: BackgroundRow,
+  { status, answer, vendorId }: Ended,
+  { path }: BackgroundDeps,
+): Promise<undefined> {
+  const values = [row.account_id, row.id, row.version, status, JSON.stringify(answer), vendorId]
+  await path.database.query(END, values)
+}
+
+function answerOf(row: BackgroundRow, { status, body }: Told): Ended {
+  const said: unknown = JSON.parse(body)
+  const response = isObject(said) ? said : {}
+  if (status < 200 || status > 299) {
+    const { code, message } = isObject(response.error) ? response.error : {}
+    return failed(row, text(code) ?? 'server_error', text(message) ?? 'The response failed.')
+  }
+  const isWhole = response.status !== 'incomplete'
+  return {
+    status: isWhole ? 'completed' : 'incomplete',
+    answer: { ...response, id: row.id, background: true, store: true },
+    vendorId: response.store === true ? (text(response.id) ?? null) : null,
+  }
+}
+
+function failed(row: BackgroundRow, code: string, message: string): Ended {
+  return { status: 'failed', answer: { ...begun(row), status: 'failed', error: { code, message } }, vendorId: null }
+}
+
+/** Before there is an answer, what is known of it. */
+function begun({ id, request, product, created_at, status }: BackgroundRow): Json {
+  return {
+    id,
+    object: 'response',
+    created_at: secondsOf(created_at),
+    status,
+    output: [],
+    ...echoed(readJson(Buffer.from(request)).value),
+    model: product,
+    background: true,
+    store: true,
+  }
+}
+
+function viewOf(row: BackgroundRow): string {
+  return row.answer ?? JSON.stringify(begun(row))
+}

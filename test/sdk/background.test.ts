@@ -1,0 +1,159 @@
+// Responses in the background with the official openai package, unchanged, against the running gateway.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import OpenAI from 'openai'
+import { storedCatalogs } from '../../src/catalog/store.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
+import { testGateway } from '../gateway.ts'
+import { openAllDoors } from './families.ts'
+
+let key: string
+let account: string
+const g = testGateway({ catalog: openAllDoors }, async () => {
+  const made = await g.account()
+  key = made.key
+  account = made.id
+})
+
+const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
+const start = (over: object = {}, apiKey = key) =>
+  client(apiKey).responses.create({ model: 'alpha-5.4', input: 'Say hello.', background: true, ...over } as any)
+
+async function ended(id: string, apiKey = key): Promise<any> {
+  for (;;) {
+    const response = await client(apiKey).responses.retrieve(id)
+    if (response.status !== 'queued' && response.status !== 'in_progress') return response
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+}
+
+const usageOf = (of: string) =>
+  g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint }>(
+    { text: 'select endpoint, outcome, charged from usage where account_id = $1 order by id' },
+    [of],
+  )
+
+test('a response in the background is accepted at once, answered later, and charged as any other', async () => {
+  const before = await g.balance(account)
+  const direct = await client().responses.create({ model: 'alpha-5.4', input: 'Say hello.' })
+  const price = before.posted - (await g.balance(account)).posted
+  for (const model of ['alpha-5.4', 'beta-sonnet-4-6']) {
+    const made: any = await start({ model })
+    assert.match(made.id, /^resp_bg/)
+    assert.ok(made.status === 'queued' || made.status === 'in_progress')
+    assert.equal(made.background, true)
+    assert.deepEqual(made.output, [])
+    const done = await ended(made.id)
+    assert.equal(done.status, 'completed')
+    assert.equal(done.id, made.id)
+    assert.equal(done.model, model)
+    assert.equal(done.background, true)
+    assert.ok(done.output_text.length > 0)
+    assert.ok(done.usage.output_tokens > 0)
+  }
+  const rows = await usageOf(account)
+  assert.deepEqual(
+    rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
+    Array(3).fill(['responses', 'settled']),
+  )
+  assert.equal(rows[1]?.charged, price, 'the price is the same')
+  assert.equal(typeof direct.id, 'string')
+  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
+  assert.deepEqual(problems, [])
+})
+
+test('the next response goes on from one that was made in the background', async () => {
+  const first = await ended(((await start({ input: 'My name is Ada.' })) as any).id)
+  const next = await client().responses.create({
+    model: 'alpha-5.4',
+    input: 'What is my name?',
+    previous_response_id: first.id,
+  })
+  assert.equal(next.status, 'completed')
+  const later = await ended(((await start({ input: 'And now?', previous_response_id: first.id })) as any).id)
+  assert.equal(later.status, 'completed')
+  assert.match(JSON.stringify((await client().responses.inputItems.list(first.id)).data), /My name is Ada/)
+  await assert.rejects(
+    client((await g.account()).key).responses.create({
+      model: 'alpha-5.4',
+      input: 'Go on.',
+      previous_response_id: first.id,
+    }),
+    { status: 400 },
+  )
+})
+
+test('what is wrong is said at once, and what goes wrong later is in the response', async () => {
+  for (const [over, param] of [
+    [{ input: 7 }, 'input'],
+    [{ stream: true }, 'stream'],
+    [{ store: false }, 'store'],
+    [{ background: 'yes' }, 'background'],
+    [{ previous_response_id: 'resp_bg01m7h30sc77t113ajbmzxmjc6g' }, 'previous_response_id'],
+  ] as const)
+    if (param === 'previous_response_id') {
+      // Whose it is is asked when it is begun.
+      const done = await ended(((await start(over)) as any).id)
+      assert.equal(done.status, 'failed')
+      assert.equal(done.error.code, 'previous_response_not_found')
+    } else await assert.rejects(start(over), (error: any) => error.status === 400 && error.param === param)
+  await assert.rejects(start({ model: 'none' }), { status: 404 })
+  const poor = await g.account({ credits: 1n })
+  const short = await ended(((await start({}, poor.key)) as any).id, poor.key)
+  assert.equal(short.status, 'failed')
+  assert.match(short.error.message, /credit/)
+})
+
+test('the tokens of a request are counted, free of charge', async () => {
+  const before = await g.balance(account)
+  const count = await client().responses.inputTokens.count({ model: 'alpha-5.4', input: 'One two three four five.' })
+  assert.equal(count.object, 'response.input_tokens')
+  assert.ok(count.input_tokens >= 4 && count.input_tokens < 40, String(count.input_tokens))
+  await assert.rejects(client().responses.inputTokens.count({ model: 'alpha-5.4', input: 7 as any }), { status: 400 })
+  assert.deepEqual(await g.balance(account), before)
+})
+
+test('the same Idempotency-Key gives the same response, and is not for another request', async () => {
+  const options = { idempotencyKey: 'once', headers: { 'idempotency-key': 'once' } }
+  const body = { model: 'alpha-5.4', input: 'Once.', background: true } as const
+  const [a, b] = await Promise.all([client().responses.create(body, options), client().responses.create(body, options)])
+  assert.equal(a.id, b.id)
+  await assert.rejects(client().responses.create({ ...body, input: 'Twice.' }, options), { status: 409 })
+  await ended(a.id)
+})
+
+test('it can be cancelled and deleted, by its account alone', async () => {
+  const made = await g.account()
+  const { id }: any = await start({ input: 'A long one. [[stall]]' }, made.key)
+  for (const act of ['retrieve', 'cancel', 'delete'] as const)
+    await assert.rejects((client() as any).responses[act](id), { status: 404 })
+  while ((await client(made.key).responses.retrieve(id)).status !== 'in_progress')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.equal((await client(made.key).responses.cancel(id)).status, 'cancelled')
+  assert.equal((await client(made.key).responses.cancel(id)).status, 'cancelled', 'once more changes nothing')
+  // The vendor had not begun to answer: nothing is owed, and nothing stays held.
+  while ((await g.balance(made.id)).held > 0n) await new Promise((resolve) => setTimeout(resolve, 50))
+  assert.equal((await g.balance(made.id)).posted, 1_000_000_000n)
+  await client(made.key).responses.delete(id)
+  await assert.rejects(client(made.key).responses.retrieve(id), { status: 404 })
+  const plain = await client().responses.create({ model: 'alpha-5.4', input: 'Hello.' })
+  await assert.rejects(client().responses.cancel(plain.id), { status: 400 })
+})
+
+test('a response whose process died after its settlement is given again, and not paid again', async () => {
+  const made = await g.account()
+  const { id }: any = await start({ input: 'Once and for all.' }, made.key)
+  const first = await ended(id, made.key)
+  await g.settled()
+  const before = await g.balance(made.id)
+  await g.gateway.database.query(
+    {
+      text: `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
+    },
+    [id],
+  )
+  const again = await ended(id, made.key)
+  assert.deepEqual(again.output, first.output)
+  assert.deepEqual(await g.balance(made.id), before)
+  assert.equal((await usageOf(made.id)).length, 1)
+})
