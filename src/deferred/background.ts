@@ -212,7 +212,14 @@ async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number
   const stopLooking = every(world, CANCEL_LOOK_MS, look, log)
   try {
     const principal = await keys.holder(row.key_id)
-    const call = { account: row.account_id, principal, spec, body: Buffer.from(row.request), name: row.id, signal: cancelled.signal }
+    const call = {
+      account: row.account_id,
+      principal,
+      spec,
+      body: Buffer.from(row.request),
+      name: row.id,
+      signal: cancelled.signal,
+    }
     const ending = await callLater(call, deps)
     if (cancelled.signal.aborted) return undefined
     if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)
