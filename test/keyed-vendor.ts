@@ -9,6 +9,8 @@ export interface KeyedVendor {
   readonly url: string
   /** By credential: how it answers; without an entry the credential is not known. */
   readonly moods: Map<string, Mood>
+  /** How it answers a request that has this word in it, whatever its credential. */
+  readonly words: Map<string, Mood>
   /** The credentials of the requests, in their order, with what was asked. */
   readonly asked: { readonly key: string; readonly method: string; readonly path: string }[]
   keysAsked(): string[]
@@ -21,6 +23,7 @@ export const WORKS: Mood = { status: 200 }
 /** `behind`: the address of the simulated vendor, such as `http://127.0.0.1:4000/openai`. */
 export async function startKeyedVendor(behind: () => string): Promise<KeyedVendor> {
   const moods = new Map<string, Mood>()
+  const words = new Map<string, Mood>()
   const asked: KeyedVendor['asked'] = []
   const makers = new Map<string, string>()
   const server = createServer(async (req, res) => {
@@ -35,7 +38,9 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
     }
     const key = (req.headers.authorization ?? '').replace(/^Bearer /, '')
     asked.push({ key, method, path })
-    const mood = moods.get(key) ?? { status: 401 }
+    const sent = Buffer.concat(parts).toString()
+    const said = [...words].find(([word]) => sent.includes(word))?.[1]
+    const mood = said ?? moods.get(key) ?? { status: 401 }
     const refuse = (status: number, message: string) =>
       res
         .writeHead(status, {
@@ -64,6 +69,7 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     moods,
+    words,
     asked,
     keysAsked: () => asked.map(({ key }) => key),
     close: () => server.close(),

@@ -292,6 +292,28 @@ test('a video goes by the own key from order to end and costs its fee; without f
   await verified()
 })
 
+test('a video that waits for the own key never goes by the house’s credential, for which only the fee is held, when the key is taken away', async () => {
+  await bring('films')
+  films.moods.set(OWN, { status: 429, retryAfter: 1 })
+  const order = { model: 'videogen-2.0', prompt: 'A sea.', duration: 5, resolution: '720p' }
+  const made = await g.call('/v1/video/seedance', owner.key, order)
+  const { data } = (await made.json()) as { data: { jobId: string } }
+  const submissions = async () => {
+    const [row] = await g.gateway.database.query<{ submissions: number; waits: boolean }>(
+      { text: 'select submissions, submit_started_at is null as waits from job where id = $1' },
+      [data.jobId],
+    )
+    return row?.waits ? row.submissions : 0
+  }
+  while ((await submissions()) === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  await operator('DELETE', `/accounts/${owner.id}/own-keys/films`)
+  // It would be tried again after the second that the vendor asked for.
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  assert.deepEqual(new Set(films.keysAsked()), new Set([OWN]))
+  const cancelled = await g.call(`/v1/jobs/${data.jobId}`, owner.key, undefined, { method: 'DELETE' })
+  assert.equal(cancelled.status, 200)
+})
+
 test('a charge by an own key that does not fit its fee is found by the verification', async () => {
   await bring('text')
   const { id } = await usageOf(await chat(owner))

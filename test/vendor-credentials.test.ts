@@ -146,6 +146,26 @@ test('one that is not accepted is put aside, and its story says so to operators;
   assert.ok(Number(alone.headers.get('retry-after')) >= 1)
 })
 
+test('nobody closes a vendor to others with calls that it refuses whatever the credential', async () => {
+  const [last, ...others] = [await g.account(), await g.account(), await g.account(), await g.account()] as const
+  const say = (by: { key: string }, content: string) =>
+    g.call('/v1/chat/completions', by.key, { model: 'alone', messages: [{ role: 'user', content }] })
+  for (const status of [403, 429]) {
+    text.words.set('forbidden-word', { status })
+    for (let turn = 0; turn < 3; turn++) assert.notEqual((await say(caller, 'A forbidden-word.')).status, 200)
+    text.asked.length = 0
+    assert.notEqual((await say(caller, 'Hi')).status, 200, 'whoever sent it waits')
+    assert.deepEqual(text.asked, [])
+    assert.equal((await say(others[0], 'Hi')).status, 200)
+    // When several have met it, it is the credential.
+    text.words.set('Hi', { status })
+    for (const other of others) await say(other, 'Hi')
+    text.words.clear()
+    assert.notEqual((await say(last, 'Hello')).status, 200)
+    skippedMs += 4_000_000
+  }
+})
+
 test('they are added, replaced and removed while calls run; a new value is tried at once', async () => {
   text.moods.set(A, { status: 401 })
   text.moods.set(B, { status: 401 })

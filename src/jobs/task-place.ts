@@ -40,8 +40,10 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   if (!ownKey) return candidates
   const own = deps.ownKeys.use(job.account_id, product, catalog, product.routes)
   if (own) return byOwnKeys(candidates, { ...own, fallback: ownKey.fallback })
-  // Its key was taken away. What it has made can only be asked for by others, and the rest is made by them only if the account allows it.
-  return ownKey.fallback || job.submissions > 0 ? candidates : []
+  // Its key was taken away. What it may have made can only be asked for by others; they make one only if the account allows it, as only the fee is
+  // held otherwise. A submission that was refused has made nothing.
+  const mayBeMade = job.task_id !== null || job.submit_age_ms !== null
+  return ownKey.fallback || mayBeMade ? candidates : []
 }
 
 /** Another route than the one that has just refused, if there is one that works. */
@@ -58,7 +60,7 @@ export async function chooseRoute(
   const refused = (one: Candidate) => Number(one.number === job.route && isSame(one) && !wasAside(one))
   for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
     if (candidate.credential === OWN_KEY) return candidate
-    const usable = candidate.credentials ? vendors.credentials.choose(candidate) : candidate
+    const usable = candidate.credentials ? vendors.credentials.choose(candidate, job.account_id) : candidate
     if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable
   }
   return undefined

@@ -139,9 +139,10 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   ) {
     const { credentials } = deps.vendors
     if (!place.credentials) return refused
-    if (refused === undefined) credentials.succeeded(place)
+    const { account = '' } = place
+    if (refused === undefined) credentials.succeeded(place, account)
     if (refused?.credential === undefined) return refused
-    credentials.putAside(place, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
+    credentials.putAside(place, account, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
     return { vendorsFault: false }
   }
 
@@ -219,6 +220,10 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
           sizeMax: LOOK_TASKS_MAX,
         })
         looks.set(name, batch)
+        const look = batch.run(taskId)
+        // Accounts bring keys of their own, and change them: what is not in use is not remembered.
+        void batch.idle().then(() => looks.delete(name))
+        return look
       }
       return batch.run(taskId)
     },

@@ -172,7 +172,7 @@ function answeredBy(
   const latencyMs = endMs - startMs
   if (candidate.credential !== OWN_KEY)
     vendors.answered(candidate.vendorName, open.account, { status, latencyMs, product })
-  if (candidate.credentials) vendors.credentials.succeeded(candidate)
+  if (candidate.credentials) vendors.credentials.succeeded(candidate, open.account)
   if (open.trail.all || !isFirst) open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
 }
@@ -194,7 +194,7 @@ function refusedBy(
     vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal, product })
   if (ofCredential) {
     const seconds = fault.details.retryAfterSeconds
-    vendors.credentials.putAside(candidate, { why: verdict.credential, status, seconds })
+    vendors.credentials.putAside(candidate, open.account, { why: verdict.credential, status, seconds })
   }
   const stop = curable ? {} : { stop: 'refused' as const }
   open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status, fault, said, mend, ...stop })
@@ -265,7 +265,7 @@ function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors)
   if (route.credential === OWN_KEY) return route
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // As nearly always.
-  const candidate = vendors.credentials.choose(route)
+  const candidate = vendors.credentials.choose(route, account)
   // It was not asked: should this have been the one call that tries it again, another may be.
   if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)
   return candidate

@@ -1,5 +1,6 @@
 // What this process knows of the credentials of vendors that have several: one that is refused or limited is put aside by
-// itself, for as long as the vendor asks or for longer each time, while the others go on.
+// itself, for as long as the vendor asks or for longer each time, while the others go on. It is put aside for the account whose call met that, and for
+// all only when several accounts have met it and nobody has succeeded since: as with breakers, nobody closes it to others by what they ask for.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { CredentialFault } from '../protocols/vendor-fault.ts'
@@ -21,26 +22,38 @@ interface Aside {
 }
 
 export interface CredentialStates {
-  /** The candidate with the first of its credentials that may be used now, or why there is none. */
-  choose(candidate: Candidate): Candidate | Fault
-  putAside(candidate: Candidate, aside: Aside): void
-  succeeded(candidate: Candidate): void
+  /** The candidate with the first of its credentials that may be used now by this account, or why there is none. */
+  choose(candidate: Candidate, account: string): Candidate | Fault
+  putAside(candidate: Candidate, account: string, aside: Aside): void
+  succeeded(candidate: Candidate, account: string): void
   health(vendor: string, name: string): CredentialHealth
 }
 
 const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
+/** So many accounts must have met it before it is put aside for all, and so many before it is again. */
+const ACCOUNTS_TO_PUT_ASIDE = 3
+const ACCOUNTS_AGAIN = 2
+/** Whoever is forgotten meets it once more. */
+const ACCOUNTS_MAX = 1_000
+
+interface Pause {
+  /** On the clock for durations. */
+  untilMs: number
+  /** Refusals in a row. */
+  refusals: number
+}
 
 interface State {
   /** A credential that was replaced begins anew. */
   readonly secret: string | undefined
   why: CredentialFault | null
   status: number | null
-  /** On the clock for durations. */
-  untilMs: number
-  /** Refusals in a row. */
-  refusals: number
+  readonly byAccount: Map<string, Pause>
+  all: Pause
+  /** Who has met it since anybody succeeded, or since it was put aside for all. */
+  readonly met: Set<string>
   lastSuccessMs: number | null
 }
 
@@ -51,7 +64,8 @@ export function createCredentialStates(world: World): CredentialStates {
     const place = `${vendor} ${name}`
     let state = states.get(place)
     if (!state || state.secret !== secret) {
-      state = { secret, why: null, status: null, untilMs: 0, refusals: 0, lastSuccessMs: null }
+      const blank = { why: null, status: null, all: { untilMs: 0, refusals: 0 }, lastSuccessMs: null }
+      state = { secret, byAccount: new Map(), met: new Set(), ...blank }
       states.set(place, state)
     }
     return state
@@ -63,36 +77,45 @@ export function createCredentialStates(world: World): CredentialStates {
   })
 
   return {
-    choose(candidate) {
+    choose(candidate, account) {
       const { vendorName, credentials = [] } = candidate
       const nowMs = world.elapsedMs()
-      const aside: State[] = []
+      const aside: Left[] = []
       for (const one of credentials) {
-        const state = stateOf(vendorName, one)
-        if (state.untilMs <= nowMs) return withCredential(candidate, one)
-        aside.push(state)
+        const { all, byAccount, why } = stateOf(vendorName, one)
+        const untilMs = Math.max(all.untilMs, byAccount.get(account)?.untilMs ?? 0)
+        if (untilMs <= nowMs) return withCredential(candidate, one)
+        aside.push({ untilMs, why })
       }
       return noneLeft(vendorName, aside, nowMs)
     },
-    putAside(candidate, { why, status, seconds }) {
+    putAside(candidate, account, aside) {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
-      const limited = why === 'limited'
-      state.refusals = limited ? 0 : state.refusals + 1
-      const ownSeconds = Math.min(REFUSED_SECONDS * 2 ** (state.refusals - 1), REFUSED_SECONDS_MAX)
-      const forSeconds = limited ? (seconds ?? LIMITED_SECONDS) : ownSeconds
-      state.why = why
-      state.status = status
-      // What was under way before may ask for less than what came since.
-      state.untilMs = Math.max(state.untilMs, world.elapsedMs() + forSeconds * 1000)
+      const { byAccount, met, all } = state
+      const nowMs = world.elapsedMs()
+      state.why = aside.why
+      state.status = aside.status
+      const own = byAccount.get(account) ?? { untilMs: 0, refusals: 0 }
+      pause(own, aside, nowMs)
+      // The newest last, so that the one that was not met for longest is forgotten.
+      byAccount.delete(account)
+      byAccount.set(account, own)
+      for (const oldest of byAccount.size > ACCOUNTS_MAX ? byAccount.keys().take(1) : []) byAccount.delete(oldest)
+      if (met.add(account).size < (all.untilMs === 0 ? ACCOUNTS_TO_PUT_ASIDE : ACCOUNTS_AGAIN)) return
+      met.clear()
+      pause(all, aside, nowMs)
     },
-    succeeded(candidate) {
+    succeeded(candidate, account) {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
-      state.refusals = 0
+      state.byAccount.delete(account)
+      state.met.clear()
+      if (state.all.untilMs <= world.elapsedMs()) state.all = { untilMs: 0, refusals: 0 }
       state.lastSuccessMs = world.nowMs()
     },
     health(vendor, name) {
       const state = states.get(`${vendor} ${name}`)
-      const leftMs = state ? state.untilMs - world.elapsedMs() : 0
+      const untilMs = state ? Math.max(state.all.untilMs, ...state.byAccount.values().map((one) => one.untilMs)) : 0
+      const leftMs = untilMs - world.elapsedMs()
       const isAside = state !== undefined && leftMs > 0
       return {
         asideUntilMs: isAside ? Math.round(world.nowMs() + leftMs) : null,
@@ -108,7 +131,20 @@ export function withCredential(candidate: Candidate, { name, secret }: HeldCrede
   return { ...candidate, credential: name, target: { ...candidate.target, secret } }
 }
 
-function noneLeft(vendor: string, aside: readonly State[], nowMs: number): Fault {
+type Left = Pick<Pause, 'untilMs'> & Pick<State, 'why'>
+
+function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
+  const limited = why === 'limited'
+  // Calls that were under way when it was put aside say nothing new, and are no reason for a longer pause.
+  if (!limited && one.untilMs > nowMs) return
+  one.refusals = limited ? 0 : one.refusals + 1
+  const ownSeconds = Math.min(REFUSED_SECONDS * 2 ** (one.refusals - 1), REFUSED_SECONDS_MAX)
+  const forSeconds = limited ? (seconds ?? LIMITED_SECONDS) : ownSeconds
+  // What was under way before may ask for less than what came since.
+  one.untilMs = Math.max(one.untilMs, nowMs + forSeconds * 1000)
+}
+
+function noneLeft(vendor: string, aside: readonly Left[], nowMs: number): Fault {
   if (aside.length === 0)
     return new Fault('upstream_unavailable', { internal: { vendor, why: 'none of its credentials is there' } })
   const limited = aside.some(({ why }) => why === 'limited')
