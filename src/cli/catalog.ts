@@ -31,7 +31,7 @@ function missingCredentials(call: Invocation, document: unknown): string[] {
           .filter((one) => call.settings.credential(one.name) === undefined)
           .map(
             (one) =>
-              `Vendor "${name}" needs the credential ${one.name}, which is not in this environment. Set it where the gateway runs, or store it: tollgate vendors credential ${name}`,
+              `Vendor "${name}" needs the credential ${one.name}, which is not in this environment. Set it where the gateway runs, or store it: ${vendor.credentials ? `tollgate vendors credentials ${name} --set ${one.name} --key-stdin` : `tollgate vendors credential ${name}`}`,
           ),
   )
 }

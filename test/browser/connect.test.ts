@@ -100,3 +100,92 @@ test('routes are put in another order by keyboard and by drag, one is switched o
   await dialog.getByText('A typical call costs 0.22 and brings 0.33: margin 33 %.').waitFor()
   assert.deepEqual(home.mishaps, [])
 })
+
+test('one call of a hundred is sent to a route, and policy and stickiness are chosen by the form', async () => {
+  const { page } = operator
+  await operator.go('/operator/catalogue')
+  await page.getByLabel('Search models').fill('alpha-5.4')
+  const dialog = page.getByRole('dialog')
+  const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']
+  const save = async () => {
+    await dialog.getByRole('button', { name: 'Save the routes' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  for (const policy of ['least-latency', 'cheapest-first'] as const) {
+    await page.getByRole('button', { name: 'Routes' }).first().click()
+    await dialog.getByLabel('Routes of equal order').selectOption(policy)
+    await dialog.getByLabel('Keep a conversation on one route').setChecked(policy === 'least-latency')
+    await save()
+    assert.deepEqual(saved()?.routing, { policy, sticky: policy === 'least-latency' })
+  }
+  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await dialog.locator('.route-row').nth(1).getByRole('button', { name: 'Send 1 % here' }).click()
+  await save()
+  assert.deepEqual(
+    saved()?.routes.map(({ order, weight, enabled }) => [order, weight, enabled ?? true]),
+    [
+      [saved()?.routes[0]?.order, 990, saved()?.routes[0]?.enabled ?? true],
+      [saved()?.routes[0]?.order, 10, true],
+    ],
+  )
+  // It is there when the form is opened again.
+  await page.getByRole('button', { name: 'Routes' }).first().click()
+  assert.equal(await dialog.getByLabel('Weight').nth(1).inputValue(), '10')
+  assert.equal(await dialog.getByLabel('Routes of equal order').inputValue(), 'cheapest-first')
+  await page.keyboard.press('Escape')
+})
+
+test('a vendor gets a second credential, which is shown with its weight and state, and is taken away again', async () => {
+  const { page } = operator
+  await operator.go('/operator/vendors')
+  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
+  await page.getByRole('menuitem', { name: 'Add another credential' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('NEWCOMER_SECOND')
+  await dialog.getByLabel('Value').fill('sk-second-0123456789wxyz')
+  await dialog.getByLabel('Weight').fill('4')
+  assert.deepEqual(await home.violations(page), [])
+  await dialog.getByRole('button', { name: 'Add' }).click()
+  const table = page.getByRole('table', { name: 'Credentials of newcomer' })
+  await table.getByText('…wxyz').waitFor()
+  await page.getByText('2 of 2 credentials in use').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  assert.deepEqual(home.gateway.catalog.current.input.vendors.newcomer?.credentials, [
+    { name: 'NEWCOMER_API_KEY', weight: 1 },
+    { name: 'NEWCOMER_SECOND', weight: 4 },
+  ])
+  assert.ok(!(await page.content()).includes('sk-second'))
+  await page.getByRole('button', { name: 'Actions for NEWCOMER_SECOND' }).click()
+  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await table.waitFor({ state: 'detached' })
+  assert.equal(home.gateway.catalog.current.input.vendors.newcomer?.credential, 'NEWCOMER_API_KEY')
+})
+
+test('an account stores its own key at a vendor that takes them, sees its fee, and removes it', async () => {
+  const { page } = operator
+  const document = structuredClone(home.gateway.catalog.current.input)
+  const vendor = document.vendors.newcomer
+  assert.ok(vendor)
+  document.vendors.newcomer = { ...vendor, ownKeyFee: { call: '0.01', share: '0.05' } }
+  await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await operator.go(`/a/${account}/keys`)
+  await page.getByText('0.01 credits a call + 5 % of the price').waitFor()
+  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
+  await page.getByRole('menuitem', { name: 'Store a key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Key', { exact: true }).fill('sk-mine-0123456789mine')
+  await dialog.getByLabel('Use the gateway’s credential if it fails').check()
+  assert.deepEqual(await home.violations(page), [])
+  await dialog.getByRole('button', { name: 'Test and store' }).click()
+  await page.getByText('newcomer takes the key.').waitFor()
+  await page.getByText('…mine').waitFor()
+  await page.getByText('The gateway’s credential, at the price').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  assert.ok(!(await page.content()).includes('sk-mine'))
+  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
+  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('…mine').waitFor({ state: 'detached' })
+  assert.deepEqual(home.mishaps, [])
+})

@@ -82,7 +82,8 @@ function Survived({ call }: { call: UsageDetail }) {
 }
 
 function describeAttempt(attempt: Attempt): string {
-  const who = attempt.vendor ?? `The provider of route ${attempt.route}`
+  const by = attempt.credential ? ` (${attempt.credential})` : ''
+  const who = attempt.vendor ? `${attempt.vendor}${by}` : `The provider of route ${attempt.route}`
   if (attempt.skipped) return `${who} was passed over${attempt.cause ? `: ${attempt.cause}` : ''}.`
   if (attempt.deadlineMs !== undefined)
     return `${who} had not answered after ${formatMs(attempt.deadlineMs)}${attempt.phase ? ` (${PHASES[attempt.phase] ?? attempt.phase})` : ''}.`

@@ -204,7 +204,7 @@ function othersOf(call: UsageDetail): [string, string][] {
     content,
     ...others
   } = rest
-  const said = Object.entries(others).filter(([, value]) => value !== null && value !== '')
+  const said = Object.entries(others).filter(([, value]) => value !== null && value !== '' && value !== false)
   return said.map(([name, value]) => [
     name
       .replace(/^./, (first) => first.toUpperCase())
