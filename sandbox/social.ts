@@ -11,6 +11,7 @@ import { profile, type SocialUser, SocialUsers } from './social-users.ts'
 type Json = Readonly<Record<string, unknown>>
 
 const PATH = /^\/social\/2\/users\/(?:by\/username\/(\w{1,15})|(\d{1,19})(\/tweets)?)$/
+const MISSPELT = /^\/social\/2\/users\/by\/username\/([^/]{1,100})$/
 /** Ids that misbehave, since a timeline is asked for by id: 99000500 answers with status 500. */
 const FAULT_ID = /^99000([45]\d\d)$/
 const FAULT_IDS: Readonly<Record<string, string>> = {
@@ -27,6 +28,11 @@ export function openSocialRoom(): Room {
     match: (method, path) => method === 'GET' && path.startsWith('/social/'),
     async serve(_req, res, ctx) {
       const found = PATH.exec(ctx.path)
+      const misspelt = found ? undefined : MISSPELT.exec(ctx.path)?.[1]
+      if (misspelt !== undefined) {
+        const why = `The \`username\` query parameter value [${misspelt}] does not match ^[A-Za-z0-9_]{1,15}$`
+        return ctx.json(400, invalidRequest(new Refusal(400, why, 'username')))
+      }
       if (!found) return ctx.json(404, problem(404, 'There is nothing at this address.'))
       const [, username, id = '', timeline] = found
       const faulty = FAULT_ID.exec(id)

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** 0: the connection ends without an answer. */
 type Mood = { readonly status: number; readonly retryAfter?: number }
 
 export interface KeyedVendor {
@@ -48,6 +49,7 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
           ...(mood.retryAfter === undefined ? {} : { 'retry-after': String(mood.retryAfter) }),
         })
         .end(JSON.stringify({ error: { message, type: 'error', code: `http_${status}` } }))
+    if (mood.status === 0) return req.socket.destroy()
     if (mood.status !== 200) return refuse(mood.status, `Not with ${key}.`)
     const ids = [...makers.keys()].filter((id) => path.includes(id))
     if (ids.some((id) => makers.get(id) !== key)) return refuse(404, 'There is no such thing.')

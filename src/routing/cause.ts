@@ -11,6 +11,7 @@ const BY_CODE: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/^ECONNREFUSED$/, (host) => `Nothing listens at ${host}: the connection was refused.`],
   [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, (host) => `There is no way to ${host} in the network.`],
   [/ALTNAME/, (host) => `TLS: the certificate there is not for ${host}.`],
+  [/NOT_YET_VALID/, (host) => `TLS: the certificate of ${host} is not valid yet. Is the clock of this machine right?`],
   [/EXPIRED/, (host) => `TLS: the certificate of ${host} has expired.`],
   [/SELF_SIGNED|UNABLE_TO|CERT_/, (host) => `TLS: the certificate of ${host} is signed by nobody who is trusted here.`],
   [/^(EPROTO|ERR_SSL|ERR_TLS)/, (host) => `TLS: ${host} does not speak it. Should the address begin with http://?`],

@@ -4,6 +4,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { inputTokensOf } from '../meter/usage.ts'
 import { isUnknownModel } from '../protocols/error-codes.ts'
+import { type FreeCheck, freeCheck } from '../protocols/free-check.ts'
 import type { Ask, Exchange, Target } from '../protocols/protocol.ts'
 import { smallestAsk } from '../protocols/smallest.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
@@ -34,27 +35,42 @@ interface Heard {
 
 /** `call`: the model to ask; absent: whichever of its list is first. */
 export async function probeVendor(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<VendorTest> {
+  const check = freeCheck(target)
+  if (check && target.protocol !== 'openai-images') return resultOf([await makeCheck(check, target, deps)])
   const listing = await listModels(target, deps)
   const model = target.model || listing.models[0] || ''
   const asked = call && { ...target, model }
   const ask = asked && model !== '' ? smallestAsk(asked.protocol, call) : undefined
-  const steps = [listing.step]
+  const steps: [TestStep, ...TestStep[]] = [listing.step]
   // What could not be reached once is not asked a second time.
   const called =
     ask && listing.step.status !== null ? await makeCall(ask, asked ?? target, listing.models, deps) : undefined
   if (called) steps.push(called)
-  const last = called ?? listing.step
+  else if (check && listing.step.status !== null) steps.push(await makeCheck(check, target, deps))
+  const last = steps.at(-1) ?? listing.step
   const elsewhere =
     LOST.has(last.status) || last.message.startsWith('It answers, but not') ? await findAddress(target, deps) : null
-  return {
-    ok: last.ok,
-    status: last.status,
-    latencyMs: last.latencyMs,
-    message: [last.message, elsewhere && `It does answer at ${elsewhere}: use that address.`].filter(Boolean).join(' '),
-    steps,
-    models: listing.models,
-    addressSuggested: elsewhere,
-  }
+  return resultOf(steps, listing.models, elsewhere)
+}
+
+function resultOf(
+  steps: [TestStep, ...TestStep[]],
+  models: string[] = [],
+  elsewhere: string | null = null,
+): VendorTest {
+  const { ok, status, latencyMs, message } = steps.at(-1) ?? steps[0]
+  const said = elsewhere === null ? message : `${message} It does answer at ${elsewhere}: use that address.`
+  return { ok, status, latencyMs, message: said, steps, models, addressSuggested: elsewhere }
+}
+
+/** For those whose least call is not small: what costs nothing. */
+async function makeCheck(check: FreeCheck, target: Target, deps: ProbeDeps): Promise<TestStep> {
+  const about = { what: 'check', ...place(check.call), model: null, inputTokens: null, outputTokens: null } as const
+  const heard = await hear(check.call, target, deps)
+  if (heard instanceof Failure) return { ...about, ...heard.found }
+  const { status, latencyMs } = heard
+  const ok = check.shownBy(status)
+  return { ...about, ok, status, latencyMs, message: ok ? check.words : refusalOf(heard, target) }
 }
 
 async function listModels(target: Target, deps: ProbeDeps): Promise<{ step: TestStep; models: string[] }> {

@@ -3,7 +3,8 @@ import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
 
 const step = z.object({
-  what: z.enum(['models', 'call']),
+  /** `check`: a question that costs nothing, of those whose least call is not small. */
+  what: z.enum(['models', 'call', 'check']),
   method: z.string(),
   /** Without the credential, wherever it stands. */
   address: z.string(),

@@ -1,0 +1,86 @@
+// The test of a vendor, without a gateway around it: faults of certificates by a real TLS server, and what is asked of vendors whose
+// least call is not small.
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { startSandbox } from '../sandbox/server.ts'
+import type { ProtocolName } from '../src/catalog/kind.ts'
+import { realWorld as world } from '../src/kernel/world.ts'
+import { probeVendor } from '../src/routing/probe.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
+import { makeAuthority, makeCertificate } from './certificate.ts'
+
+const upstream = createUpstream({ world })
+const servers: { close(): unknown }[] = [upstream]
+after(() => Promise.all(servers.map((server) => server.close())))
+
+async function listen(server: Server): Promise<string> {
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
+}
+
+const answering =
+  (status: number, body: object): RequestListener =>
+  (_req, res) =>
+    res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+const probe = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
+  probeVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, { upstream, world })
+
+test('a certificate that has expired, is not valid yet, is for somebody else or from nobody who is trusted is said to be so', async () => {
+  const trusted = makeAuthority('The authority of this test')
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, trusted.certificate])
+  try {
+    const weeks = { address: '127.0.0.1', fromDays: -30, toDays: 30 }
+    const cases: [certificate: ReturnType<typeof makeCertificate>, said: RegExp][] = [
+      [makeCertificate(trusted, weeks), /^It lists 1 models/],
+      [
+        makeCertificate(trusted, { ...weeks, fromDays: -60, toDays: -1 }),
+        /^TLS: the certificate of 127\S+ has expired/,
+      ],
+      [makeCertificate(trusted, { ...weeks, fromDays: 2 }), /^TLS: the certificate of 127\S+ is not valid yet/],
+      [makeCertificate(trusted, { ...weeks, address: '10.1.2.3' }), /^TLS: the certificate there is not for 127/],
+      [makeCertificate(makeAuthority('A stranger'), weeks), /^TLS: the certificate of 127\S+ is signed by nobody/],
+    ]
+    for (const [certificate, said] of cases) {
+      const host = await listen(createSecureServer(certificate, answering(200, { data: [{ id: 'm' }] })))
+      const { ok, message } = await probe('openai-chat', `https://${host}`)
+      assert.match(message, said)
+      assert.equal(ok, !message.startsWith('TLS'))
+    }
+  } finally {
+    setDefaultCACertificates(before)
+  }
+})
+
+test('vendors of films, pictures and data are asked what costs nothing, and the test says what it did and what not', async () => {
+  const sandbox = await startSandbox({ world, speed: 1000 })
+  servers.push(sandbox)
+  const visits = 'siteanalytics/websites/visits'
+  const cases: [ProtocolName, vendor: string, steps: string[], said: RegExp, model?: string][] = [
+    ['video-task', 'ark', ['check'], /shows its tasks, .* No film was ordered/],
+    ['social-v2', 'social', ['check'], /without parameters, .* No row was bought/, 'socialapi'],
+    ['site-analytics', 'analytics', ['check'], /without parameters, .* No row was bought/, visits],
+    ['openai-images', 'openai', ['models', 'check'], /without a prompt, .* No picture was ordered/],
+  ]
+  const strangers = await listen(createServer(answering(401, { error: { message: 'Who are you?' } })))
+  const lost = await listen(createServer(answering(404, {})))
+  for (const [protocol, vendor, steps, said, model] of cases) {
+    const made = await probe(protocol, `${sandbox.url}/${vendor}`, model)
+    assert.equal(made.ok, true, made.message)
+    assert.deepEqual(
+      made.steps.map(({ what }) => what),
+      steps,
+    )
+    assert.match(made.message, said)
+    const refused = await probe(protocol, `http://${strangers}`, model)
+    assert.equal(refused.ok, false)
+    assert.match(refused.message, /does not accept the credential. It says: “Who are you\?”/)
+    assert.match((await probe(protocol, `http://${lost}`, model)).message, /nothing at this address \(404\)/)
+  }
+})
