@@ -1,14 +1,19 @@
 // How the routes of one product have done lately, from the calls themselves: to decide by which of them to take.
-import { type Database, statement } from '../database/database.ts'
+import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
+import { idAtTime } from '../kernel/world.ts'
 import type { RouteFigures } from './views.ts'
 
-/** More calls than these say nothing new, and reading them takes its time. */
+/** More calls than these, or of more accounts, say nothing new, and reading them takes its time. */
 const CALLS_MAX = 50_000
+const ACCOUNTS_MAX = 2_000
+const HOUR_MS = 3_600_000
 
-export async function readRouteFigures(database: Database, product: string, hours: number): Promise<RouteFigures[]> {
-  const rows = await database.query<Row>(FIGURES, [product, hours, CALLS_MAX])
+/** Of the calls that began since. */
+export async function readRouteFigures(database: Queryable, product: string, sinceMs: number): Promise<RouteFigures[]> {
+  const hour = new Date(Math.floor(sinceMs / HOUR_MS) * HOUR_MS)
+  const rows = await database.query<Row>(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
   return rows.map(({ route, answered, failed, first_byte_ms: firstByteMs, charged, cost }) => ({
     route,
     answered: Number(answered),
@@ -28,13 +33,17 @@ interface Row {
   cost: bigint | null
 }
 
+// The hourly sums say whose calls to read, and the key of usage, which begins with the account, finds them: what this costs grows with the calls
+// of the window, and not with the month in which they lie. An index of its own would cost every call something.
 // Test accounts reach simulated vendors, which say nothing about the routes.
 // An attempt that failed stands in the story of its call, also where another route answered in the end.
 const FIGURES = statement(
   'route_figures',
-  `with calls as materialized (
-     select route, status, first_byte_ms, charged, cost, story from usage
-     where at >= now() - make_interval(hours => $2::int) and product = $1 and not ${IS_TEST('account_id')} limit $3
+  `with callers as materialized (
+     select account_id from usage_hour where hour >= $2 and product = $1 and not ${IS_TEST('account_id')} group by account_id limit $4
+   ), calls as materialized (
+     select u.route, u.first_byte_ms, u.charged, u.cost, u.story from callers c
+     cross join lateral (select route, first_byte_ms, charged, cost, story from usage where account_id = c.account_id and id >= $3 and product = $1) u limit $5
    ), served as (
      select route, count(*) as answered, percentile_cont(0.5) within group (order by first_byte_ms) filter (where first_byte_ms > 0) as first_byte_ms,
        round(avg(charged))::bigint as charged, round(avg(cost))::bigint as cost

@@ -7,6 +7,7 @@ import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { type Page, type Paging, page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
 import { readClients } from '../../ledger/clients.ts'
 import { ledgerCsv, usageCsv } from '../../ledger/csv.ts'
 import { readMargin, readOverview } from '../../ledger/overview.ts'
@@ -27,6 +28,7 @@ import { id, paging, range, test, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
 const DAYS_MAX = 366
+const HOUR_MS = 3_600_000
 const HOURS_MAX = 24 * 7
 const CLIENT_CHARS_MAX = 80
 
@@ -38,6 +40,7 @@ export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
   readonly contents: Contents
+  readonly world: World
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
   readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
 }
@@ -98,7 +101,7 @@ const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledger
   zero: zero === 'true',
 })
 
-export function usageResources({ database, statements, contents, listJobs }: UsageDeps): Resource[] {
+export function usageResources({ database, statements, contents, listJobs, world }: UsageDeps): Resource[] {
   async function usageOf(requestId: string) {
     const found = await statements.usageOf(requestId)
     if (!found) throw new Fault('not_found', { message: 'There is no usage of a call with this id.' })
@@ -129,7 +132,10 @@ export function usageResources({ database, statements, contents, listJobs }: Usa
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
       answer: page(routeFigures),
       async run({ params, query }) {
-        return { items: await readRouteFigures(database, params.uid, query.hours), next: null }
+        return {
+          items: await readRouteFigures(database, params.uid, world.nowMs() - query.hours * HOUR_MS),
+          next: null,
+        }
       },
     }),
     resource('GET /accounts/{id}/usage-by-client', 'member', {
