@@ -19,6 +19,7 @@ let g: TestGateway
 before(async () => {
   await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   g = await startGateway({
+    env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '500000000' },
     catalog(document: CatalogInput) {
       document.vendors.other = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
       const routes = [{ vendor: 'other', protocol: 'openai-speech' as const }]
