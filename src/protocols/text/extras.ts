@@ -36,6 +36,11 @@ const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly string[
   ['inference_geo', ['inference_geo']],
 ]
 
+/** How a tier may be written. */
+export function spellingsOf(tier: string): readonly string[] {
+  return TIERS.find(([name]) => name === tier)?.[1] ?? [tier]
+}
+
 /** The unit by which a tool would be priced here; undefined where its uses are not counted. */
 export function unitOf(tool: string): string | undefined {
   return Object.values(TOOLS).find((tools) => Object.hasOwn(tools, tool))?.[tool]
@@ -99,8 +104,8 @@ interface PricedTool {
 
 function pricedTools(door: TextProtocolName, body: Json, pricing: Pricing | undefined): PricedTool[] {
   const priced = (unit: UseUnit, tool: Json) => (isPriced(pricing, unit) ? [{ unit, tool }] : [])
-  if (door === 'openai-chat')
-    return isObject(body.web_search_options) ? priced('webSearch', body.web_search_options) : []
+  const option = door === 'openai-chat' ? body.web_search_options : undefined
+  if (isObject(option)) return priced('webSearch', option)
   return objects(body.tools).flatMap((tool) => {
     if (door === 'gemini')
       return Object.keys(tool).some((name) => GEMINI_SEARCH.test(name)) ? priced('webSearch', tool) : []
@@ -122,8 +127,10 @@ function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes
 /** The vendor is told the bound that is held for, where its format can say it. */
 function bound(door: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
   const { value } = json
-  if (door === 'openai-responses' && value.max_tool_calls === undefined)
-    return edited(json, { add: { max_tool_calls: String(USES_MAX) } })
+  if (door === 'openai-responses' && !isBound(value.max_tool_calls)) {
+    const most = { max_tool_calls: String(USES_MAX) }
+    return edited(json, json.member('max_tool_calls') ? { replace: most } : { add: most })
+  }
   if (door !== 'anthropic-messages' || tools.every(({ tool }) => isBound(tool.max_uses))) return json
   const bounded = (tool: unknown) =>
     tools.some((one) => one.tool === tool) && isObject(tool) && !isBound(tool.max_uses)

@@ -264,6 +264,45 @@ test('tools that the vendor runs are refused unless the catalogue lets them thro
   }
 })
 
+test('no spelling or place brings in a tier or a search that is not paid for', () => {
+  const shell = { type: 'shell', environment: { type: 'container_auto' } }
+  const cases: Array<[TextProtocolName, object, string]> = [
+    // Two spellings of one tier, of which one is looked at here and the other there.
+    ['openai-chat', { service_tier: 'priority', serviceTier: 'default' }, 'service_tier'],
+    ['anthropic-messages', { service_tier: 'priority', serviceTier: 'flex' }, 'service_tier'],
+    ['openai-chat', { service_tier: 'flex', serviceTier: 'priority' }, 'serviceTier'],
+    // What other vendors of these formats call a search.
+    ['openai-chat', { search_parameters: { mode: 'on' } }, 'search_parameters'],
+    ['openai-chat', { plugins: [{ id: 'web' }] }, 'plugins'],
+    ['openai-chat', { enable_search: true }, 'enable_search'],
+    ['openai-chat', { web_search_options: [] }, 'web_search_options'],
+    ['openai-chat', { tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }, 'tools[0].type'],
+    ['openai-responses', { tools: [{ type: 'x_search' }] }, 'tools[0].type'],
+    ['openai-responses', { tools: [shell] }, 'tools[0].type'],
+    [
+      'openai-responses',
+      { tools: [{ type: 'namespace', name: 'all', tools: [{ type: 'web_search' }] }] },
+      'tools[0].tools[0].type',
+    ],
+  ]
+  for (const [door, over, param] of cases) assert.equal(refused(door, with_(door, over)), param, JSON.stringify(over))
+  const harmless = { search_parameters: { mode: 'off' }, plugins: [], enable_search: false, service_tier: 'flex' }
+  assert.equal(refused('openai-chat', with_('openai-chat', harmless)), undefined)
+  const local = { tools: [{ type: 'shell', environment: { type: 'local' } }] }
+  assert.equal(refused('openai-responses', with_('openai-responses', local)), undefined)
+  // With a price each way to ask for a search is paid for, and bounded.
+  const tiers = [{ input: 1n, output: 1n, webSearch: 1n }]
+  const multipliers = { service_tier: { priority: 2_000_000n, flex: 500_000n } }
+  const priced: ModelFacts = { ...model(), pricing: { unit: 'credits', tiers, multipliers } }
+  const ask = (door: TextProtocolName, over: object) => readTextAsk(door, json({ ...BODIES[door], ...over }), priced)
+  assert.equal(ask('openai-chat', { tools: [{ type: 'web_search' }] }).uses?.webSearch, 1)
+  assert.equal(ask('openai-chat', { web_search_options: {}, n: 2 }).uses?.webSearch, 2)
+  const unbound = ask('openai-responses', { tools: [{ type: 'web_search' }], max_tool_calls: null })
+  assert.deepEqual([unbound.worst.webSearch, JSON.parse(unbound.sent ?? '{}').max_tool_calls], [10, 10])
+  const both = with_('openai-chat', { service_tier: 'priority', serviceTier: 'flex' })
+  assert.equal(refused('openai-chat', both, priced), 'serviceTier')
+})
+
 test('the worst case covers the prompt and every choice, and base64 is not taken for text', () => {
   const worst = (over: object, limits = {}) =>
     readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))

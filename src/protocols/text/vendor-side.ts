@@ -7,7 +7,7 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
 import { isObject, type Json, objects, shown, text } from '../check.ts'
-import { isTierPriced, unitOf } from './extras.ts'
+import { isTierPriced, spellingsOf, unitOf } from './extras.ts'
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [
@@ -17,7 +17,19 @@ const HOSTED = [
   'code_execution',
   'image_generation',
   'advisor',
+  // Of other vendors that speak these formats.
+  'x_search',
+  'live_search',
+  'collections_search',
+  'browser_search',
+  'builtin_function',
 ] as const
+/** Fields by which other vendors of these formats search, and bill it. */
+const SEARCHES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  search_parameters: (value) => !(isObject(value) && value.mode === 'off'),
+  plugins: (value) => !(Array.isArray(value) && value.length === 0),
+  enable_search: (value) => value !== false,
+}
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -63,10 +75,13 @@ const OTHER_MODELS = ['fallbacks', 'models'] as const
 /** What vendors price higher than the catalogue does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
   for (const [name, standard] of STANDARD) {
-    const field = name === 'service_tier' && body.serviceTier !== undefined ? 'serviceTier' : name
-    const value = body[field] ?? undefined
-    const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, standard)
-    if (refused) throw refused
+    const [first, second] = spellingsOf(name).filter((field) => {
+      const value = body[field] ?? undefined
+      const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, standard)
+      if (refused) throw refused
+      return value !== undefined
+    })
+    if (second !== undefined) throw invalid(`"${second}" is "${first}" in another spelling: send one of them.`, second)
   }
   for (const name of OTHER_MODELS) {
     const value = body[name] ?? undefined
@@ -97,14 +112,34 @@ export function hostedRefusal(hosted: string, at: string, traits: TextTraits): F
   )
 }
 
+/** Also those that stand in another, where no price looks for them. */
+function checkTools(tools: unknown, at: string, traits: TextTraits): void {
+  const isNested = at !== 'tools'
+  objects(tools).forEach((tool, i) => {
+    const here = `${at}[${i}]`
+    const hosted = hostedIn(tool)
+    const refused = hosted && hostedRefusal(hosted, `${here}.type`, isNested ? { ...traits, hostedTools: [] } : traits)
+    if (refused) throw refused
+    checkTools(tool.tools, `${here}.tools`, traits)
+  })
+}
+
+function hostedIn({ type, environment }: Json): string | undefined {
+  // It runs at the caller's only where that is said.
+  if (type === 'shell' && isObject(environment) && environment.type !== 'local') return 'shell'
+  return HOSTED.find((name) => typeof type === 'string' && type.startsWith(name))
+}
+
 export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricing): void {
   checkExtras(body, pricing)
-  objects(body.tools).forEach((tool, i) => {
-    const hosted = HOSTED.find((name) => typeof tool.type === 'string' && tool.type.startsWith(name))
-    const refused = hosted && hostedRefusal(hosted, `tools[${i}].type`, traits)
+  checkTools(body.tools, 'tools', traits)
+  for (const [name, isOn] of Object.entries(SEARCHES)) {
+    const value = body[name] ?? undefined
+    const refused = value !== undefined && isOn(value) ? hostedRefusal(name, name, traits) : undefined
     if (refused) throw refused
-  })
-  if (isObject(body.web_search_options) && !traits.hostedTools.includes('web_search'))
+  }
+  const options = body.web_search_options ?? undefined
+  if (options !== undefined && !(isObject(options) && traits.hostedTools.includes('web_search')))
     throw invalid(
       '"web_search_options": web search runs at the provider and has no price here ("webSearch" of the model\'s price sets one); leave it out.',
       'web_search_options',
