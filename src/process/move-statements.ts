@@ -51,25 +51,21 @@ export const THAW = statement(
   `update account a set frozen_until = null from account_move m
    where a.id in ($1, $3) and m.account_id = $1 and m.move_id = $2 and m.state = 'leaving'`,
 )
-export const LOCK = statement(
-  'move_lock',
-  `select a.posted, a.held <> 0 or exists (select 1 from hold h where h.account_id = a.id) or exists (select 1 from lease e where e.account_id = a.id)
-     or exists (select 1 from job j where j.account_id = a.id and j.open) as busy
-   from account a join account_move m on m.account_id = a.id where a.id = $1 and m.move_id = $2 and m.state = 'leaving' for update of a, m`,
+export const LOCK = statement('move_lock', 'select posted, held <> 0 as busy from account where id = $1 for update')
+/** After the account, and by itself: the two may lie on different servers. */
+export const LOCK_LEAVING = statement(
+  'move_lock_leaving',
+  `select exists (select 1 from job j where j.account_id = $1 and j.open) as busy
+   from account_move m where m.account_id = $1 and m.move_id = $2 and m.state = 'leaving' for update of m`,
 )
-export const TAKE_BACK = statement(
-  'move_take_back',
-  `with moved as (
-     update account set moved_at = greatest(clock_timestamp(), moved_at + interval '1 microsecond') where id = $2 returning moved_at
-   )
-   insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance) select $1, $2, 'takeback', $3, $4, $5, moved_at, 0 from moved`,
+export const TAKE_BACK = statement('move_take_back', 'select 1 from ledger_grant($1, $2, -$3::bigint, $4, $5)')
+export const CLOSE = statement(
+  'move_close',
+  `update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $2)`,
 )
 export const GONE = statement(
   'move_gone',
-  `with closed as (
-     update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $4)
-   )
-   update account_move set state = 'gone', other = $3, at = now() where account_id = $1 and move_id = $2`,
+  `update account_move set state = 'gone', other = $3, at = now() where account_id = $1 and move_id = $2`,
 )
 export const CANCEL = statement(
   'move_cancel',

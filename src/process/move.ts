@@ -24,6 +24,7 @@ import {
 import {
   ACCOUNT,
   CANCEL,
+  CLOSE,
   FORGET_ACCOUNT,
   FORGET_LEAVING,
   FORGET_MOVE,
@@ -33,6 +34,7 @@ import {
   LEAVE,
   LOCK,
   LOCK_ARRIVAL,
+  LOCK_LEAVING,
   OPEN,
   OPEN_JOBS,
   one,
@@ -249,9 +251,12 @@ async function copyAccount(source: Queryable, tx: Queryable, account: string): P
 async function leave(options: MoveOptions, move: string, settled: string): Promise<string | undefined> {
   const { account, source, target, world, to } = options
   return source.transaction(async (tx) => {
-    const [row] = await tx.query<AccountRow>(LOCK, [account, move])
-    if (!row) throw overtaken(account)
-    if (row.busy) return `Account ${account} has calls under way again.`
+    const [row] = await tx.query<AccountRow>(LOCK, [account])
+    const [leaving] = await tx.query<{ busy: boolean }>(LOCK_LEAVING, [account, move])
+    if (!row || !leaving) throw overtaken(account)
+    const still = await one<{ holds: number; leases: number }>(tx, STILL_HELD, [account])
+    if (row.busy || leaving.busy || still.holds + still.leases > 0)
+      return `Account ${account} has calls under way again.`
     const [here, there] = await Promise.all([
       tallyAll(tx, account, settled),
       target.transaction((end) => tallyAll(end, account, settled), PATIENT),
@@ -261,7 +266,8 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
     // What is left here must be spent by nobody: it is taken back, so that these books add up as well.
     const takeback = newId(world)
     if (row.posted > 0n) await tx.query(TAKE_BACK, [takeback, account, row.posted, `moved to ${to}`, BY.actor])
-    await tx.query(GONE, [account, move, to, testAccountOf(account)])
+    await tx.query(CLOSE, [account, testAccountOf(account)])
+    await tx.query(GONE, [account, move, to])
     const detail = { to, amount: formatCredits(-row.posted), takeback }
     await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
     return undefined
