@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { openDatabase } from '../src/database/database.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import type { Page } from '../src/kernel/view.ts'
-import { realWorld, type World } from '../src/kernel/world.ts'
+import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createRefusals } from '../src/ledger/refusals.ts'
 import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
 import { freshDatabase } from './database.ts'
@@ -130,6 +130,31 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   // A flood that goes on over the end of a minute has the rows of two.
   assert.ok(rows.length >= 101 && rows.length <= 2 * 110, `${rows.length} rows`)
   assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=refused`)).items.length, 0)
+})
+
+test('ten seconds of 5,000 refusals a second from one key are some hundred rows, and none is lost', async () => {
+  const { id, keyId } = await g.account()
+  const { refusals: recorder } = g.gateway
+  const SENT = 50_000
+  for (let i = 0; i < SENT; i++)
+    recorder.note(new Fault(i % 2 ? 'request_invalid' : 'rate_limited'), {
+      ...{
+        requestId: `req_${newId(realWorld)}`,
+        account: id,
+        key: keyId,
+        product: `model-${i % 50}`,
+        endpoint: 'chat',
+      },
+    })
+  await recorder.flush()
+  const rows = await refusals(id, SENT)
+  assert.equal(
+    rows.reduce((sum, { calls }) => sum + calls, 0),
+    SENT,
+  )
+  // A hundred and ten kinds, twice if a minute ended meanwhile.
+  assert.ok(rows.length >= 101 && rows.length <= 2 * 111, `${rows.length} rows`)
+  assert.equal(recorder.dropped, 0)
 })
 
 test('old refusals are forgotten', async () => {

@@ -207,6 +207,7 @@ export const api = {
     get<wire.Page<wire.Fill>>(account(id, '/limits'), undefined, signal),
   keyFigures: (id: string, days: number, signal?: AbortSignal) =>
     get<wire.Page<wire.KeyFigures>>(account(id, '/keys/figures'), { days }, signal),
+  search: (q: string, signal?: AbortSignal) => get<wire.Page<wire.Found>>('/search', { q }, signal),
   home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),

@@ -1,5 +1,5 @@
 // One box that finds a page, setting, model, key, account, job or call, from anywhere by Ctrl or Cmd K.
-import { type KeyboardEvent, useDeferredValue, useEffect, useId, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { api } from './api.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
@@ -7,6 +7,7 @@ import { useIsOperator } from './session.tsx'
 import { stepTo } from './ui/arrow-keys.ts'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
 import { Icon, type IconName } from './ui/icon.tsx'
+import type * as wire from './wire.ts'
 
 export interface Place {
   to: string
@@ -18,7 +19,7 @@ interface Found extends Place {
   kind: string
 }
 
-const PER_KIND = 6
+const PAGES_MAX = 6
 
 /** Opens the finder by its keys, whatever has the focus. */
 export function useFinder(): [open: boolean, setOpen: (open: boolean) => void] {
@@ -120,60 +121,48 @@ const ALSO: Record<string, string> = {
   Accounts: 'customers credits',
 }
 
-function useFound(text: string, account: string | undefined, pages: readonly Place[]): Found[] {
-  const sought = useDeferredValue(text.toLowerCase())
-  const operator = useIsOperator()
-  const base = `/a/${encodeURIComponent(account ?? '')}`
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  const keys = useQuery(account ? `keys/${account}/choice` : undefined, (signal) =>
-    api.keys(account ?? '', { limit: 200 }, signal),
-  )
-  const accounts = useQuery(operator && sought ? `accounts/find/${sought}` : undefined, (signal) =>
-    api.accounts({ q: sought, limit: PER_KIND }, signal),
-  )
-  const has = (...words: string[]) => words.some((word) => word.toLowerCase().includes(sought))
-  const some = (list: readonly Found[]) => list.slice(0, PER_KIND)
-  if (!sought) return pages.map((place) => ({ ...place, kind: 'page' }))
-  return [
-    ...byId(sought, text, base, account !== undefined),
-    ...some(pages.filter(({ label }) => has(label, ALSO[label] ?? '')).map((place) => ({ ...place, kind: 'page' }))),
-    ...some(
-      (keys.data?.items ?? [])
-        .filter((key) => has(key.name, key.id, `${key.prefix}…${key.last4}`, key.last4))
-        .map((key) => ({
-          to: `${base}/usage?key=${encodeURIComponent(key.id)}`,
-          label: `${key.name} …${key.last4}`,
-          icon: 'key' as const,
-          kind: 'calls of this key',
-        })),
-    ),
-    ...some(
-      [
-        ...(catalog.data?.models ?? []).map(({ uid, name }) => ({ uid, name })),
-        ...(catalog.data?.endpoints ?? []).map(({ id, title }) => ({ uid: id, name: title })),
-      ]
-        .filter(({ uid, name }) => has(uid, name))
-        .map(({ uid, name }) => ({
-          to: account ? `${base}/models/${encodeURIComponent(uid)}` : '/operator/catalogue',
-          label: name,
-          icon: 'models' as const,
-          kind: uid,
-        })),
-    ),
-    ...(accounts.data?.items ?? []).map(({ id, name }) => ({
-      to: `/operator/accounts/${encodeURIComponent(id)}`,
-      label: name,
-      icon: 'accounts' as const,
-      kind: 'account',
-    })),
-  ]
+/** Nobody waits for what was typed on the way to a word. */
+const PAUSE_MS = 150
+
+function usePaused(text: string): string {
+  const [paused, setPaused] = useState(text)
+  useEffect(() => {
+    const timer = window.setTimeout(() => setPaused(text), PAUSE_MS)
+    return () => window.clearTimeout(timer)
+  }, [text])
+  return paused
 }
 
-/** Ids say by their shape what they are of. */
-function byId(sought: string, text: string, base: string, hasAccount: boolean): Found[] {
-  if (/^req_\w{10,}$/.test(sought))
-    return [{ to: `/calls/${encodeURIComponent(text)}`, label: text, icon: 'usage', kind: 'call' }]
-  if (hasAccount && /^\d{8,20}$/.test(sought))
-    return [{ to: `${base}/jobs/${sought}`, label: `Job ${sought}`, icon: 'jobs', kind: 'job' }]
-  return []
+/** Pages and settings are here; everything else the server finds, in all accounts that the reader may see. */
+function useFound(text: string, account: string | undefined, pages: readonly Place[]): Found[] {
+  const sought = usePaused(text)
+  const operator = useIsOperator()
+  const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
+  if (!text) return pages.map((place) => ({ ...place, kind: 'page' }))
+  const has = (...words: string[]) => words.some((word) => word.toLowerCase().includes(text.toLowerCase()))
+  const here = pages.filter(({ label }) => has(label, ALSO[label] ?? '')).slice(0, PAGES_MAX)
+  const there = (sought === text ? (found.data?.items ?? []) : []).map((one) => placeOf(one, account, operator))
+  const byId = there.filter(({ icon }) => icon === 'usage' || icon === 'jobs')
+  return [...byId, ...here.map((place) => ({ ...place, kind: 'page' })), ...there.filter((one) => !byId.includes(one))]
+}
+
+function placeOf(
+  { kind, id, label, account: whose }: wire.Found,
+  account: string | undefined,
+  operator: boolean,
+): Found {
+  const of = encodeURIComponent(whose ?? account ?? '')
+  const name = encodeURIComponent(id)
+  switch (kind) {
+    case 'call':
+      return { to: `/calls/${name}`, label: `${id} · ${label}`, icon: 'usage', kind }
+    case 'job':
+      return { to: `/a/${of}/jobs/${name}`, label: `${id} · ${label}`, icon: 'jobs', kind }
+    case 'key':
+      return { to: `/a/${of}/usage?key=${name}`, label, icon: 'key', kind: 'calls of this key' }
+    case 'model':
+      return { to: of ? `/a/${of}/models/${name}` : '/operator/catalogue', label, icon: 'models', kind: id }
+    case 'account':
+      return { to: operator ? `/operator/accounts/${name}` : `/a/${name}`, label, icon: 'accounts', kind }
+  }
 }

@@ -52,7 +52,7 @@ export type {
 } from '../../src/jobs/alert-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'
-export type { FillView as Fill, HomeFigures, KeyFigures, UsageSums } from '../../src/ledger/figure-views.ts'
+export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from '../../src/ledger/figure-views.ts'
 export type {
   AccountView as Account,
   AttemptView as Attempt,

@@ -314,7 +314,7 @@ test('an invitation is listed until it is withdrawn, and a second operator can b
   await stranger.close()
 })
 
-test('Ctrl K finds a page, a model, a key and a call by its id', async () => {
+test('Ctrl K finds a page, a model, a key of any account and a call by its id, by what the server finds', async () => {
   const { page } = operator
   const { key, last4, id } = await home.gateway.keys.create(account, { name: 'checkout' }, BY)
   const answer = await home.call('/v1/chat-completions', key, {
@@ -336,6 +336,10 @@ test('Ctrl K finds a page, a model, a key and a call by its id', async () => {
   await page.waitForURL((url) => url.searchParams.get('key') === id)
   await find(answer.headers.get('x-request-id')!, /call/)
   await page.getByText('How the charge was calculated').waitFor()
+  const other = await home.account()
+  const elsewhere = await home.gateway.keys.create(other.id, { name: 'of another account' }, BY)
+  await find('of another acc', /of another account/)
+  await page.waitForURL((url) => url.pathname.includes(other.id) && url.searchParams.get('key') === elsewhere.id)
 })
 
 test('nothing of it broke the content policy, raised an error or left this machine', () => {

@@ -112,14 +112,18 @@ export function figureResources({ database, catalog, statements, world, reports 
       async run({ query: { q }, actor }) {
         if (q === '') return { items: [], next: null }
         const sought = q.toLowerCase()
-        const models = Object.entries(catalog.current.document.models)
+        const { models, endpoints } = catalog.current.document
+        const offered = [
+          ...Object.entries(models).map(([uid, { name, enabled }]) => ({ uid, name, enabled })),
+          ...Object.entries(endpoints).map(([uid, { enabled }]) => ({ uid, name: uid, enabled })),
+        ]
           // What is not offered, or not yet, is for operators.
-          .filter(([, model]) => model.enabled || actor.operator)
-          .filter(([uid, model]) => uid.includes(sought) || model.name.toLowerCase().includes(sought))
+          .filter(({ enabled }) => enabled || actor.operator)
+          .filter(({ uid, name }) => uid.includes(sought) || name.toLowerCase().includes(sought))
           .slice(0, MODELS_FOUND)
-          .map(([uid, model]) => ({ kind: 'model' as const, id: uid, label: model.name, account: null }))
+          .map(({ uid, name }) => ({ kind: 'model' as const, id: uid, label: name, account: null }))
         const rows = await search(database, q, actor.operator ? null : [...actor.roles.keys()])
-        return { items: [...rows, ...models], next: null }
+        return { items: [...rows, ...offered], next: null }
       },
     }),
   ]
