@@ -16,6 +16,8 @@ export interface Call {
 const GATHERED_BYTES_MAX = 524_288
 /** At the end of what was gathered a secret may have been cut in two, which nobody would recognize. */
 const TAIL_CHARS = 256
+/** What a call takes beside its bytes: without it, room for many small bodies would be room for far more memory. */
+const CALL_BYTES = 1_024
 
 class Body {
   readonly #pieces: Buffer[] = []
@@ -66,6 +68,8 @@ export class Recording {
     this.call = call
     this.#room = room
     this.#done = done
+    this.#taken = CALL_BYTES + call.path.length
+    room.left -= this.#taken
   }
 
   asked(body: string | Buffer): void {
