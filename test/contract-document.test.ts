@@ -10,6 +10,7 @@ import { type Asked, addressOf, document, OPERATIONS, type Operation } from './c
 import { odd } from './fuzz/bodies.ts'
 import { testGateway } from './gateway.ts'
 import { openGoogleDoor } from './sdk/families.ts'
+import { wav } from './sound.ts'
 
 const REQUESTS = 3_000
 const AT_ONCE = 24
@@ -31,10 +32,14 @@ async function ask(operation: Operation, { values, body }: Asked) {
   return { status: answer.status, type, text: await answer.text() }
 }
 
+/** As curl reads an example: what begins with @ is a file. */
 function formOf(body: unknown): FormData {
   const form = new FormData()
-  for (const [name, value] of Object.entries(body as object))
-    if (value !== undefined) form.set(name, String(value).startsWith('@') ? new Blob(['{}']) : String(value))
+  for (const [name, value] of Object.entries(body as object)) {
+    const file = /^@.*\.(\w+)$/.exec(String(value))?.[1]
+    if (file) form.set(name, new Blob([file === 'wav' ? Uint8Array.from(wav(1)) : '{}']), `a.${file}`)
+    else if (value !== undefined) form.set(name, String(value))
+  }
   return form
 }
 

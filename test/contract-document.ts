@@ -108,7 +108,7 @@ function operationOf(path: string, method: string, described: Described): Operat
     misfits(status, contentType, text) {
       if (!contentType.startsWith('application/json')) {
         const content = described.responses[status]?.content ?? {}
-        return Object.keys(content).some((type) => contentType.startsWith(type))
+        return Object.keys(content).some((type) => contentType.startsWith(type.replace('*', '')))
           ? undefined
           : `${status} ${contentType}`
       }

@@ -106,7 +106,11 @@ export const speech: EndpointEntry = {
       {
         model: model('alpha-speech-1'),
         input: { type: 'string', minLength: 1, maxLength: SPEECH_CHARS_MAX, description: 'What to say.' },
-        voice: { type: ['string', 'object'], description: 'One of the model’s voices, such as alloy.' },
+        voice: {
+          type: ['string', 'object'],
+          additionalProperties: true,
+          description: 'One of the model’s voices, such as alloy.',
+        },
         instructions: {
           type: ['string', 'null'],
           maxLength: INSTRUCTIONS_CHARS_MAX,
