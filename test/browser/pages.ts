@@ -215,7 +215,11 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'statement', path: `${base}/statement` },
     { name: 'alerts', path: `${base}/alerts` },
-    { name: 'alert-rules', path: `${base}/alerts/rules`, act: (page) => page.getByText('Receivers').waitFor() },
+    {
+      name: 'alert-rules',
+      path: `${base}/alerts/rules`,
+      act: (page) => page.getByRole('heading', { name: 'Receivers' }).waitFor(),
+    },
     { name: 'members', path: `${base}/members` },
     { name: 'profile', path: '/profile' },
     { name: 'operator-home', path: '/operator/home' },
