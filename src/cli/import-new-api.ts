@@ -228,6 +228,8 @@ function priceOf(
   { tables, factor, perDollar, reading, at }: Pricing,
 ): ChosenModel['pricing'] {
   const { say, creditsPerDollar } = reading
+  // Its ratios are by the token; what is sold by the second or the character keeps the list price.
+  if (type === 'speech' || type === 'transcription' || type === 'video') return undefined
   const rate = (dollars: number) => {
     const credits = creditsOf(dollars * factor, creditsPerDollar)
     return credits === undefined || credits < 0n ? undefined : formatCredits(credits)

@@ -37,9 +37,12 @@ type ForeignTable = keyof typeof TABLES
 export async function openSource(where: string): Promise<ForeignSource> {
   if (/^postgres(ql)?:/.test(where)) return openPostgres(where)
   const file = await stat(where).catch(() => undefined)
-  if (!file?.isFile()) throw new CliError(`${where} is neither a file nor an address such as postgres://…`, 2)
+  if (!file?.isFile()) throw new CliError(`${shown(where)} is neither a file nor an address such as postgres://…`, 2)
   return openSqlite(where)
 }
+
+/** Whoever names a database of another kind has written its password as well. */
+const shown = (where: string) => where.replace(/:\/\/.*/s, '://…').replace(/:[^@]*@.*/s, ':…')
 
 async function openPostgres(url: string): Promise<ForeignSource> {
   const problem = addressProblem(url)

@@ -239,7 +239,7 @@ for (const [name, keyFile] of [
     for (const pattern of [
       /^taken channel OpenAI main\.models\.gpt-5\.4: Offered as gpt-5\.4, served by openai-main as gpt-5\.4/,
       /^changed channel OpenAI main\.key: .*not copied.*tollgate vendors credential openai-main/,
-      /^left channel OpenAI main\.models\.tts-1: .*kind/,
+      /^taken channel OpenAI main\.models\.tts-1: Offered as tts-1/,
       /^taken channel Azure\.models\.gpt-5\.4: .*as gpt-54-deployment/,
       /^changed channel House\.group/,
       /^left channel House\.models\.unpriced-1: There is no ratio/,
@@ -313,7 +313,7 @@ test('what is no such database, or too much of one, is said in a sentence withou
   wrong.pathname = '/there-is-none'
   wrong.password = 'a-password-of-somebody'
   for (const [args, pattern] of [
-    [['new-api', join(folder, 'nothing.db')], /neither a file nor an address/],
+    [['new-api', 'mysql://root:a-password-of-somebody@10.0.0.1/new-api'], /: mysql:\/\/… is neither a file/],
     [['new-api', noise], /cannot be read: file is not a database/],
     [['new-api', endless], /no database of new-api/],
     [['new-api', long], /cannot be read: string or blob too big/],
