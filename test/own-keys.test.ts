@@ -223,6 +223,23 @@ test('what the vendor has against the key is the account’s to mend, in words, 
   assert.equal((await chat(other)).status, 200)
 })
 
+test('a key that can no longer be read sends no call by the house’s credential at the full price, unless the account allows it', async () => {
+  await bring('text')
+  const by = { actor: 'test', ip: null, requestId: null }
+  await g.gateway.database.query(
+    { text: `update own_key set sealed = sealed || '\\x00'::bytea where account_id = $1` },
+    [owner.id],
+  )
+  await g.gateway.ownKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, by)
+  const refused = await chat(owner)
+  assert.equal(refused.status, 403)
+  assert.match(await refused.text(), /can no longer be read here. Store it again/)
+  assert.deepEqual(text.keysAsked(), [])
+  await g.gateway.ownKeys.allowFallback(owner.id, { vendor: 'text', fallback: true }, by)
+  assert.equal((await chat(owner)).status, 200)
+  assert.deepEqual(text.keysAsked(), [HOUSE])
+})
+
 test('where the account allows it the house’s credential is taken when the key fails, at the price, which was held', async () => {
   await bring('text', true)
   const own = await usageOf(await chat(owner))

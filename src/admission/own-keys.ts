@@ -5,6 +5,7 @@ import type { Catalog, Product } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import { feePricing, type OwnKeyFee } from '../meter/own-key-fee.ts'
@@ -32,7 +33,10 @@ type Sold = Pick<Product, 'pricing' | 'ownKeyFee'>
 export interface OwnKeys {
   /** Whether the account has any, as few have. */
   has(account: string): boolean
-  /** Undefined: it has none for the vendors of these routes, or the catalogue takes none there. */
+  /**
+   * Undefined: it has none for the vendors of these routes, or the catalogue takes none there. Throws own_key_refused when one can no longer be
+   * read and the account does not allow another.
+   */
   use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
   list(account: string): Promise<StoredOwnKey[]>
   store(account: string, key: { vendor: string; value: string; fallback: boolean }, by: By): Promise<void>
@@ -162,8 +166,16 @@ function useOf(
   let fallback = true
   for (const row of rows) {
     const fee = ownKeyFeeOf(product, row.vendor, document)
-    const secret = fee && secretOf(row)
-    if (!fee || secret === undefined) continue
+    if (!fee) continue
+    const secret = secretOf(row)
+    if (secret === undefined) {
+      // The gateway's secret is another one than when it was stored. Nobody is billed the full price for that unasked.
+      if (!row.fallback)
+        throw new Fault('own_key_refused', {
+          message: `The key that your account has stored for ${row.vendor} can no longer be read here. Store it again, or remove it.`,
+        })
+      continue
+    }
     vendors.set(row.vendor, { secret, pricing: feePricing(product.pricing, fee) })
     fallback &&= row.fallback
   }

@@ -1,5 +1,5 @@
 // Where a job's task is made, and where it is looked for afterwards: route and credential.
-import type { OwnKeys } from '../admission/own-keys.ts'
+import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -38,12 +38,22 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const candidates = routeAsk({ product: job.product }, product, catalog.document, deps.routes)
   const { ownKey } = readStoredRequest(job.request)
   if (!ownKey) return candidates
-  const own = deps.ownKeys.use(job.account_id, product, catalog, product.routes)
+  const own = ownUseOf(() => deps.ownKeys.use(job.account_id, product, catalog, product.routes))
   if (own) return byOwnKeys(candidates, { ...own, fallback: ownKey.fallback })
   // Its key was taken away. What it may have made can only be asked for by others; they make one only if the account allows it, as only the fee is
   // held otherwise. A submission that was refused has made nothing.
   const mayBeMade = job.task_id !== null || job.submit_age_ms !== null
   return ownKey.fallback || mayBeMade ? candidates : []
+}
+
+/** One that can no longer be read is as good as taken away. */
+function ownUseOf(use: () => OwnUse | undefined): OwnUse | undefined {
+  try {
+    return use()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
 }
 
 /** Another route than the one that has just refused, if there is one that works. */
