@@ -1,5 +1,5 @@
 // The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger,stages] [--write]`.
-// `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process.
+// `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm run bench -- flood` a flood of refusals.
 // A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ import {
 import { aimAt, startNginx, startPortkey, startTls, type Target, type TargetOptions } from './target.ts'
 import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
 
-const other = ['stages', 'turns', 'cold'].find((name) => name === process.argv[2])
+const other = ['stages', 'turns', 'cold', 'flood'].find((name) => name === process.argv[2])
 const { values: args } = parseArgs({
   // What follows the name of another measurement is read there.
   args: other ? [] : process.argv.slice(2),

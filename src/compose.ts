@@ -140,7 +140,7 @@ export async function createGateway(options: GatewayOptions) {
   const office = openBackOffice(app, {
     ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
-    ...{ statements: createStatements(database), verifier, alerts, contents },
+    ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createContentRules({ database, changes, audit }),
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),

@@ -246,6 +246,13 @@ const schema = z
       .optional()
       .describe('Where traces go (OTLP over HTTP, JSON). Without it none are made.'),
     OTEL_SERVICE_NAME: z.string().min(1).default('tollgate').describe('The service name in traces.'),
+    TOLLGATE_TRACE_URL: z
+      .url({ protocol: /^https?$/ })
+      .refine((url) => url.includes('{request_id}'), 'must contain {request_id}')
+      .optional()
+      .describe(
+        'Where your tracing shows the trace of a call, by the attribute `tollgate.request_id`: an address with {request_id} in it, linked from a call for operators.',
+      ),
   })
   .refine((env) => !env.DATABASE_URL || env.TOLLGATE_SECRET, {
     path: ['TOLLGATE_SECRET'],

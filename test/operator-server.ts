@@ -111,6 +111,7 @@ export async function startOperatorServer(
     contents: createContents({ database, world, log: silentLog, audit, secrets, catalog, credentials }),
     contentRules: createContentRules({ database, changes, audit }),
     publicUrl: () => url,
+    traceUrl: 'https://traces.example/search?id={request_id}',
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),

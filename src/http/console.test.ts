@@ -405,6 +405,9 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   ]
   assert.deepEqual(await costSeenBy(operator), ['0.000007', ['0.000007'], '0.000007'])
   for (const person of [owner, member]) assert.deepEqual(await costSeenBy(person), [undefined, [undefined], undefined])
+  const traceSeenBy = async (ask: Ask) => (await ask<UsageDetail>('GET', '/usage/req_01call')).data.trace
+  assert.equal(await traceSeenBy(operator), 'https://traces.example/search?id=req_01call')
+  for (const person of [owner, member]) assert.equal(await traceSeenBy(person), undefined)
   const document = server.catalog.current.input
   // method, path, body, then the status for operator, owner, member, outsider
   const matrix: Array<[string, string | (() => Promise<string>), unknown, number, number, number, number]> = [

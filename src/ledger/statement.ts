@@ -31,7 +31,7 @@ export interface Statements {
   accounts(filter: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>>
   usage(filter: UsageFilter): Promise<Page<UsageView>>
   /** By `req_<id>`. */
-  usageOf(requestId: string): Promise<{ account: string; detail: Omit<UsageDetail, 'content'> } | undefined>
+  usageOf(requestId: string): Promise<{ account: string; detail: Omit<UsageDetail, 'content' | 'trace'> } | undefined>
   ledger(filter: LedgerFilter): Promise<Page<LedgerView>>
 }
 

@@ -175,6 +175,8 @@ export const usageDetail = usageView.extend({
   story: story.nullable(),
   /** What it sent and was sent is kept, and can be read. */
   content: z.boolean(),
+  /** Where its trace is shown; only for operators, and if TOLLGATE_TRACE_URL says where that is. */
+  trace: z.string().optional(),
 })
 export type UsageDetail = z.infer<typeof usageDetail>
 

@@ -100,6 +100,14 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
                 </Link>,
               ]
             : false,
+          call.trace
+            ? [
+                'Trace',
+                <a key="trace" href={call.trace} target="_blank" rel="noreferrer">
+                  in your tracing
+                </a>,
+              ]
+            : false,
         ]}
       />
     </Card>
@@ -202,6 +210,7 @@ function othersOf(call: UsageDetail): [string, string][] {
     calls,
     cost,
     content,
+    trace,
     ...others
   } = rest
   const said = Object.entries(others).filter(([, value]) => value !== null && value !== '' && value !== false)

@@ -41,6 +41,8 @@ export interface UsageDeps {
   readonly statements: Statements
   readonly contents: Contents
   readonly world: World
+  /** With {request_id} in it. */
+  readonly traceUrl?: string | undefined
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
   readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
 }
@@ -101,7 +103,8 @@ const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledger
   zero: zero === 'true',
 })
 
-export function usageResources({ database, statements, contents, listJobs, world }: UsageDeps): Resource[] {
+export function usageResources(deps: UsageDeps): Resource[] {
+  const { database, statements, contents, listJobs, world } = deps
   async function usageOf(requestId: string) {
     const found = await statements.usageOf(requestId)
     if (!found) throw new Fault('not_found', { message: 'There is no usage of a call with this id.' })
@@ -152,7 +155,9 @@ export function usageResources({ database, statements, contents, listJobs, world
       run: async ({ params, actor }) => {
         const { account, detail } = await usageOf(params.requestId)
         const whole = { ...detail, content: await contents.has(account, params.requestId) }
-        return actor.operator ? whole : withoutVendors(whole)
+        if (!actor.operator) return withoutVendors(whole)
+        const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
+        return trace === undefined ? whole : { ...whole, trace }
       },
     }),
     resource('GET /accounts/{id}/ledger', 'member', {
