@@ -61,8 +61,12 @@ export function testGateway(options: TestGatewayOptions = {}, then?: () => Promi
     await then?.()
   })
   after(async () => {
-    await started?.settled()
-    await started?.close()
+    // What is left open would keep the file from ending.
+    try {
+      await started?.settled()
+    } finally {
+      await started?.close()
+    }
   })
   return new Proxy({} as TestGateway, { get: (_, name) => Reflect.get(started!, name) })
 }

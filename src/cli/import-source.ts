@@ -42,7 +42,7 @@ export async function openSource(where: string): Promise<ForeignSource> {
 }
 
 /** Whoever names a database of another kind has written its password as well. */
-const shown = (where: string) => where.replace(/:\/\/.*/s, '://…').replace(/:[^@]*@.*/s, ':…')
+const shown = (where: string) => (/[:@]/.test(where) ? `${where.slice(0, where.search(/[:@]/))}:…` : where)
 
 async function openPostgres(url: string): Promise<ForeignSource> {
   const problem = addressProblem(url)

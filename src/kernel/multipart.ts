@@ -121,17 +121,20 @@ function headOf(headers: string): PartHead {
     return line?.slice(wanted.length + 1).trim() ?? ''
   }
   const disposition = saidOf('content-disposition')
-  const name = parameterOf(disposition, 'name')
+  const name = parameterOf(disposition, NAME)
   if (name === undefined) throw new FormError('a part has no name')
   return {
     name,
-    filename: parameterOf(disposition, 'filename'),
+    filename: parameterOf(disposition, FILENAME),
     type: (saidOf('content-type').split(';')[0] ?? '').trim().toLowerCase(),
   }
 }
 
+const NAME = /;[ \t]*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/i
+const FILENAME = /;[ \t]*filename=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/i
+
 /** Browsers write a quote as %22, other clients with a backslash. */
-function parameterOf(value: string, name: string): string | undefined {
-  const found = new RegExp(`;[ \\t]*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]*))`, 'i').exec(value)
+function parameterOf(value: string, pattern: RegExp): string | undefined {
+  const found = pattern.exec(value)
   return (found?.[1]?.replaceAll(/\\(.)/g, '$1') ?? found?.[2])?.replaceAll('%22', '"')
 }

@@ -269,12 +269,49 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   speech: nearlyRight(simple.speech),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
+  'responses/input_tokens': nearlyRight(simple.responses),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),
   quote: fc.oneof(chat, messages, responses, video, ...Object.values(simple).map(nearlyRight)),
 }
 
+/** What stands between the parts of a form. */
+export const BOUNDARY = 'x'
+
+/** A recording of 64 samples, of bytes that are the same in every encoding. */
+const WAV = [
+  'RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x40\0\0\0',
+  '@'.repeat(64),
+].join('')
+const LINE = JSON.stringify({
+  ...{ custom_id: 'a', method: 'POST', url: '/v1/chat/completions' },
+  body: { model: 'alpha-5.4-mini', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 },
+})
+const recording = { file: fc.constant(WAV), model: fc.constant('alpha-transcribe-1') }
+
+const forms: Readonly<Record<string, fc.Arbitrary<object>>> = {
+  transcriptions: fc.record({ ...recording, response_format: fc.constantFrom('json', 'text', 'srt', 'verbose_json') }),
+  translations: fc.record(recording),
+  'files/create': fc.record({ file: fc.constant(LINE), purpose: fc.constant('batch') }),
+}
+
+/** Whole, with one part that is odd, or cut off. */
+function formOf(endpoint: string): fc.Arbitrary<string> {
+  const parts = nearlyRight(forms[endpoint] ?? fc.constant({ file: 'x' })) as fc.Arbitrary<object> // it changes a field
+  return fc.tuple(parts, fc.nat({ max: 9 }), fc.double({ min: 0, max: 1, noNaN: true })).map(([fields, how, at]) => {
+    const text = Object.entries(fields)
+      .map(([name, value]) => {
+        const filename = name === 'file' ? '; filename="a.wav"' : ''
+        const said = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+        return `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"${filename}\r\n\r\n${said}\r\n`
+      })
+      .join('')
+    return how === 0 ? text.slice(0, Math.floor(text.length * at)) : `${text}--${BOUNDARY}--\r\n`
+  })
+}
+
 /** A body for an endpoint, or for none. */
-export function bodyOf(endpoint: string): fc.Arbitrary<string> {
+export function bodyOf(endpoint: string, form = false): fc.Arbitrary<string> {
+  if (form) return formOf(endpoint)
   return fc
     .oneof({ weight: 12, arbitrary: byEndpoint[endpoint] ?? nonsense }, { weight: 1, arbitrary: nonsense })
     .map((body) => JSON.stringify(body) ?? 'undefined')

@@ -16,6 +16,7 @@ export function stepsAfter(request: FuzzedRequest, { status, text }: Answer, see
   // An answer that is given again may be of something that is gone.
   if (status !== 200 || headers['idempotency-key'] !== undefined) return []
   if (endpoint === 'responses') return afterResponse(path, text, new Chance(seed))
+  if (endpoint === 'files/create') return afterFile(text, new Chance(seed))
   const job = endpoint === 'video' ? /"jobId":"(\d+)"/.exec(text)?.[1] : undefined
   if (job === undefined) return []
   const at = { path: `/v1/jobs/${job}`, headers: {}, surface: 'native' } as const
@@ -44,6 +45,24 @@ function afterResponse(door: string, text: string, chance: Chance): Step[] {
     if (step.request.method === 'DELETE') isKept = false
     return step
   })
+}
+
+function afterFile(text: string, chance: Chance): Step[] {
+  const id = /"id":"(file[\w-]+)"/.exec(text)?.[1]
+  if (id === undefined) return []
+  const at = { path: `/v1/files/${id}`, headers: {}, surface: 'chat' } as const
+  const body = JSON.stringify({ input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' })
+  const headers = { 'content-type': 'application/json' }
+  const looks: Step[] = [
+    { request: { ...at, method: 'GET', endpoint: 'files/{id}' }, statuses: [200] },
+    { request: { ...at, path: `${at.path}/content`, method: 'GET', endpoint: 'files/{id}/content' }, statuses: [200] },
+  ]
+  // A file that a batch reads stays.
+  const last = chance.pick<Partial<FuzzedRequest> & { method: string }>([
+    { method: 'DELETE', endpoint: 'files/{id}/delete' },
+    { method: 'POST', path: '/v1/batches', headers, body, endpoint: 'batches/create' },
+  ])
+  return [...looks, { request: { ...at, ...last }, statuses: [200] }]
 }
 
 function goOn(path: string, text: string, id: string, isKept: boolean): Step {

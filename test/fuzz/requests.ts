@@ -6,7 +6,7 @@ import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { surfaceOf } from '../../src/http/envelope.ts'
-import { bodyOf, text } from './bodies.ts'
+import { BOUNDARY, bodyOf, text } from './bodies.ts'
 import { bodyFor, pathFor, RECORDINGS, type Script } from './vendor.ts'
 import type { Wire } from './wire.ts'
 
@@ -69,21 +69,22 @@ function oneOf(all: Record<string, string>, at: number): Record<string, string> 
   return Object.fromEntries(entries.length === 0 ? [] : [entries[at % entries.length]!])
 }
 
-const contentType = fc.oneof(
-  { weight: 15, arbitrary: fc.constant('application/json') },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      'application/json; charset=utf-16',
-      'text/plain',
-      'multipart/form-data; boundary=x',
-      'application/x-www-form-urlencoded',
-      'application/vnd.api+json',
-      'x',
-      '',
-    ),
-  },
-)
+const contentTypeOf = (right: string) =>
+  fc.oneof(
+    { weight: 15, arbitrary: fc.constant(right) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        'application/json; charset=utf-16',
+        'text/plain',
+        'multipart/form-data; boundary=x',
+        'application/x-www-form-urlencoded',
+        'application/vnd.api+json',
+        'x',
+        '',
+      ),
+    },
+  )
 const method = (right: string) =>
   fc.oneof({ weight: 25, arbitrary: fc.constant(right) }, { weight: 1, arbitrary: fc.constantFrom(...METHODS) })
 
@@ -133,7 +134,7 @@ const quotes = fc.oneof(
   ),
 )
 const queryAndBody = (spec: EndpointSpec) => {
-  const any = fc.record({ query: queryOf(spec), body: bodyOf(spec.id) })
+  const any = fc.record({ query: queryOf(spec), body: bodyOf(spec.id, spec.form) })
   return spec.id === 'quote' ? fc.oneof(any, quotes) : any
 }
 
@@ -151,7 +152,7 @@ function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
       asked: queryAndBody(spec),
       method: method(spec.method),
       headers: fewHeaders,
-      type: contentType,
+      type: contentTypeOf(spec.form ? `multipart/form-data; boundary=${BOUNDARY}` : 'application/json'),
     })
     .map(({ path, id, asked: { query, body }, type, ...rest }) => ({
       method: rest.method,
