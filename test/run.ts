@@ -13,6 +13,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
+const AGAIN_MAX = 3
 const FILES_AT_ONCE = 2
 // A guard against a run that hangs; no file comes near it.
 const FILE_MS_MAX = 600_000
@@ -69,6 +70,33 @@ async function removeAbandoned(): Promise<void> {
   }
 }
 
+/** A few files may fail because of others that used the machine beside them. Many do not. */
+function chooseAgain(failed: string, files: readonly string[]): string[] {
+  const names = failed.split('\n').map((path) => relative(ROOT, path))
+  const known = files.filter((file) => names.includes(file))
+  return known.length > AGAIN_MAX || files.length === known.length ? [] : known
+}
+
+interface Running {
+  readonly env: NodeJS.ProcessEnv
+  readonly failedFile: string
+  readonly signal: AbortSignal
+}
+
+function runTests(files: readonly string[], atOnce: number, { env, failedFile, signal }: Running): Promise<number> {
+  const settings = [
+    ...['--test', `--test-concurrency=${atOnce}`, `--test-timeout=${FILE_MS_MAX}`],
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...['--test-reporter=./test/failed-files.ts', `--test-reporter-destination=${failedFile}`],
+  ]
+  const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
+  signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
+  return new Promise<number>((done, fail) => {
+    tests.once('error', fail)
+    tests.once('close', (code) => done(code ?? 1))
+  })
+}
+
 async function run(files: string[]): Promise<number> {
   await removeAbandoned()
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
@@ -86,22 +114,17 @@ async function run(files: string[]): Promise<number> {
     })
     try {
       if (interrupted.signal.aborted) return 1
-      const settings = [
-        '--test',
-        `--test-concurrency=${FILES_AT_ONCE}`,
-        '--test-reporter=spec',
-        `--test-timeout=${FILE_MS_MAX}`,
-      ]
-      const tests = spawn(process.execPath, [...settings, ...files], {
-        cwd: ROOT,
-        stdio: 'inherit',
-        env: { ...process.env, TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
-      })
-      interrupted.signal.addEventListener('abort', () => tests.kill(interrupted.signal.reason as NodeJS.Signals))
-      return await new Promise<number>((done, fail) => {
-        tests.once('error', fail)
-        tests.once('close', (code) => done(code ?? 1))
-      })
+      const env = { ...process.env, TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) }
+      const failedFile = join(directory, 'failed')
+      const code = await runTests(files, FILES_AT_ONCE, { env, failedFile, signal: interrupted.signal })
+      if (code === 0 || interrupted.signal.aborted) return code
+      const failed = chooseAgain(await readFile(failedFile, 'utf8').catch(() => ''), files)
+      if (failed.length === 0) return code
+      console.error(`\nOnce more, each alone, because others may have been in their way:\n  ${failed.join('\n  ')}\n`)
+      const again = await runTests(failed, 1, { env, failedFile, signal: interrupted.signal })
+      const words = again === 0 ? 'failed among others and passed alone. Find out why' : 'failed twice'
+      console.error(`\n${failed.join(', ')}: ${words}.`)
+      return again
     } finally {
       await server.stop()
     }
