@@ -17,6 +17,7 @@ type Options = Omit<AccountOptions, 'balance'>
 
 interface Reading {
   readonly models: CatalogInput['models']
+  readonly channels: readonly ForeignRow[]
   readonly options: Options
   readonly perDollar: number
   readonly say: Say
@@ -28,7 +29,8 @@ export function newApiAccounts(
   options: Options,
   say: Say,
 ): PlannedAccount[] {
-  const reading = { models, options, perDollar: quotaPerDollar(rows.options), say }
+  const { channels } = rows
+  const reading = { models, channels, options, perDollar: quotaPerDollar(rows.options), say }
   const tokens = Map.groupBy(rows.tokens, ({ user_id }) => Number(user_id))
   return rows.users.flatMap((user) => accountOf(user, tokens.get(Number(user.id)) ?? [], reading) ?? [])
 }
@@ -55,7 +57,7 @@ function accountOf(user: ForeignRow, tokens: readonly ForeignRow[], reading: Rea
     ...{ at, credits, limits: {}, name: plain(user.display_name) || name },
     reference: referenceOf('new-api', options.source, 'user', id),
     note: 'opening balance from new-api: the quota that was left',
-    keys: tokens.flatMap((token) => keyOf(token, name, reading) ?? []),
+    keys: tokens.flatMap((token) => keyOf(token, { name, group: groupOf(token, user) }, reading) ?? []),
   }
 }
 
@@ -64,12 +66,22 @@ function balanceOf(quota: unknown, { perDollar, options }: Reading): Credits {
   return credits > 0n ? credits : 0n
 }
 
-function keyOf(token: ForeignRow, user: string, reading: Reading): PlannedKey | undefined {
+/** A token's own, or its user's. */
+function groupOf(token: ForeignRow, user: ForeignRow): string {
+  const named = [token.group, user.group].find((group) => !isUnset(group))
+  return named === undefined ? 'default' : String(named)
+}
+
+function keyOf(
+  token: ForeignRow,
+  user: { readonly name: string; readonly group: string },
+  reading: Reading,
+): PlannedKey | undefined {
   const { options, say } = reading
-  const at = `token ${user}/${plain(token.name, 60) || plain(token.id)}`
+  const at = `token ${user.name}/${plain(token.name, 60) || plain(token.id)}`
   const value = typeof token.key === 'string' ? token.key.trim().replace(/^sk-/, '') : ''
   const expiresMs = Number(token.expired_time ?? -1) * 1_000
-  const models = modelsOf(token, at, reading)
+  const models = both(modelsOf(token, at, reading), modelsOfGroup(user.group, reading))
   const ipRanges = rangesOf(token.allow_ips)
   const why =
     !isUnset(token.deleted_at) || Number(token.status) !== ENABLED
@@ -87,7 +99,8 @@ function keyOf(token: ForeignRow, user: string, reading: Reading): PlannedKey | 
     say(at, 'left', why ?? '')
     return undefined
   }
-  if (!isUnset(token.group)) say(`${at}.group`, 'left', 'There are no groups here.')
+  if (!isUnset(token.group))
+    say(`${at}.group`, 'changed', 'There are no groups here; it may use the models of the channels that its group has.')
   const limits = isTrue(token.unlimited_quota)
     ? {}
     : { spendTotal: formatCredits(balanceOf(token.remain_quota, reading)) }
@@ -125,6 +138,26 @@ function modelsOf(token: ForeignRow, at: string, { models, say }: Reading): read
         .join(', ')}.`,
     )
   return [...new Set(names.map(uidOf).filter((uid) => Object.hasOwn(models, uid)))]
+}
+
+/** What its channels offer; null: its group has all of them. */
+function modelsOfGroup(group: string, { models, channels }: Reading): readonly string[] | null {
+  const names = (value: unknown) =>
+    String(value ?? '')
+      .split(',')
+      .map((one) => one.trim())
+      .filter(Boolean)
+  const enabled = channels.filter(({ status }) => Number(status) === ENABLED)
+  const reached = enabled.filter((channel) =>
+    (isUnset(channel.group) ? ['default'] : names(channel.group)).includes(group),
+  )
+  if (reached.length === enabled.length) return null
+  const uids = reached.flatMap((channel) => names(channel.models).map(uidOf))
+  return [...new Set(uids)].filter((uid) => Object.hasOwn(models, uid))
+}
+
+function both(some: readonly string[] | null, others: readonly string[] | null): readonly string[] | null {
+  return some === null || others === null ? (some ?? others) : some.filter((one) => others.includes(one))
 }
 
 /** Null: from everywhere; undefined: not understood. */
