@@ -1,17 +1,14 @@
 // `npm run bench -- cold [--rounds 5] [--node=…]`: what a fresh process costs beside one that has run for a while, and for how long its event loop
 // stands still when it is called from its first second on. Each round has two processes that start on a compile cache of an earlier one:
 // the first serves 10,000 calls, 60,000 that are not counted, and 10,000 more; the second is called 300 times a second as soon as it says that it is ready.
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openBed } from './bed.ts'
 import { listCases } from './cases.ts'
-import { chooseCores, moveTo } from './cores.ts'
-import { compileTools } from './load.ts'
 import { measure, median } from './measure.ts'
-import { freePort, start } from './process.ts'
-import { aimAt, type TargetOptions } from './target.ts'
-import { startStore, startTollgate } from './tollgate.ts'
+import { aimAt } from './target.ts'
+import { startTollgate } from './tollgate.ts'
 
 const { values: args } = parseArgs({
   args: process.argv.slice(3),
@@ -36,20 +33,7 @@ const watchOf = (file: string) =>
     process.on('exit', () => writeFileSync(${JSON.stringify(file)}, JSON.stringify(stops)))`)}`
 
 async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-cold-'))
-  await chmod(directory, 0o711)
-  const tools = compileTools(directory)
-  if (!tools) throw new Error('The bench needs a C compiler (cc, gcc or clang).')
-  const cores = chooseCores()
-  moveTo(cores.rest)
-  const upstreamPort = await freePort()
-  const mock = await start(tools.mock, [String(upstreamPort)], {
-    cores: cores.rest,
-    port: upstreamPort,
-    logFile: join(directory, 'mock.log'),
-  })
-  const store = await startStore(directory)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort: upstreamPort }
+  const { tools, store, options, close } = await openBed('cold')
   const chat = listCases(true).find(({ id }) => id === 'chat-64')
   if (!chat) throw new Error('There is no such case.')
   const flags = args.node.split(' ').filter(Boolean)
@@ -73,7 +57,7 @@ async function main(): Promise<void> {
       found.steady.push(steady)
       found.ratio.push(first / steady)
 
-      const file = join(directory, `stops-${round}.json`)
+      const file = join(options.directory, `stops-${round}.json`)
       const second = await open([watchOf(file)])
       await ready(second.port)
       const readyMs = Date.now()
@@ -95,9 +79,7 @@ async function main(): Promise<void> {
       `Called ${RATE.rate} times a second from readiness on, the event loop stands still for ${median(found.stop).toFixed(0)} ms at most (rounds: ${found.stop.map((ms) => ms.toFixed(0)).join(', ')}).`,
     )
   } finally {
-    await mock.stop()
-    await store.stop()
-    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+    await close()
   }
 }
 

@@ -1,16 +1,12 @@
 // `npm run bench -- flood [--rounds 5]`: what a flood of refusals of one key does to the callers of another. In turns: 100 calls a second of one account
 // alone, and the same beside 5,000 a second of a key without credits. Says how much slower they are, and how many rows the refusals left.
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openBed } from './bed.ts'
 import { listCases } from './cases.ts'
-import { chooseCores, moveTo } from './cores.ts'
-import { compileTools, type LoadResult, runLoad } from './load.ts'
+import { type LoadResult, runLoad } from './load.ts'
 import { median } from './measure.ts'
-import { freePort, start } from './process.ts'
-import { aimAt, type TargetOptions } from './target.ts'
-import { startStore, startTollgate } from './tollgate.ts'
+import { aimAt } from './target.ts'
+import { startTollgate } from './tollgate.ts'
 
 const { values: args } = parseArgs({
   args: process.argv.slice(3),
@@ -21,17 +17,7 @@ const FLOOD = { connections: 64, rate: 5_000, seconds: SECONDS + 1, warmSeconds:
 const CALLS = { connections: 8, rate: 100, seconds: SECONDS, warmSeconds: 0.5 }
 
 async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-flood-'))
-  await chmod(directory, 0o711)
-  const tools = compileTools(directory)
-  if (!tools) throw new Error('The bench needs a C compiler (cc, gcc or clang).')
-  const cores = chooseCores()
-  moveTo(cores.rest)
-  const upstreamPort = await freePort()
-  const onRest = { cores: cores.rest, port: upstreamPort, logFile: join(directory, 'mock.log') }
-  const mock = await start(tools.mock, [String(upstreamPort)], onRest)
-  const store = await startStore(directory)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort: upstreamPort }
+  const { tools, store, options, close } = await openBed('flood')
   const chat = listCases(true).find(({ id }) => id === 'chat-64')
   if (!chat) throw new Error('There is no such case.')
   const tollgate = await startTollgate({ ...options, store })
@@ -68,9 +54,7 @@ async function main(): Promise<void> {
     )
   } finally {
     await tollgate.stop()
-    await mock.stop()
-    await store.stop()
-    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+    await close()
   }
 }
 

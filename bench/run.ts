@@ -2,18 +2,16 @@
 // `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm run bench -- flood` a flood of refusals.
 // A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import type { Embedded } from '../src/postgres/embedded.ts'
+import { type Bed, openBed } from './bed.ts'
 import { type Case, listCases, openStreamChunks, type Side } from './cases.ts'
-import { chooseCores, loadAverage, machine, moveTo, watchStolen } from './cores.ts'
+import { loadAverage, machine, watchStolen } from './cores.ts'
 import { type GrowthRow, measureGrowth } from './growth.ts'
 import type { LedgerPoint } from './ledger.ts'
-import { type Aim, compileTools, type LoadTools } from './load.ts'
+import type { Aim } from './load.ts'
 import { type Measured, measure, medians } from './measure.ts'
-import { freePort, start } from './process.ts'
 import {
   goalsTable,
   growthTable,
@@ -24,8 +22,8 @@ import {
   streamsTable,
   workersTable,
 } from './report.ts'
-import { aimAt, startNginx, startPortkey, startTls, type Target, type TargetOptions } from './target.ts'
-import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
+import { aimAt, startNginx, startPortkey, type Target } from './target.ts'
+import { startTollgate, type Tollgate } from './tollgate.ts'
 
 const other = ['stages', 'turns', 'cold', 'flood'].find((name) => name === process.argv[2])
 const { values: args } = parseArgs({
@@ -47,14 +45,7 @@ const SLOW_MICROS = 100_000
 /** Above this, others use the cores as well, and neither throughput nor latency can be believed. */
 const QUIET_LOAD_MAX = 0.7
 
-interface Bench {
-  readonly tools: LoadTools
-  readonly store: Embedded
-  readonly options: TargetOptions
-  readonly upstreamPort: number
-}
-
-async function measureCases(cases: readonly Case[], bench: Bench, notes: string[], versions: string[]) {
+async function measureCases(cases: readonly Case[], bench: Bed, notes: string[], versions: string[]) {
   const { tools, store, options } = bench
   const targets = new Map<Side, Target>()
   const tollgate = await startTollgate({ ...options, store })
@@ -75,7 +66,7 @@ async function measureCases(cases: readonly Case[], bench: Bench, notes: string[
     const path = side === 'Tollgate' || entry.pathForAll ? entry.path : undefined
     const method = entry.method ?? 'POST'
     if (side === 'upstream')
-      return { port: bench.upstreamPort, path: '/v1/chat/completions', headers: {}, body: entry.body, method }
+      return { port: options.upstreamPort, path: '/v1/chat/completions', headers: {}, body: entry.body, method }
     const target = targets.get(side)
     if (!target) return undefined
     const aim = { ...aimAt(target, entry.body, path), method }
@@ -126,7 +117,7 @@ async function measureCases(cases: readonly Case[], bench: Bench, notes: string[
   return results
 }
 
-async function measureWorkers({ tools, store, options }: Bench, all: string) {
+async function measureWorkers({ tools, store, options }: Bed, all: string) {
   const { body } = listCases(short).find(({ id }) => id === 'chat-64')!
   const started: { what: string; tollgate: Tollgate; measured: Measured[] }[] = []
   for (const count of [1, 2]) {
@@ -170,30 +161,10 @@ async function measureStagesAlone(core: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
-  // It can be entered, but not listed, by the user who runs Postgres for root.
-  await chmod(directory, 0o711)
-  const tools = compileTools(directory)
-  if (!tools) {
-    say('The bench needs a C compiler (cc, gcc or clang) for its load generator and its upstream.')
-    process.exitCode = 1
-    return
-  }
-  const cores = chooseCores()
   const loadBefore = loadAverage()
   const stolen = watchStolen()
-  moveTo(cores.rest)
-  const [upstreamPort, slowPort] = [await freePort(), await freePort()]
-  const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
-  const mocks = [
-    await start(tools.mock, [String(upstreamPort)], onRest(upstreamPort)),
-    await start(tools.mock, [String(slowPort), String(openStreamChunks(short)), String(SLOW_MICROS)], onRest(slowPort)),
-  ]
-  const store = await startStore(directory)
-  const tls = await startTls(directory, cores.rest, upstreamPort)
-  if (tls) mocks.push(tls)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort, tls }
-  const bench: Bench = { tools, store, options, upstreamPort }
+  const bench = await openBed('bench', { chunks: openStreamChunks(short), micros: SLOW_MICROS })
+  const { tools, cores, store, options } = bench
   const notes: string[] = []
   const versions = [`Node ${process.versions.node}`, `Postgres ${store.version}`]
   try {
@@ -243,9 +214,7 @@ async function main(): Promise<void> {
     const written = page(findings, { ...facts, date: new Date().toISOString().slice(0, 10) })
     await writeFile(join(import.meta.dirname, '..', 'docs', 'performance.md'), written)
   } finally {
-    for (const mock of mocks) await mock.stop()
-    await store.stop()
-    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+    await bench.close()
   }
 }
 

@@ -1,17 +1,13 @@
 // Two checkouts of the gateway in turns, for what a change costs or saves: `npm run bench -- turns --against ../before`.
 // Both run all the time on the same core and are loaded one after the other, so that whatever else the machine does meets
 // both. Processor time for a call is the figure to look at: it is steadier than throughput.
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openBed } from './bed.ts'
 import { type Case, listCases, openStreamChunks } from './cases.ts'
-import { chooseCores, moveTo } from './cores.ts'
-import { compileTools } from './load.ts'
 import { type Measured, measure, median } from './measure.ts'
-import { freePort, start } from './process.ts'
-import { aimAt, startTls, type TargetOptions } from './target.ts'
-import { startStore, startTollgate, type Tollgate } from './tollgate.ts'
+import { aimAt } from './target.ts'
+import { startTollgate, type Tollgate } from './tollgate.ts'
 
 interface Side {
   readonly name: string
@@ -36,23 +32,8 @@ const { values: args } = parseArgs({
 const OPEN_STREAMS_MICROS = 100_000
 
 export async function compareInTurns(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-turns-'))
-  await chmod(directory, 0o711)
-  const tools = compileTools(directory)
-  if (!tools) throw new Error('The bench needs a C compiler (cc, gcc or clang).')
-  const cores = chooseCores()
-  moveTo(cores.rest)
-  const [upstreamPort, slowPort] = [await freePort(), await freePort()]
-  const onRest = (port: number) => ({ cores: cores.rest, port, logFile: join(directory, 'mock.log') })
-  const chunks = [String(slowPort), String(openStreamChunks(true)), String(OPEN_STREAMS_MICROS)]
-  const stops = [
-    (await start(tools.mock, [String(upstreamPort)], onRest(upstreamPort))).stop,
-    (await start(tools.mock, chunks, onRest(slowPort))).stop,
-  ]
-  const store = await startStore(directory)
-  const tls = await startTls(directory, cores.rest, upstreamPort)
-  if (tls) stops.push(tls.stop)
-  const options: TargetOptions = { directory, cores: cores.gateway, upstreamPort, slowPort, tls }
+  const slow = { chunks: openStreamChunks(true), micros: OPEN_STREAMS_MICROS }
+  const { tools, store, options, close } = await openBed('turns', slow)
   const sides: Side[] = []
   const open = async (name: string, root?: string, nodeOptions: readonly string[] = []) => {
     const tollgate = await startTollgate({ ...options, store, name, nodeOptions, ...(root ? { root } : {}) })
@@ -73,15 +54,13 @@ export async function compareInTurns(): Promise<void> {
     }
   } finally {
     for (const { tollgate } of sides) await tollgate.stop()
-    for (const stop of stops) await stop()
-    await store.stop()
-    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+    await close()
   }
 
   async function round({ tollgate, measured }: Side, { body, path, shape, method }: Case, seconds?: number) {
     const aim = { ...aimAt(tollgate, body, path), method: method ?? ('POST' as const) }
     const how = { ...shape, seconds: seconds ?? Number(args.seconds), warmSeconds: 0.2 }
-    measured.push(await measure(tools!, { gateway: tollgate.pid, store: store.pid }, aim, how))
+    measured.push(await measure(tools, { gateway: tollgate.pid, store: store.pid }, aim, how))
   }
 }
 
