@@ -128,7 +128,7 @@ export async function createGateway(options: GatewayOptions) {
   const read = readerOf(options, { guard, assets, ownKeys })
   const admit = createAdmission({ budget, overload })
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals) }
+  const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals, monitor) }
   mountApi(app, {
     ...doors,
     paid: paidHandler({ ...doors, ...deferred, catalog, path, read, budget, contents }),

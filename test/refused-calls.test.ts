@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../src/database/database.ts'
+import type { LiveCallView } from '../src/http/views.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
@@ -130,6 +131,57 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   // A flood that goes on over the end of a minute has the rows of two.
   assert.ok(rows.length >= 101 && rows.length <= 2 * 110, `${rows.length} rows`)
   assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=refused`)).items.length, 0)
+})
+
+test('operators see refusals live with account, key and reason, also those at the door; floods are lines with a count', async () => {
+  const live = async () => (await ask<Page<LiveCallView>>('/requests/live')).items
+  const quiet = await g.account()
+  assert.equal((await read(g.call(CHAT, quiet.key, good))).status, 200)
+  const poor = await g.account({ credits: 0n })
+  const bound = await g.key(poor.id, { models: ['beta-opus-5'] })
+  const ended = await g.key(poor.id)
+  await g.gateway.database.query(
+    { text: `update api_key set revoked_at = now() - interval '1 minute' where id = $1` },
+    [ended.keyId],
+  )
+  const refused = [
+    [poor, 402, 'credits_short', 'alpha-5.4'],
+    [bound, 403, 'model_restricted', ''],
+    [ended, 401, 'key_unknown', ''],
+  ] as const
+  for (const [{ key }, status] of refused) assert.equal((await read(g.call(CHAT, key, good))).status, status)
+  const seen = await live()
+  for (const [{ keyId }, status, fault, product] of refused) {
+    const line = seen.find((one) => one.key === keyId)
+    assert.deepEqual(
+      [line?.account, line?.status, line?.outcome, line?.fault, line?.product, line?.endpoint, line?.calls],
+      [poor.id, status, 'refused', fault, product, 'chat', 1],
+    )
+    await refusals(poor.id, 3)
+    assert.equal((await ask<UsageDetail>(`/usage/${line?.id}`)).outcome, 'refused', 'its line leads to it')
+  }
+
+  // At the door, and on the path.
+  const FLOOD = 600
+  let left = FLOOD
+  await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      while (left-- > 0) await read(g.call(CHAT, left % 2 ? poor.key : bound.key, good))
+    }),
+  )
+  const after = await live()
+  assert.ok(after.length <= 200)
+  const lines = after.filter(({ account }) => account === poor.id)
+  assert.ok(lines.length <= 2 * refused.length, `${lines.length} lines`)
+  assert.equal(
+    lines.reduce((sum, { calls }) => sum + calls, 0),
+    FLOOD + 3,
+    'none is lost',
+  )
+  assert.ok(
+    after.some(({ account, outcome }) => account === quiet.id && outcome === 'settled'),
+    'others are not pushed out',
+  )
 })
 
 test('ten seconds of 5,000 refusals a second from one key are some hundred rows, and none is lost', async () => {

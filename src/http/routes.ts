@@ -14,6 +14,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Refusals } from '../ledger/refusals.ts'
 import { GONE } from '../pipeline/call.ts'
+import type { Monitor } from '../pipeline/monitor.ts'
 import type { Overload } from '../pipeline/overload.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
@@ -50,12 +51,14 @@ export interface RoutesOptions {
 type Refused = (fault: Fault, visit: RefusedVisit) => void
 
 /** Notes what is refused to a key that is known at a paid endpoint, unless the path has. */
-export function createRefused(refusals: Refusals): Refused {
+export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refused'>): Refused {
   return (fault, { id: requestId, principal, routeOptions }) => {
     const endpoint = routeOptions.config?.endpoint
     const whose = principal ?? fault.details.whose
     if (endpoint === undefined || !whose || refusals.isNoted(fault)) return
-    refusals.note(fault, { requestId, account: whose.accountId, key: whose.keyId, product: '', endpoint })
+    const call = { requestId, account: whose.accountId, key: whose.keyId, product: '', endpoint }
+    refusals.note(fault, call)
+    monitor.refused(fault, call)
   }
 }
 

@@ -101,6 +101,8 @@ const liveCallView = z.object({
   fault: z.string().nullable(),
   charged: credits,
   durationMs: z.number(),
+  /** How many it stands for: calls of a key that are refused alike within a minute are one line. */
+  calls: count,
 })
 export type LiveCallView = z.infer<typeof liveCallView>
 

@@ -4,9 +4,11 @@ import type { Fault, FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
+import type { RefusedCall } from '../ledger/refusals.ts'
 import type { AttemptView, Story } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Trail, Tried } from '../routing/attempt.ts'
+import { RefusedCalls } from './refused-calls.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
@@ -24,7 +26,7 @@ type Stage = 'admit' | 'vendor' | 'relay'
 
 export interface LiveCall {
   readonly id: string
-  readonly atMs: number
+  atMs: number
   readonly account: string
   readonly key: string
   readonly product: string
@@ -37,6 +39,8 @@ export interface LiveCall {
   fault: FaultName | null
   charged: Credits
   durationMs: number
+  /** How many it stands for: of those that are refused alike, the first. */
+  calls: number
 }
 
 export interface Meters {
@@ -54,6 +58,8 @@ export interface Monitor {
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
+  /** Refused at the door, before it began. */
+  refused(fault: Fault, call: RefusedCall): void
   /** A vendor reported usage that a call of this product cannot have had. */
   impossible(product: string): void
   live(): LiveCall[]
@@ -72,22 +78,50 @@ interface MonitorOptions {
 }
 
 export function createMonitor(options: MonitorOptions): Monitor {
-  const ring: LiveCall[] = []
-  let next = 0
-  const running = { count: 0 }
-  return {
-    begin(beginning) {
-      const seen = new SeenCall(beginning, options, running)
-      ring[next] = seen.call
-      next = (next + 1) % KEPT
-      return seen
-    },
-    impossible: (product) => options.meters?.impossible(product),
-    live: () => [...ring.slice(next), ...ring.slice(0, next)].filter(Boolean).reverse(),
-    get running() {
-      return running.count
+  const ring: (LiveCall | undefined)[] = []
+  let last = KEPT - 1
+  /** Places in the ring that refused calls had. */
+  const free: number[] = []
+  const refused = new RefusedCalls(options.world)
+  const load: Load = {
+    running: 0,
+    refused(call) {
+      refused.note(call)
+      const place = ring.indexOf(call)
+      if (place < 0) return
+      ring[place] = undefined
+      if (free.length < KEPT) free.push(place)
     },
   }
+  function take(): number {
+    const place = free.pop()
+    if (place !== undefined && ring[place] === undefined) return place
+    last = (last + 1) % KEPT
+    return last
+  }
+  return {
+    begin(beginning) {
+      const seen = new SeenCall(beginning, options, load)
+      ring[take()] = seen.call
+      return seen
+    },
+    refused({ kind: fault, status }, { requestId: id, ...call }) {
+      const ending = { stream: false, running: false, status, outcome: 'refused', fault, charged: 0n, durationMs: 0 }
+      refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
+    },
+    impossible: (product) => options.meters?.impossible(product),
+    live: () =>
+      [...ring, ...refused.list()].filter((call) => call !== undefined).sort((one, other) => other.atMs - one.atMs),
+    get running() {
+      return load.running
+    },
+  }
+}
+
+/** What a call tells of itself to those who look at all of them. */
+interface Load {
+  running: number
+  refused(call: LiveCall): void
 }
 
 class SeenCall implements Seen, Trail {
@@ -95,13 +129,13 @@ class SeenCall implements Seen, Trail {
   readonly all: boolean
   readonly #beginning: Beginning
   readonly #options: MonitorOptions
-  readonly #running: { count: number }
+  readonly #load: Load
   readonly #stages: TracedStage[] | undefined
   #stageMs: number
   #heldMs: number | undefined
   #tried: Tried[] | undefined
 
-  constructor(beginning: Beginning, options: MonitorOptions, running: { count: number }) {
+  constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
     const { requestId, principal, ask, endpoint, startedMs } = beginning
     this.call = {
       id: requestId,
@@ -117,14 +151,15 @@ class SeenCall implements Seen, Trail {
       fault: null,
       charged: 0n,
       durationMs: 0,
+      calls: 1,
     }
     this.#beginning = beginning
     this.#options = options
-    this.#running = running
+    this.#load = load
     this.#stageMs = startedMs
     this.#stages = options.tracer && []
     this.all = options.tracer !== undefined
-    running.count += 1
+    load.running += 1
   }
 
   /** On the wall clock. */
@@ -186,13 +221,14 @@ class SeenCall implements Seen, Trail {
     if (!call.running) return
     const { world, meters, log } = this.#options
     const { requestId, principal, startedMs } = this.#beginning
-    this.#running.count -= 1
+    this.#load.running -= 1
     call.running = false
     call.status = status
     call.outcome = outcome
     call.fault = fault?.kind ?? null
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
+    if (fault !== undefined && outcome === 'refused') this.#load.refused(call)
     meters?.call(call, usage)
     this.#traceCall()
     log.info(

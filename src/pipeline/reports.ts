@@ -7,6 +7,7 @@ import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { mergeHealth, type VendorHealth } from '../routing/vendor.ts'
 import type { LiveCall } from './monitor.ts'
+import { REFUSED_KEPT } from './refused-calls.ts'
 
 interface ReportedCall extends Omit<LiveCall, 'atMs' | 'charged'> {
   readonly at: string
@@ -83,10 +84,7 @@ export function createReports({ database, changes, world, processId, own }: Repo
       const rows = await others()
       const parts = [mine(), ...rows.flatMap(({ report }) => (report ? [report] : []))]
       return {
-        calls: parts
-          .flatMap(({ calls }) => calls)
-          .sort((a, b) => (a.at < b.at ? 1 : -1))
-          .slice(0, CALLS_MAX),
+        calls: newest(parts.flatMap(({ calls }) => calls)),
         running: parts.reduce((sum, { running }) => sum + running, 0),
         vendors: mergeHealth(parts.map(({ vendors }) => vendors)),
         processes: { heard: parts.length, silent: rows.length + 1 - parts.length },
@@ -94,6 +92,13 @@ export function createReports({ database, changes, world, processId, own }: Repo
     },
     leave: () => write({ calls: [], running: 0, vendors: [] }, ALIVE_SECONDS),
   }
+}
+
+/** Refused ones leave room for the others here too, however many processes tell of theirs. */
+function newest(calls: readonly ReportedCall[]): ReportedCall[] {
+  const sorted = calls.toSorted((a, b) => (a.at < b.at ? 1 : -1))
+  let refused = 0
+  return sorted.filter(({ outcome }) => outcome !== 'refused' || ++refused <= REFUSED_KEPT).slice(0, CALLS_MAX)
 }
 
 function shown({ atMs, charged, ...call }: LiveCall): ReportedCall {

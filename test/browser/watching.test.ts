@@ -123,7 +123,10 @@ test('live calls say why they failed, and are found by account, key and reason; 
   const ask = (key: string, content: string) =>
     home.call('/v1/chat-completions', key, { model: 'beta-opus-5', messages: [{ role: 'user', content }] })
   await ask(account.key, 'Hello [[500]]')
+  await Promise.all(Array.from({ length: 45 }, () => ask(account.key, 'Hello!')))
   await Promise.all(Array.from({ length: 45 }, () => ask(poor.key, 'Hello!')))
+  const { key: other } = await home.key(poor.id, { models: ['alpha-5.4'] })
+  assert.equal((await ask(other, 'Hello!')).status, 403)
   const phone = await home.visitor({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
   await home.logIn(phone, 'op@example.com')
   await phone.go('/operator/live')
@@ -138,7 +141,10 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await page.getByRole('textbox', { name: 'Find' }).fill('upstream')
   await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`)
   await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
-  await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
+  await page.waitForFunction(`document.querySelectorAll('tbody tr').length < 3`)
+  await page.getByRole('row', { name: /stands for \d+ calls.*402 · refused/ }).first().waitFor()
+  await page.getByRole('textbox', { name: 'Find' }).fill('restricted')
+  await page.getByRole('row', { name: /chat.*403 · refused/ }).waitFor()
   await phone.close()
 })
 

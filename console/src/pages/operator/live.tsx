@@ -95,7 +95,7 @@ const SHOW_NAMES = [
 ] as const
 
 const mentions = (call: LiveCall, text: string) =>
-  [call.product, call.account, call.key, call.fault ?? '', call.id]
+  [call.product, call.endpoint, call.account, call.key, call.fault ?? '', call.id]
     .join(' ')
     .toLowerCase()
     .includes(text.trim().toLowerCase())
@@ -106,10 +106,11 @@ const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
     main: true,
     cell: (call) => (
       <>
-        <b>{call.product}</b>
+        <b>{call.product || call.endpoint}</b>
         <span className="cell-sub">
           <CallLink call={call} />
         </span>
+        {call.calls > 1 ? <span className="cell-sub">stands for {plural(call.calls, 'call')}</span> : null}
       </>
     ),
   },
@@ -135,7 +136,7 @@ const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
     cell: (call) =>
       call.fault ? <a href={faultPage(call.fault)}>{faultTitle(call.fault)}</a> : <span className="muted">–</span>,
   },
-  { head: 'Duration', right: true, cell: (call) => formatMs(call.durationMs) },
+  { head: 'Duration', right: true, cell: (call) => (call.durationMs ? formatMs(call.durationMs) : '–') },
   { head: 'Credits', right: true, cell: (call) => <Amount value={call.charged} /> },
 ]
 
