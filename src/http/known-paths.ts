@@ -1,4 +1,5 @@
 // Which paths there are and which methods each takes, so that another method is told what to use instead.
+import { ENDPOINTS } from '../catalog/index.ts'
 
 interface Place {
   readonly below: Map<string, Place>
@@ -34,6 +35,24 @@ export class KnownPaths {
     }
     return place.methods
   }
+}
+
+/** What stands before the id of a model, where an address ends with one. */
+const BEFORE_MODEL: readonly string[] = [
+  ...new Set(
+    ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases])
+      .filter((path) => path.includes('/models/{'))
+      .map((path) => path.slice(0, path.indexOf('{'))),
+  ),
+]
+
+/** Ids of models may have slashes, and SDKs write them into an address as they are: the router is given them as one part. */
+export function withModelAsPart(url: string): string {
+  const before = url.includes('/models/') && BEFORE_MODEL.find((start) => url.startsWith(start))
+  if (!before) return url
+  const mark = url.indexOf('?')
+  const end = mark < 0 ? url.length : mark
+  return before + partsOf(url.slice(before.length, end)).join('%2F') + url.slice(end)
 }
 
 /** As the router reads them: empty parts do not count. */

@@ -15,7 +15,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
-import { KnownPaths } from './known-paths.ts'
+import { KnownPaths, withModelAsPart } from './known-paths.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -68,6 +68,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     genReqId: () => `req_${newId(world)}`,
     bodyLimit: BODY_BYTES_MAX,
+    rewriteUrl: ({ url = '/' }) => withModelAsPart(url),
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',

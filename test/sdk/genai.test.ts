@@ -11,6 +11,8 @@ import { FAMILIES, openAllDoors } from './families.ts'
 const OWN = 'delta-native'
 /** Its doors are those of the contract. */
 const CLOSED = 'alpha-5.4-closed'
+/** As gateways that offer models of many makers name them. */
+const SLASHED = 'google/delta-3.8/flash'
 const logged: string[] = []
 const write = (fields: object, message: string) => void logged.push(JSON.stringify(fields), message)
 let key: string
@@ -29,6 +31,7 @@ const g = testGateway(
         routes: [{ vendor: 'google', protocol: 'gemini' }],
         pricing: { unit: 'credits', tiers: [{ input: '1', cachedInput: '0.5', output: '2' }] },
       }
+      document.models[SLASHED] = structuredClone(document.models[OWN])
     },
   },
   async () => {
@@ -101,6 +104,33 @@ test('models are listed and found, and tokens are counted', async () => {
   assert.equal((await models.get({ model: OWN })).name, `models/${OWN}`)
   const { totalTokens = 0 } = await models.countTokens({ model: OWN, contents: 'word '.repeat(100) })
   assert.ok(totalTokens >= 100 && totalTokens < 200, String(totalTokens))
+})
+
+test('a model whose id has slashes is found by it, as it is and encoded', async () => {
+  const { models } = client()
+  const whole = await models.generateContent({ model: SLASHED, contents: 'Hello' })
+  assert.equal(whole.modelVersion, SLASHED)
+  for await (const chunk of await models.generateContentStream({ model: `models/${SLASHED}`, contents: 'Hello' }))
+    assert.equal(chunk.modelVersion, SLASHED)
+  assert.ok(((await models.countTokens({ model: SLASHED, contents: 'Hello' })).totalTokens ?? 0) > 0)
+  assert.equal((await models.get({ model: SLASHED })).name, `models/${SLASHED}`)
+
+  const body = { contents: [{ parts: [{ text: 'Hi' }] }] }
+  const spelt = [SLASHED, encodeURIComponent(SLASHED), SLASHED.replaceAll('/', '%2f'), `google//delta-3.8/flash`]
+  for (const id of spelt) {
+    const base = `/gemini/v1beta/models/${id}`
+    assert.equal((await g.call(`${base}:generateContent?key=${key}`, undefined, body)).status, 200, id)
+    assert.equal((await g.call(`${base}:streamGenerateContent?alt=sse`, key, body)).status, 200, id)
+    for (const place of ['/v1/models', '/alpha/v1/models', '/gemini/v1beta/models'])
+      assert.equal((await g.call(`${place}/${id}`, key)).status, 200, `${place}/${id}`)
+  }
+  // Another action, another method and another model are still told apart.
+  for (const [path, status] of [
+    [`/gemini/v1beta/models/${SLASHED}:embedContent`, 404],
+    [`/gemini/v1beta/models/google/none:generateContent`, 404],
+    ['/gemini/v1beta/models/', 405],
+  ] as const)
+    assert.equal((await g.call(path, key, body)).status, status, path)
 })
 
 test('a call is charged as its vendor reports, with thoughts and what was cached', async () => {
