@@ -1,27 +1,19 @@
 // Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that was not had.
 import assert from 'node:assert/strict'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { form, soundOf, wav } from './sound.ts'
+import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 
-const TRANSCRIBE = 'alpha-transcribe-1'
-const SPEECH = 'alpha-speech-1'
-
-/** A vendor whose answer a test says. */
-let answer: { type: string; body: string } = { type: 'application/json', body: '{}' }
-const vendor = createServer((incoming, response) => {
-  incoming.resume().on('end', () => response.writeHead(200, { 'content-type': answer.type }).end(answer.body))
-})
+let vendor: Awaited<ReturnType<typeof startSoundVendor>>
 let g: TestGateway
 before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  vendor = await startSoundVendor()
   g = await startGateway({
     env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '500000000' },
     catalog(document: CatalogInput) {
-      document.vendors.other = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+      document.vendors.other = { baseUrl: vendor.url }
       const routes = [{ vendor: 'other', protocol: 'openai-speech' as const }]
       document.models.spoken = { ...document.models[SPEECH]!, routes }
     },
@@ -128,10 +120,10 @@ test('however a call ends, it is settled or released once: what was not delivere
   const speak = (input: string) => g.call('/v1/audio/speech', key, { model: SPEECH, voice: 'alloy', input })
   assert.equal((await speak('Hello [[503]]')).status, 503)
   await assert.rejects(async () => await (await speak('Hello, dear gate [[cut=2]]')).arrayBuffer(), 'no clean end')
-  answer = { type: 'audio/wav', body: '' }
+  vendor.answer = { type: 'audio/wav', body: '' }
   const empty = await g.call('/v1/audio/speech', key, { model: 'spoken', voice: 'alloy', input: 'a' })
   assert.equal(empty.status, 502, 'nothing is no speech')
-  answer = { type: 'text/html', body: 'Welcome' }
+  vendor.answer = { type: 'text/html', body: 'Welcome' }
   assert.equal((await g.call('/v1/audio/speech', key, { model: 'spoken', voice: 'alloy', input: 'a' })).status, 502)
   await g.settled()
   assert.equal(await paid(), 0n)

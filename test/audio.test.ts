@@ -1,28 +1,19 @@
 // Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a form.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { readAudioFacts } from '../src/kernel/audio-file.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { form, soundOf, wav } from './sound.ts'
+import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 
-const TRANSCRIBE = 'alpha-transcribe-1'
-const SPEECH = 'alpha-speech-1'
-
-/** A vendor whose answer a test says. */
-let answer: { type: string; body: string } = { type: 'application/json', body: '{}' }
-const vendor = createServer((incoming, response) => {
-  incoming.resume().on('end', () => response.writeHead(200, { 'content-type': answer.type }).end(answer.body))
-})
+let vendor: Awaited<ReturnType<typeof startSoundVendor>>
 let g: TestGateway
 before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  vendor = await startSoundVendor()
   g = await startGateway({
     catalog(document: CatalogInput) {
-      document.vendors.other = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+      document.vendors.other = { baseUrl: vendor.url }
       const told = { ...document.models[TRANSCRIBE]!, routes: [{ vendor: 'other', protocol: 'openai-audio' as const }] }
       document.models.told = { ...told, pricing: { unit: 'credits', tiers: [{ second: '1' }] } }
       document.models.short = { ...told, traits: { secondsMax: 30 } }
@@ -127,7 +118,7 @@ test('the openai package hears speech as it comes, and as events', async () => {
 test('the hold is what the file can hold, the charge what the vendor reports, and never above it', async () => {
   const { id, key } = await g.account({ credits: 1_000_000_000_000n })
   const charge = async (said: object | string, file: Buffer, fields: Record<string, string> = {}, name = 'a.wav') => {
-    answer = {
+    vendor.answer = {
       type: typeof said === 'string' ? 'text/plain' : 'application/json',
       body: typeof said === 'string' ? said : JSON.stringify({ text: 'hi', ...said }),
     }
@@ -157,7 +148,7 @@ test('the hold is what the file can hold, the charge what the vendor reports, an
   flac.writeUIntBE((16_000 << 4) | 0, 18, 3)
   flac.writeUInt32BE(16_000 * 12, 22)
   assert.deepEqual(await charge({}, flac, {}, 'a.flac'), [12, 20, true])
-  answer = { type: 'application/json', body: '{"text":"hi"}' }
+  vendor.answer = { type: 'application/json', body: '{"text":"hi"}' }
   assert.equal((await post(key, form({ model: 'short' }, wav(60)))).status, 200)
   assert.equal((await rows(id))[0]?.held, 300_000n, 'no more than the model takes')
 })
@@ -165,7 +156,7 @@ test('the hold is what the file can hold, the charge what the vendor reports, an
 test('a file that says little of itself is not cheap: what is compressed, said elsewhere or heard in it counts', async () => {
   const { id, key } = await g.account({ credits: 1_000_000_000_000n })
   const charge = async (body: string, file: Buffer, fields: Record<string, string> = {}) => {
-    answer = { type: body.startsWith('{') ? 'application/json' : 'text/plain', body }
+    vendor.answer = { type: body.startsWith('{') ? 'application/json' : 'text/plain', body }
     const response = await post(key, form({ model: 'told', ...fields }, file))
     assert.equal(response.status, 200, await response.text())
     const [row] = await rows(id)

@@ -33,6 +33,8 @@ export interface TestGateway {
   /** Waits until no hold is left, and checks the ledger's sums. */
   settled(): Promise<void>
   call(path: string, key: string | undefined, body?: unknown, init?: RequestInit): Promise<Response>
+  /** Of the operator API; `data` is the fault where it refuses. */
+  operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }>
   close(): Promise<void>
 }
 
@@ -165,6 +167,11 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
         },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
+    async operator<T>(method: string, path: string, body?: unknown) {
+      const response = await made.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
+      const answer = (await response.json()) as { data: T; error?: unknown }
+      return { status: response.status, data: answer.data ?? (answer.error as T) }
+    },
     async close() {
       await gateway.close()
       await sandbox.close()

@@ -48,23 +48,10 @@ beforeEach(async () => {
     vendor.moods.set(HOUSE, WORKS).set(OWN, WORKS)
     vendor.asked.length = 0
   }
-  const { items } = (await operator<Page<OwnKeyView>>('GET', `/accounts/${owner.id}/own-keys`)).data
+  const { items } = (await g.operator<Page<OwnKeyView>>('GET', `/accounts/${owner.id}/own-keys`)).data
   for (const { vendor, stored } of items)
-    if (stored) await operator('DELETE', `/accounts/${owner.id}/own-keys/${vendor}`)
+    if (stored) await g.operator('DELETE', `/accounts/${owner.id}/own-keys/${vendor}`)
 })
-
-async function operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }> {
-  const response = await fetch(`${g.url}/admin/v1${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${OPERATOR_TOKEN}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const answer = (await response.json()) as { data: T; error?: unknown }
-  return { status: response.status, data: answer.data ?? (answer.error as T) }
-}
 
 /** Without the test, of which there are so many a minute. */
 const bring = (vendor: string, fallback = false) =>
@@ -80,7 +67,7 @@ const chat = (by: { key: string }, extra: object = {}) =>
 
 async function usageOf(response: Response): Promise<UsageDetail> {
   await response.text()
-  const { data } = await operator<UsageDetail>('GET', `/usage/${response.headers.get('x-request-id')}`)
+  const { data } = await g.operator<UsageDetail>('GET', `/usage/${response.headers.get('x-request-id')}`)
   return data
 }
 
@@ -92,10 +79,10 @@ function priceOf({ units: { input = 0, output = 0 } }: UsageDetail): bigint {
 }
 
 async function verified(): Promise<void> {
-  const started = await operator('POST', '/ledger/verify', { full: true })
+  const started = await g.operator('POST', '/ledger/verify', { full: true })
   assert.equal(started.status, 200)
   for (;;) {
-    const { data } = await operator<{ running: unknown; last: { ok: boolean; problems: string[] } }>(
+    const { data } = await g.operator<{ running: unknown; last: { ok: boolean; problems: string[] } }>(
       'GET',
       '/ledger/verify',
     )
@@ -109,22 +96,22 @@ async function verified(): Promise<void> {
 
 test('a key is tested when it is stored: at the address of the catalogue, with nothing of the house, and a wrong one is refused', async () => {
   const path = `/accounts/${owner.id}/own-keys/text`
-  const wrong = await operator<{ message: string }>('PUT', path, { value: 'sk-wrong-00000000cccc' })
+  const wrong = await g.operator<{ message: string }>('PUT', path, { value: 'sk-wrong-00000000cccc' })
   assert.equal(wrong.status, 400)
   assert.match(wrong.data.message, /text does not accept the key. It was not stored/)
   assert.doesNotMatch(wrong.data.message, /127\.0\.0\.1|sk-wrong/)
-  const right = await operator<OwnKeyStored>('PUT', path, { value: OWN })
+  const right = await g.operator<OwnKeyStored>('PUT', path, { value: OWN })
   assert.deepEqual(right.data.test, { ok: true, message: 'text takes the key.' })
   const shown = right.data.items.find(({ vendor }) => vendor === 'text')
   assert.deepEqual([shown?.stored, shown?.last4, shown?.fallback], [true, 'bbbb', false])
   assert.deepEqual(shown?.fee, { call: '0.01', share: '0.05' })
   assert.doesNotMatch(JSON.stringify(right.data), /sk-own/)
   assert.ok(text.asked.every(({ key }) => key !== HOUSE))
-  const closed = await operator<{ message: string }>('PUT', `/accounts/${owner.id}/own-keys/closed`, { value: OWN })
+  const closed = await g.operator<{ message: string }>('PUT', `/accounts/${owner.id}/own-keys/closed`, { value: OWN })
   assert.equal(closed.status, 409)
-  assert.equal((await operator('PUT', `/accounts/${owner.id}/own-keys/nowhere`, { value: OWN })).status, 409)
-  assert.equal((await operator('PUT', `/accounts/${other.id}/own-keys/text`, { fallback: true })).status, 400)
-  const tries = await Promise.all(Array.from({ length: 6 }, () => operator('PUT', path, { value: OWN })))
+  assert.equal((await g.operator('PUT', `/accounts/${owner.id}/own-keys/nowhere`, { value: OWN })).status, 409)
+  assert.equal((await g.operator('PUT', `/accounts/${other.id}/own-keys/text`, { fallback: true })).status, 400)
+  const tries = await Promise.all(Array.from({ length: 6 }, () => g.operator('PUT', path, { value: OWN })))
   assert.ok(
     tries.some(({ status }) => status === 429),
     'so many tests a minute',
@@ -166,7 +153,7 @@ test('its calls cost the fee, which hold, quote, usage and headers show; the ven
   assert.deepEqual([paid.credential, paid.ownKey], [null, false])
   assert.equal(micro(paid.charged), priceOf(paid))
   assert.equal(text.keysAsked().at(-1), HOUSE)
-  const { data } = await operator<Overview>('GET', `/accounts/${owner.id}/overview`)
+  const { data } = await g.operator<Overview>('GET', `/accounts/${owner.id}/overview`)
   assert.equal(data.margin?.cost, '0', 'nothing of it was ours to pay')
   assert.equal(data.margin?.charged, usage.charged)
   await verified()
@@ -274,21 +261,22 @@ test('a caller who has less than the worst case is capped so that the fee is cov
 test('a video goes by the own key from order to end and costs its fee; without fallback a refused key fails it, free of charge', async () => {
   await bring('films')
   const order = { model: 'videogen-2.0', prompt: 'A sea.', duration: 5, resolution: '720p' }
-  const ended = async () => {
-    const made = await g.call('/v1/video/seedance', owner.key, order)
+  const ended = async (by = owner) => {
+    const made = await g.call('/v1/video/seedance', by.key, order)
     const { data } = (await made.json()) as { data: { jobId: string } }
     const deadline = Date.now() + 20_000
     for (;;) {
-      const answer = await g.call(`/v1/jobs/${data.jobId}`, owner.key)
+      const answer = await g.call(`/v1/jobs/${data.jobId}`, by.key)
       const job = ((await answer.json()) as { data: { status: string; error?: { message: string } } }).data
       if (/COMPLETED|FAILED/.test(job.status)) {
         const text =
-          'select u.charged, u.held, u.credential, u.cost from usage u join job j on j.hold_id = u.id where j.id = $1'
+          'select u.charged, u.held, u.credential, u.cost, u.status as code from usage u join job j on j.hold_id = u.id where j.id = $1'
         const [row] = await g.gateway.database.query<{
           charged: bigint
           held: bigint
           credential: string | null
           cost: bigint | null
+          code: number
         }>({ text }, [data.jobId])
         return { ...job, ...row }
       }
@@ -305,6 +293,16 @@ test('a video goes by the own key from order to end and costs its fee; without f
   assert.equal(refused.status, 'FAILED')
   assert.match(refused.error?.message ?? '', /does not accept this account's own key for "films"/)
   assert.equal(refused.charged, 0n)
+  // Longer than a job waits to be taken: it ends as any call does that meets a limit.
+  const LIMITED = { status: 429, retryAfter: 600 }
+  films.moods.set(OWN, LIMITED).set(HOUSE, LIMITED)
+  const limits = [/own key for "films" is at its rate limit/, /^The provider is at its rate limit/]
+  for (const [turn, by] of [owner, other].entries()) {
+    const limited = await ended(by)
+    assert.deepEqual([limited.status, limited.charged, limited.code], ['FAILED', 0n, 429])
+    assert.match(limited.error?.message ?? '', limits[turn]!)
+  }
+  films.moods.set(HOUSE, WORKS)
   await bring('films', true)
   const fallen = await ended()
   assert.deepEqual([fallen.status, fallen.charged, fallen.credential], ['COMPLETED', micro('35'), null])
@@ -325,7 +323,7 @@ test('a video that waits for the own key never goes by the house’s credential,
     return row?.waits ? row.submissions : 0
   }
   while ((await submissions()) === 0) await new Promise((resolve) => setTimeout(resolve, 20))
-  await operator('DELETE', `/accounts/${owner.id}/own-keys/films`)
+  await g.operator('DELETE', `/accounts/${owner.id}/own-keys/films`)
   // It would be tried again after the second that the vendor asked for.
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   assert.deepEqual(new Set(films.keysAsked()), new Set([OWN]))
@@ -345,6 +343,6 @@ test('a charge by an own key that does not fit its fee is found by the verificat
 })
 
 async function stateOf(vendor: string): Promise<VendorView> {
-  const { data } = await operator<Page<VendorView>>('GET', '/vendors')
+  const { data } = await g.operator<Page<VendorView>>('GET', '/vendors')
   return data.items.find(({ name }) => name === vendor) ?? assert.fail(vendor)
 }

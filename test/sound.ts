@@ -1,6 +1,26 @@
 // Recordings and the forms that carry them, for the tests of sound.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { wavFile } from '../sandbox/wav.ts'
 import type { TestGateway } from './gateway.ts'
+
+export const TRANSCRIBE = 'alpha-transcribe-1'
+export const SPEECH = 'alpha-speech-1'
+
+/** A vendor whose answer a test says. */
+export async function startSoundVendor() {
+  const server = createServer((incoming, response) => {
+    const { type, body } = vendor.answer
+    incoming.resume().on('end', () => response.writeHead(200, { 'content-type': type }).end(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const vendor = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: { type: 'application/json', body: '{}' },
+    close: () => server.close(),
+  }
+  return vendor
+}
 
 /** Silence of so many seconds. */
 export const wav = (seconds: number): Buffer => wavFile(Buffer.alloc(Math.round(seconds * 16_000)))

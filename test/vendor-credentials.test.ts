@@ -57,24 +57,11 @@ beforeEach(() => {
   text.asked.length = 0
 })
 
-async function operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }> {
-  const response = await fetch(`${g.url}/admin/v1${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${OPERATOR_TOKEN}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const answer = (await response.json()) as { data: T; error?: unknown }
-  return { status: response.status, data: answer.data ?? (answer.error as T) }
-}
-
 const put = (vendor: string, name: string, body: object) =>
-  operator<Page<VendorCredentialView>>('PUT', `/vendors/${vendor}/credentials/${name}`, body)
+  g.operator<Page<VendorCredentialView>>('PUT', `/vendors/${vendor}/credentials/${name}`, body)
 
 const stateOf = async (vendor: string) => {
-  const { data } = await operator<Page<VendorView>>('GET', '/vendors')
+  const { data } = await g.operator<Page<VendorView>>('GET', '/vendors')
   const found = data.items.find(({ name }) => name === vendor)
   assert.ok(found)
   return found
@@ -84,7 +71,7 @@ const chat = (model = 'alpha-5.4', extra: object = {}) =>
   g.call('/v1/chat/completions', caller.key, { model, messages: [{ role: 'user', content: 'Hi' }], ...extra })
 
 async function usageOf(response: Response): Promise<UsageDetail> {
-  const { data } = await operator<UsageDetail>('GET', `/usage/${response.headers.get('x-request-id')}`)
+  const { data } = await g.operator<UsageDetail>('GET', `/usage/${response.headers.get('x-request-id')}`)
   return data
 }
 
@@ -182,12 +169,12 @@ test('they are added, replaced and removed while calls run; a new value is tried
       ['KEYED_D', 7, 'stored', '4444'],
     ],
   )
-  assert.equal((await operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 200)
-  assert.equal((await operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 404)
+  assert.equal((await g.operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 200)
+  assert.equal((await g.operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 404)
   assert.equal((await put('keyed', 'lower', { value: C })).status, 400)
   assert.equal((await put('keyed', 'KEYED_NONE', {})).status, 400)
   assert.equal((await put('keyed', 'KEYED_B', { value: B })).status, 200)
-  const audited = await operator<Page<{ action: string; object: string }>>('GET', '/audit?action=credential.store')
+  const audited = await g.operator<Page<{ action: string; object: string }>>('GET', '/audit?action=credential.store')
   assert.ok(audited.data.items.some(({ object }) => object === 'KEYED_D'))
 })
 
@@ -252,7 +239,7 @@ test('a video job is looked at with the credential that made its task, and that 
   }
   const first = await create(A, B)
   films.moods.set(A, { status: 429, retryAfter: 1 })
-  const refused = await operator<{ message: string }>('DELETE', '/vendors/films/credentials/FILM_A')
+  const refused = await g.operator<{ message: string }>('DELETE', '/vendors/films/credentials/FILM_A')
   assert.equal(refused.status, 409)
   assert.match(refused.data.message, /^1 running jobs were made by FILM_A/)
   films.moods.set(A, WORKS)

@@ -33,20 +33,25 @@ export interface TaskPlace extends Candidate {
   readonly account?: string
 }
 
+/** The vendor has certainly not taken it. */
+export interface Refused {
+  readonly outcome: 'refused'
+  /** Set when it never will. */
+  readonly fault?: Fault
+  /** What it says while it takes none; another time it may. */
+  readonly forNow?: Fault
+  readonly waitMs?: number
+  /** What the operator must mend. */
+  readonly ours?: string
+  /** The credential was put aside. */
+  readonly aside?: boolean
+  /** It does not take the account's own key. */
+  readonly ownKey?: boolean
+}
+
 type Submission =
   | { readonly outcome: 'accepted'; readonly taskId: string }
-  /** The vendor has certainly not taken it. `fault` is set when it never will. */
-  | {
-      readonly outcome: 'refused'
-      readonly fault?: Fault
-      readonly waitMs?: number
-      /** What the operator must mend. */
-      readonly ours?: string
-      /** The credential was put aside. */
-      readonly aside?: boolean
-      /** It does not take the account's own key. */
-      readonly ownKey?: boolean
-    }
+  | Refused
   /** Nobody knows. */
   | { readonly outcome: 'unknown'; readonly why: Readonly<Record<string, unknown>> }
   /** It was not to be begun after all. */
@@ -195,18 +200,19 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const waitSeconds = retryAfterSeconds(headers)
       const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
       const { fault, ours } = refused
-      if (place.credentials && refused.credential) return { outcome: 'refused', aside: true }
+      const told = asFault(tell(fault, { ask: { product: 'the model' }, target: place.target }))
+      const busy = fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable'
+      const forNow = busy ? { forNow: told } : {}
+      if (place.credentials && refused.credential) return { outcome: 'refused', aside: true, ...forNow }
       const ofOwnKey = place.credential === OWN_KEY ? ownKeyFault(refused, place.vendorName) : undefined
-      if (ofOwnKey) return { outcome: 'refused', fault: ofOwnKey, ownKey: true, ...wait }
+      if (ofOwnKey) {
+        const said = ofOwnKey.kind === 'own_key_limited' ? { forNow: ofOwnKey } : { fault: ofOwnKey }
+        return { outcome: 'refused', ownKey: true, ...said, ...wait }
+      }
       // Our credential, our account, its load: another time it may well take it.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
-      if (fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable')
-        return { outcome: 'refused', ...wait }
-      if (fault.blame === 'caller' && fault.kind !== 'conflict')
-        return {
-          outcome: 'refused',
-          fault: asFault(tell(fault, { ask: { product: 'the model' }, target: place.target })),
-        }
+      if (busy) return { outcome: 'refused', ...forNow, ...wait }
+      if (fault.blame === 'caller' && fault.kind !== 'conflict') return { outcome: 'refused', fault: told }
       return { outcome: 'unknown', why: { status } }
     },
 

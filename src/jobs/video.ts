@@ -17,7 +17,7 @@ import { type Decided, jobResolution } from './settle.ts'
 import { readStoredRequest, withoutOrder } from './stored-request.ts'
 import { chooseRoute, placeOf } from './task-place.ts'
 import { ATTEMPTS_MAX, backoffMs, type JobTiming, MISSES_MAX } from './timing.ts'
-import type { TaskPlace, VendorTasks } from './vendor-tasks.ts'
+import type { Refused, TaskPlace, VendorTasks } from './vendor-tasks.ts'
 
 export interface StepDeps {
   readonly jobs: Jobs
@@ -87,23 +87,35 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
       return accepted({ ...job, submissions: job.submissions + 1 }, submission.taskId, candidate, deps)
     case 'refused':
       deps.log.warn(
-        { ...about, fault: submission.fault?.kind, why: submission.ours, alert: submission.ours ? true : undefined },
+        {
+          ...about,
+          fault: (submission.fault ?? submission.forNow)?.kind,
+          why: submission.ours,
+          alert: submission.ours ? true : undefined,
+        },
         'video submission refused',
       )
       await jobs.refusedSubmission(job)
       // The account allows the gateway's credential where its own key fails.
       if (submission.ownKey && request.ownKey?.fallback) return again(timing.retryMs, 'CONNECT')
-      if (submission.fault && submission.fault.kind !== 'own_key_limited')
-        return fail(job, errorOf(submission.fault), deps)
-      // That one is put aside; another may take it at once.
-      if (submission.aside) return again(timing.retryMs, 'CONNECT')
-      return again(submission.waitMs ?? backoffMs(timing, job.submissions + 1), 'CONNECT')
+      if (submission.fault) return fail(job, errorOf(submission.fault), deps)
+      return refusedForNow(job, submission, deps)
     case 'stopped':
       return (await jobs.isHeld(job)) ? again(timing.retryMs) : fail(job, failure('unavailable'), deps)
     case 'unknown':
       deps.log.warn({ ...about, ...submission.why }, 'video submission without a clear answer')
       return again(timing.retryMs, 'CONNECT')
   }
+}
+
+/** Tried again while there is time; else the job ends by what its last try met. */
+async function refusedForNow(job: ClaimedJob, refused: Refused, deps: StepDeps): Promise<StepEnding> {
+  const { timing } = deps
+  const { aside, forNow = new Fault('upstream_unavailable'), waitMs } = refused
+  // One that is put aside does not hold up the others.
+  const afterMs = aside ? timing.retryMs : (waitMs ?? backoffMs(timing, job.submissions + 1))
+  if (job.age_ms + afterMs > timing.submitForMs) return fail(job, errorOf(forNow), deps)
+  return again(afterMs, 'CONNECT')
 }
 
 async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
