@@ -38,6 +38,7 @@ import { SMALL_CATALOG } from './small-catalog.ts'
 /** Keeps nothing, and has nothing to do. */
 const idleQueue: Queue = {
   push: async () => undefined,
+  hasten: async () => undefined,
   consume: () => ({ wake() {}, stop: async () => undefined, running: 0 }),
   close: async () => undefined,
 }

@@ -19,7 +19,10 @@ export interface Application {
   readonly product: Product
   /** It may go by keys of the account's own. */
   readonly own?: OwnUse | undefined
-  readonly idempotency?: { readonly key: string; readonly requestHash: string } | undefined
+  /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
+  readonly idempotency?:
+    | { readonly key: string; readonly requestHash: string; readonly keepsAll?: true | undefined }
+    | undefined
 }
 
 export interface Admitted {

@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Keep } from '../ledger/operation.ts'
+import type { Application } from './admit.ts'
 
 const KEY_CHARS_MAX = 255
-/** Answers beyond this are not stored; the key is then free again. */
-export const KEPT_BYTES_MAX = 8_000_000
+/** Answers beyond this are not stored with their settlement; the key of a caller is then free again. */
+const KEPT_BYTES_MAX = 8_000_000
 
 export function readIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
@@ -26,6 +28,11 @@ const STORED = statement(
 const STORED_OF = statement(
   'idempotency_stored_of',
   'select key, status, body from idempotency where account_id = $1 and key = any($2) and status is not null',
+)
+/** Large, and alone: nobody else's settlement waits for it. It counts when the settlement has said its status. */
+const PUT = statement(
+  'idempotency_put',
+  'update idempotency set body = $3 where account_id = $1 and hold_id = $2 and status is null',
 )
 const FORGET = statement(
   'idempotency_forget',
@@ -62,6 +69,34 @@ export function storedAnswers(
   keys: readonly string[],
 ): Promise<readonly { key: string; status: number; body: Buffer }[]> {
   return database.query(STORED_OF, [account, keys])
+}
+
+interface Keeping {
+  readonly principal: { readonly accountId: string }
+  readonly idempotency?: Application['idempotency']
+  readonly admitted: { readonly id: string }
+}
+
+interface WholeAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: () => Buffer | undefined
+}
+
+/** What a replay will answer with; undefined: nobody can ask for one, or it is too much to go with the settlement. */
+export function keepOf({ idempotency }: Keeping, { status, contentType, body }: WholeAnswer): Keep | undefined {
+  if (!idempotency) return undefined
+  const bytes = body()
+  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? undefined : { status, contentType, body: bytes }
+}
+
+/** What would be made again is there, however large, before it is paid for. */
+export async function keepLarge(call: Keeping, answer: WholeAnswer, database: Database): Promise<Keep | undefined> {
+  const { idempotency, principal, admitted } = call
+  const { status, contentType, body } = answer
+  if (!idempotency?.keepsAll) return undefined
+  await database.query(PUT, [principal.accountId, admitted.id, body() ?? null])
+  return { status, contentType }
 }
 
 export async function forgetOldAnswers(database: Database): Promise<void> {

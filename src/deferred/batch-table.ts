@@ -57,7 +57,7 @@ const LIST = statement(
 )
 const CANCEL = statement(
   'batch_cancel',
-  `update batch set status = 'cancelling', cancelling_at = now(), step_at = now()
+  `update batch set status = 'cancelling', cancelling_at = now(), step_at = '-infinity'
    where account_id = $1 and id = $2 and status in ('validating', 'in_progress') returning *`,
 )
 const PUT_LINES = statement(

@@ -77,7 +77,7 @@ export function startBatches(deps: BatchDeps): Batches {
     async cancel(account, id) {
       const cancelled = await table.cancel(account, id)
       if (cancelled) {
-        errands.wake(cancelled)
+        errands.hasten(cancelled)
         return cancelled
       }
       const found = await table.find(account, id)

@@ -84,7 +84,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
       ...(batch === undefined ? asked : inBatch(asked)),
       ...{ requestId, principal, catalog, endpoint, out, client: batch, callerHeaders: {} },
       startedMs: path.world.elapsedMs(),
-      idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body) },
+      idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body), keepsAll: true as const },
     }
     await serve(await withKeeper(arrived, path), path)
     return { status: out.status, requestId, body: inOneLine(out.body.toString()) }

@@ -28,6 +28,8 @@ interface ErrandsOptions<T extends Errand> {
 export interface Errands {
   /** There is something to do now. */
   wake(row: Pick<Errand, 'account_id' | 'id'>): void
+  /** The same where a later step may be due already. Its row has `step_at` set to -infinity, for the step that may run meanwhile. */
+  hasten(row: Pick<Errand, 'account_id' | 'id'>): void
   /** Begins no step; resolves when those that run have ended, or after `forMs`. */
   stop(forMs: number): Promise<void>
 }
@@ -36,7 +38,7 @@ function statementsOf(TABLE: QueueName) {
   return {
     claim: statement(
       `${TABLE}_claim`,
-      `update ${TABLE} set version = version + 1, lease_until = now() + make_interval(secs => $3)
+      `update ${TABLE} set version = version + 1, lease_until = now() + make_interval(secs => $3), step_at = now()
        where account_id = $1 and id = $2 and open and (lease_until is null or lease_until < now())
        returning *, now() >= expires_at as overdue`,
     ),
@@ -49,8 +51,8 @@ function statementsOf(TABLE: QueueName) {
     putDown: statement(
       `${TABLE}_put_down`,
       `update ${TABLE} set lease_until = null, open = open and $4::float8 is not null,
-         step_at = now() + make_interval(secs => coalesce($4::float8, 0) / 1000.0)
-       where account_id = $1 and id = $2 and version = $3 returning id`,
+         step_at = case when step_at = '-infinity' then now() else now() + make_interval(secs => coalesce($4::float8, 0) / 1000.0) end
+       where account_id = $1 and id = $2 and version = $3 returning step_at <= now() as due`,
     ),
     neglected: statement(
       `${TABLE}_neglected`,
@@ -82,8 +84,8 @@ export function startErrands<T extends Errand>(TABLE: QueueName, options: Errand
           return timing.retryMs
         })
         .finally(end)
-      const mine = await database.query(putDown, [account, id, row.version, afterMs ?? null])
-      if (mine.length > 0 && afterMs !== undefined) await queue.push(TABLE, key, afterMs)
+      const [mine] = await database.query<{ due: boolean }>(putDown, [account, id, row.version, afterMs ?? null])
+      if (mine && afterMs !== undefined) await queue.push(TABLE, key, mine.due ? 0 : afterMs)
     } catch (error) {
       log.warn({ [TABLE]: id, error }, 'a step was left to the sweep')
     }
@@ -101,13 +103,15 @@ export function startErrands<T extends Errand>(TABLE: QueueName, options: Errand
   }
   const endSweep = every(world, timing.sweepEveryMs, sweep, log)
 
+  function told(row: Pick<Errand, 'account_id' | 'id'>, queued: Promise<void>): void {
+    queued
+      .then(() => steps.wake())
+      .catch((error: unknown) => log.warn({ [TABLE]: row.id, error }, 'a step was left to the sweep'))
+  }
+
   return {
-    wake(row) {
-      queue
-        .push(TABLE, keyOf(row), 0)
-        .then(() => steps.wake())
-        .catch((error: unknown) => log.warn({ [TABLE]: row.id, error }, 'a step was left to the sweep'))
-    },
+    wake: (row) => told(row, queue.push(TABLE, keyOf(row), 0)),
+    hasten: (row) => told(row, queue.hasten(TABLE, keyOf(row))),
     async stop(forMs) {
       stopping = true
       endSweep()

@@ -34,6 +34,8 @@ interface Consumer {
 export interface Queue {
   /** Queues an item for later; one that waits already is left as it is. */
   push(name: QueueName, key: string, afterMs: number): Promise<void>
+  /** One that waits is due now; where none does, one is queued. */
+  hasten(name: QueueName, key: string): Promise<void>
   consume(name: QueueName, options: ConsumeOptions): Consumer
   close(): Promise<void>
 }
@@ -46,7 +48,7 @@ interface QueueOptions {
 }
 
 /** What the queue needs of pg-boss. */
-export type Boss = Pick<PgBoss, 'insert' | 'fetch' | 'deleteJob' | 'fail' | 'stop'>
+export type Boss = Pick<PgBoss, 'insert' | 'update' | 'fetch' | 'deleteJob' | 'fail' | 'stop'>
 
 const SCHEMA = 'pgboss'
 const CONNECTIONS_MAX = 3
@@ -205,8 +207,13 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
     }
   }
 
+  const push: Queue['push'] = (name, key, afterMs) => pushes[name].run({ key, afterMs })
   return {
-    push: (name, key, afterMs) => pushes[name].run({ key, afterMs }),
+    push,
+    async hasten(name, key) {
+      await push(name, key, 0)
+      await boss.update(name, { key }, { singletonKey: key, startAfter: 0 })
+    },
     consume,
     close: () => boss.stop({ graceful: false }),
   }

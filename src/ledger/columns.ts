@@ -1,5 +1,5 @@
 // The parameters of the ledger's statement: a column for each, made from the operations of a flush.
-import type { LeaseChange, Op, Resolution } from './operation.ts'
+import type { Keep, LeaseChange, Op, Resolution } from './operation.ts'
 
 export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
 export type Column<K extends Op['kind']> = (all: ReadonlyArray<OpOf<K>>, places: Places) => string | boolean | null
@@ -185,6 +185,6 @@ function quote(value: string | undefined): string {
   return /["\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `"${value}"`
 }
 
-function keepRecord({ status, contentType, body }: NonNullable<Resolution['keep']>): object {
-  return { status, type: contentType, body: body.toString('base64') }
+function keepRecord({ status, contentType, body }: Keep): object {
+  return { status, type: contentType, body: body?.toString('base64') }
 }

@@ -77,7 +77,14 @@ export interface Resolution {
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
-  readonly keep?: { readonly status: number; readonly contentType: string; readonly body: Buffer }
+  readonly keep?: Keep
+}
+
+/** Without a body: it stands with the key already. */
+export interface Keep {
+  readonly status: number
+  readonly contentType: string
+  readonly body?: Buffer
 }
 
 export interface Resolved {

@@ -1,5 +1,5 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
-import { KEPT_BYTES_MAX, KeptStream } from '../admission/idempotency.ts'
+import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -44,6 +44,8 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     keepFor(answered, answer.keptAs, { ...answer, usage })
     const status = answer.status ?? 200
+    const whole = { status, contentType: answer.contentType, body: () => Buffer.from(answer.body) }
+    const keep = keepOf(answered, whole) ?? (await keepLarge(answered, whole, deps.database))
     settling = true
     const remembered = answer.keptAs === undefined ? undefined : remember(answered, answer.keptAs, deps)
     const receipt = await settle(
@@ -53,7 +55,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
         estimated: answer.usage === undefined,
         status: answered.out.signal.aborted ? LEFT_STATUS : status,
         price: answer.price,
-        keep: keepOf(answered, status, answer.contentType, () => Buffer.from(answer.body)),
+        keep,
       },
       deps,
     )
@@ -116,7 +118,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   }
   if (last === undefined)
     throw heard(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
-  const keep = keepOf(answered, 200, contentType, () => kept?.whole(''))
+  const keep = keepOf(answered, { status: 200, contentType, body: () => kept?.whole('') })
   const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), keep }, deps)
   out.end(last)
   return receipt
@@ -202,7 +204,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         usage,
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
-        keep: keepOf(answered, 200, typeOf(relay), () => whole),
+        keep: keepOf(answered, { status: 200, contentType: typeOf(relay), body: () => whole }),
       },
       deps,
     )
@@ -336,11 +338,4 @@ function keepFor(
 ): void {
   const isKept = answer && keptAs === undefined && possibleUsage(answered, answer.usage) === answer.usage
   answered.flight?.land(isKept ? { ...answer, route: answered.attempted.candidate.number } : undefined)
-}
-
-/** What a replay will answer with; undefined: nobody can ask for one, or it is too much to be stored. */
-function keepOf(answered: Answered, status: number, contentType: string, body: () => Buffer | undefined) {
-  if (!answered.idempotency) return undefined
-  const bytes = body()
-  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? undefined : { status, contentType, body: bytes }
 }

@@ -2,7 +2,7 @@
 import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
-import type { Resolution } from '../ledger/operation.ts'
+import type { Keep, Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf } from '../meter/charge.ts'
 import { inputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
@@ -25,7 +25,7 @@ interface Ending {
   /** The answer broke off, and what the vendor had reported is owed all the same. */
   readonly fault?: Fault | undefined
   readonly price?: PriceAttributes | undefined
-  readonly keep?: Resolution['keep'] | undefined
+  readonly keep?: Keep | undefined
 }
 
 export interface Receipt extends Settled {

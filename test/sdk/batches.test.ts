@@ -168,8 +168,26 @@ test('each line of a batch is a call of its own: answered, charged at the price 
   assert.deepEqual((await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))).problems, [])
 })
 
-test('a line whose process died between its settlement and its result is given again, and not paid again', async () => {
+/** The batch as a process that died after its settlements left it. */
+async function leaveUnfinished(of: string, batch: string, CHANGE: string, places: object[]): Promise<void> {
   const { database } = g.gateway
+  await database.query(
+    {
+      text: `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
+             select $1, $2, x.number, x.custom_id, x.first_byte, x.bytes from jsonb_to_recordset($3::jsonb)
+               as x(number int, custom_id text, first_byte bigint, bytes int)`,
+    },
+    [of, batch, JSON.stringify(places)],
+  )
+  await database.query(
+    {
+      text: `update batch set ${CHANGE}, open = true, completed = 0, step_at = now() - interval '1 hour' where id = $1`,
+    },
+    [batch],
+  )
+}
+
+test('a line whose process died between its settlement and its result is given again, and not paid again', async () => {
   const batch = await start([line('a', chat('Once.')), line('b', chat('Twice.'))])
   const done = await ended(batch.id)
   const output = await contentOf(done.output_file_id)
@@ -184,20 +202,7 @@ test('a line whose process died between its settlement and its result is given a
     [`status = 'in_progress', expires_at = now()`, 'expired'],
   ]
   for (const [CHANGE, status] of meanwhile) {
-    await database.query(
-      {
-        text: `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
-               select $1, $2, x.number, x.custom_id, x.first_byte, x.bytes from jsonb_to_recordset($3::jsonb)
-                 as x(number int, custom_id text, first_byte bigint, bytes int)`,
-      },
-      [account, batch.id, JSON.stringify(placesOf(['a', 'Once.'], ['b', 'Twice.']))],
-    )
-    await database.query(
-      {
-        text: `update batch set ${CHANGE}, open = true, completed = 0, step_at = now() - interval '1 hour' where id = $1`,
-      },
-      [batch.id],
-    )
+    await leaveUnfinished(account, batch.id, CHANGE, placesOf(['a', 'Once.'], ['b', 'Twice.']))
     const again = await ended(batch.id)
     assert.deepEqual([again.status, again.request_counts], [status, { total: 2, completed: 2, failed: 0 }], CHANGE)
     assert.deepEqual(bodies(await contentOf(again.output_file_id)), bodies(output))
@@ -216,6 +221,24 @@ function placesOf(...lines: Array<[string, string]>): object[] {
     return place
   })
 }
+
+test('an answer of any size is paid for once, also when its process died between its settlement and its result', async () => {
+  const { database } = g.gateway
+  const made = await g.account()
+  const content = 'Large. [[big=9000000]]'
+  const batch = await start([line('a', chat(content))], made.key)
+  const done = await ended(batch.id, made.key)
+  const [first] = await contentOf(done.output_file_id, made.key)
+  assert.equal(first.response.body.choices[0].message.content.length, 9_000_000)
+  const before = await g.balance(made.id)
+  await leaveUnfinished(made.id, batch.id, `status = 'in_progress'`, placesOf(['a', content]))
+  const again = await ended(batch.id, made.key)
+  const [second] = await contentOf(again.output_file_id, made.key)
+  assert.deepEqual(second.response.body, first.response.body)
+  assert.deepEqual(await g.balance(made.id), before)
+  assert.equal((await usageOf(batch.id)).length, 1)
+  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+})
 
 test('responses, embeddings and messages go in batches too, at their full price where no factor is set', async () => {
   const cases = [
@@ -367,10 +390,11 @@ test('a batch waits where a limit of its key says so, and fails nothing for it',
   const refused = await g.gateway.database.query({ text: 'select 1 from refusal where account_id = $1' }, [made.id])
   assert.equal(refused.length, 0)
   await assert.rejects(client(made.key).files.delete(seen.input_file_id), { status: 409 })
+  const cancelledMs = performance.now()
   assert.equal((await client(made.key).batches.cancel(batch.id)).status, 'cancelling')
-  // What waits for a limit looks again only then: nobody waits for that here.
-  await g.gateway.database.query({ text: 'delete from pgboss.job where name = $1' }, ['batch'])
   const done = await ended(batch.id, made.key)
+  // The limit would let it go on half a minute later.
+  assert.ok(performance.now() - cancelledMs < 10_000)
   assert.equal(done.status, 'cancelled')
   assert.ok(done.cancelled_at && done.cancelling_at)
   assert.equal((await contentOf(done.output_file_id, made.key)).length, 3)
