@@ -71,7 +71,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
   const pool = new pg.Pool({
     ...settings,
-    ...{ max: connectionsMax, connectionTimeoutMillis: CHECKOUT_MS_MAX, idleTimeoutMillis: 60_000 },
+    ...{ max: connectionsMax, connectionTimeoutMillis: CHECKOUT_MS_MAX, idleTimeoutMillis: 300_000 },
     Client: PooledClient,
     onConnect: beginSession,
   })
