@@ -14,6 +14,9 @@ export interface SocialUser {
 
 const TWEETS_BY_NAME: Readonly<Record<string, number>> = { walker137: 137, quiet: 0, chatty: 3200, solo: 1 }
 
+/** The id in the documentation's examples, which people try first, with the name that is its real owner's. */
+const DOCUMENTED = { id: '2244994945', username: 'XDevelopers' }
+
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789_'
 /** Names up to this length are written into their id. */
 const ENCODED_MAX = 10
@@ -28,10 +31,12 @@ export class SocialUsers {
 
   byName(username: string): SocialUser {
     const name = username.toLowerCase()
+    if (name === DOCUMENTED.username.toLowerCase()) return describe(DOCUMENTED.id, username)
     return describe(name.length <= ENCODED_MAX ? encodedId(name) : this.#remember(name), username)
   }
 
   byId(id: string): SocialUser {
+    if (id === DOCUMENTED.id) return describe(id, DOCUMENTED.username)
     return describe(id, this.#names.get(id) ?? decode(BigInt(id)) ?? 'nobody')
   }
 

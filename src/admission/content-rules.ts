@@ -11,6 +11,8 @@ import type { ContentRule, ContentRules } from './views.ts'
 
 export interface ContentRuleStore {
   get(account: string): Promise<ContentRules>
+  /** What holds for calls of the account that are made without a key. */
+  ofAccount(account: string): Promise<ContentRule | undefined>
   /** For the account and its test account, or for one key of either. */
   set(account: string, key: string | undefined, rule: ContentRule, by: By): Promise<ContentRules>
   /** `remove`: what was kept goes at once. */
@@ -23,6 +25,10 @@ const ACCOUNT = 'account'
 const LIST = statement(
   'content_rules',
   `select scope, days, bytes as "maxBytes" from content_rule where account_id = any($1) order by account_id, scope`,
+)
+const OF_ACCOUNT = statement(
+  'content_rule_of_account',
+  `select days, bytes as "maxBytes" from content_rule where account_id = $1 and scope = '${ACCOUNT}'`,
 )
 const COUNT = statement(
   'content_count',
@@ -82,6 +88,7 @@ export function createContentRules(options: { database: Database; changes: Chang
 
   return {
     get,
+    ofAccount: async (account) => (await database.query<ContentRule>(OF_ACCOUNT, [account]))[0],
     async set(account, key, rule, by) {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {

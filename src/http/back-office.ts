@@ -57,9 +57,10 @@ export function openBackOffice(
     ...deps,
     sessions,
     browsers,
-    play(request, reply, { account, url }) {
+    async play(request, reply, { account, url }) {
+      const content = await parts.contentRules.ofAccount(account)
       reply.hijack()
-      vouch(request.raw, playerOf(account))
+      vouch(request.raw, { ...playerOf(account), content })
       request.raw.url = url
       app.routing(request.raw, reply.raw)
     },

@@ -1,14 +1,17 @@
 // A tool call on the path: the ask that the HTTP endpoint would make of the same parameters, read by the same reader, held,
 // served and settled by the same functions. Only the caller's end is another.
 import { estimate } from '../admission/admit.ts'
+import type { Contents } from '../admission/contents.ts'
 import { hashRequest } from '../admission/idempotency.ts'
+import type { Recording } from '../admission/recording.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
+import { faultBody } from '../http/envelope.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
-import type { PathDeps } from '../pipeline/call.ts'
+import { GONE, type PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
@@ -25,6 +28,8 @@ export interface PaidDeps {
   readonly path: PathDeps
   readonly read: ReadDeps
   readonly budget: ByteBudget
+  /** Where the bytes of calls may be kept. */
+  readonly contents: Pick<Contents, 'begin'>
 }
 
 /** What stands in the place of an HTTP request. */
@@ -64,22 +69,50 @@ export async function callEndpoint(
     const endpoint = `mcp:${tool}`
     const out = new AnswerTaker(call.signal, ANSWER_BYTES_MAX)
     const traceparent = call.header('traceparent')
-    await serve(
-      {
-        ...asked,
-        ...{ requestId, principal, catalog, endpoint, out, client: call.client },
-        startedMs: deps.path.world.elapsedMs(),
-        callerHeaders: traceparent === undefined ? {} : { traceparent },
-        idempotency:
-          idempotencyKey === undefined
-            ? undefined
-            : { key: idempotencyKey, requestHash: hashRequest(endpoint, JSON.stringify(call.args)) },
-      },
-      deps.path,
-    )
+    const arrived = {
+      ...asked,
+      ...{ requestId, principal, catalog, endpoint, out, client: call.client },
+      startedMs: deps.path.world.elapsedMs(),
+      callerHeaders: traceparent === undefined ? {} : { traceparent },
+      idempotency:
+        idempotencyKey === undefined
+          ? undefined
+          : { key: idempotencyKey, requestHash: hashRequest(endpoint, JSON.stringify(call.args)) },
+    }
+    await recorded(serve(arrived, deps.path), out, recordingOf(spec, request, call, deps))
     return taken(out)
   } finally {
     lease?.release()
+  }
+}
+
+/** What is kept of a tool's call is what a caller of its endpoint would have sent and got. */
+function recordingOf(spec: PaidSpec, request: Request, call: ToolCall, { contents }: PaidDeps): Recording | undefined {
+  const { requestId, principal } = call
+  const { content: rule, accountId: account, keyId: key } = principal
+  if (!rule) return undefined
+  const { params = {}, query = '', body } = request
+  const filled = spec.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const path = query === '' ? filled : `${filled}?${query}`
+  const recording = contents.begin({ requestId, account, key, rule, method: spec.method, path })
+  if (body) recording?.asked(body)
+  return recording
+}
+
+async function recorded(served: Promise<void>, out: AnswerTaker, recording: Recording | undefined): Promise<void> {
+  try {
+    await served
+    recording?.answers(out.status, out.headers['content-type'] ?? '')
+    recording?.sent(out.body)
+  } catch (error) {
+    const fault = asFault(error)
+    if (recording && fault !== GONE) {
+      recording.answers(fault.status, 'application/json')
+      recording.sent(faultBody(fault, 'native', { requestId: recording.call.requestId, sdk: false }))
+    }
+    throw error
+  } finally {
+    recording?.end()
   }
 }
 

@@ -159,8 +159,24 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   await page.getByRole('heading', { name: 'Content' }).waitFor({ state: 'detached' })
   await operator.go('/operator/audit?action=content.read')
   await page.getByRole('button', { name: 'content.read' }).first().waitFor()
+
+  await operator.go(`/a/${id}/playground/social?endpoint=social%2Fusers%2F%7Bid%7D&id=2244994945`)
+  const played = page.waitForResponse((response) => response.url().includes('/play/v1/social/users/2244994945'))
+  await page.getByRole('button', { name: 'Run' }).click()
+  const playedId = (await played).headers()['x-request-id']
+  await home.gateway.contents.flush()
+  await page.evaluate('sessionStorage.clear()')
+  await operator.go(`/a/${id}/usage/${playedId}`)
+  await page.getByRole('button', { name: 'Show request and answer' }).click()
+  await page.getByRole('button', { name: 'Open in playground' }).click()
+  await page.getByText('GET /v1/social/users/{id}', { exact: true }).waitFor()
+  assert.equal(
+    await page.getByRole('textbox', { name: 'id' }).inputValue(),
+    '2244994945',
+    'also what stood in the path',
+  )
   await operator.go(`/a/${id}/keys`)
-  await page.getByRole('button', { name: 'Switch off: All keys' }).click()
+  await page.getByRole('button', { name: 'Switch off: All keys and the playground' }).click()
   await page.getByRole('button', { name: 'Switch off and delete' }).click()
   await page.getByText('Nothing is kept.').waitFor()
 })

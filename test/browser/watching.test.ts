@@ -142,7 +142,10 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`)
   await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
   await page.waitForFunction(`document.querySelectorAll('tbody tr').length < 3`)
-  await page.getByRole('row', { name: /stands for \d+ calls.*402 · refused/ }).first().waitFor()
+  await page
+    .getByRole('row', { name: /stands for \d+ calls.*402 · refused/ })
+    .first()
+    .waitFor()
   await page.getByRole('textbox', { name: 'Find' }).fill('restricted')
   await page.getByRole('row', { name: /chat.*403 · refused/ }).waitFor()
   await phone.close()

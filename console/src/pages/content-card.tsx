@@ -14,6 +14,8 @@ import { toast } from '../ui/toast.tsx'
 import type { ContentRules } from '../wire.ts'
 import { keyLabels } from './key-label.ts'
 
+const EVERYTHING = 'All keys and the playground'
+
 type Labels = ReadonlyMap<string, string>
 
 export function ContentCard({ account }: { account: string }) {
@@ -34,7 +36,7 @@ function Rules({ account, rules, labels }: { account: string; rules: ContentRule
   const [ending, setEnding] = useState<{ key?: string }>()
   const may = useMayManage(account)
   const all = [...(rules.account ? [{ ...rules.account, key: undefined }] : []), ...rules.keys]
-  const nameOf = (key: string | undefined) => (key === undefined ? 'All keys' : (labels.get(key) ?? key))
+  const nameOf = (key: string | undefined) => (key === undefined ? EVERYTHING : (labels.get(key) ?? key))
   const end = async () => {
     await api.unsetContentRule(account, ending?.key)
     toast('Nothing more is kept, and what was kept is gone.')
@@ -93,7 +95,7 @@ function RuleForm({ account, labels }: { account: string; labels: Labels }) {
   })
   return (
     <form className="filters" onSubmit={onSubmit}>
-      <SelectField label="Of" value={key} onText={setKey} options={[['', 'All keys'], ...labels]} />
+      <SelectField label="Of" value={key} onText={setKey} options={[['', EVERYTHING], ...labels]} />
       <TextField label="Days" type="number" min={1} max={90} required value={days} onText={setDays} />
       <SelectField label="Of each body" value={size} onText={setSize} options={SIZES} />
       <Button type="submit" busy={busy}>

@@ -11,7 +11,9 @@ const TABS: Record<string, string> = {
   rerank: 'rerank',
   moderations: 'moderation',
   images: 'image',
+  'mcp:generate_image': 'image',
   video: 'video',
+  'mcp:create_video': 'video',
 }
 
 interface Replayed {
@@ -24,11 +26,12 @@ interface Replayed {
 /** Undefined where the playground has no form for it, or the body was cut in the middle. */
 export function replayOf(account: string, { endpoint, method, path, body }: Replayed): (() => void) | undefined {
   const base = `/a/${encodeURIComponent(account)}/playground`
-  const query = new URLSearchParams(path.split('?')[1] ?? '')
   // Data is asked for by its address alone.
   if (method === 'GET') {
-    query.set('endpoint', endpoint)
-    return () => navigate(`${base}/${endpoint.startsWith('social') ? 'social' : 'analytics'}?${query}`)
+    const [address = '', query = ''] = path.split('?')
+    const filled = new URLSearchParams(query)
+    filled.set('address', address)
+    return () => navigate(`${base}/${address.startsWith('/v1/social/') ? 'social' : 'analytics'}?${filled}`)
   }
   const asked = readMembers(body)
   if (!asked) return undefined

@@ -2,6 +2,7 @@
 import { useEffect } from 'react'
 import { api } from '../../api.ts'
 import { useDraft } from '../../draft.ts'
+import { match } from '../../path.ts'
 import { useQuery } from '../../query.ts'
 import { setQuery, useLocation } from '../../router.tsx'
 import { useAction } from '../../ui/action.ts'
@@ -34,12 +35,13 @@ function DataPlay({ account, area }: { account: string; area: Area }) {
     <Loaded query={catalog}>
       {({ endpoints }) => {
         const offered = endpoints.filter((endpoint) => endpoint.id.startsWith(area))
+        const address = query.get('address')
         const wanted = query.get('endpoint') ?? last
-        const endpoint = offered.find((one) => one.id === wanted) ?? offered[0]
+        const endpoint = offered.find((one) => (address ? namedIn(one.path, address) : one.id === wanted)) ?? offered[0]
         if (!endpoint) return <Empty icon="chart" title="No data endpoint is enabled" />
         const choose = (id: string) => {
           setLast(id)
-          setQuery({ endpoint: id })
+          setQuery({ endpoint: id, address: '' })
         }
         return (
           <DataBench
@@ -84,7 +86,11 @@ function DataBench({
   // A link from the documentation fills in the parameters that it names.
   const given = query.toString()
   useEffect(() => {
-    const named = [...new URLSearchParams(given)].filter(([name]) => endpoint.params.some((one) => one.name === name))
+    const asked = new URLSearchParams(given)
+    const inPath = namedIn(endpoint.path, asked.get('address') ?? '') ?? {}
+    const named = [...asked, ...Object.entries(inPath)].filter(([name]) =>
+      endpoint.params.some((one) => one.name === name),
+    )
     if (named.length) setValues((old) => ({ ...old, ...Object.fromEntries(named) }))
   }, [given, endpoint, setValues])
 
@@ -133,6 +139,11 @@ function DataBench({
       </div>
     </div>
   )
+}
+
+/** What an address has in the places that a path names; undefined: it is another path. */
+function namedIn(path: string, address: string): Record<string, string> | undefined {
+  return match(path.replaceAll(/\{(\w+)\}/g, ':$1'), address)
 }
 
 /** What was filled in, once nothing that is required is missing. */
