@@ -122,65 +122,6 @@ test('a statement is in the order in which money moved, with balances that stay,
   await page.getByText('No transactions match').waitFor()
 })
 
-test('what a failed call sent is kept when its owner wants it, read on its page, opened in the playground and deleted', async () => {
-  const { page } = operator
-  const id = await home.gateway.accounts.create({ name: 'Keeper', credits: 10_000_000n, limits: {} }, BY)
-  const { key } = await home.gateway.keys.create(id, { name: 'kept' }, BY)
-  await operator.go(`/a/${id}/keys`)
-  await page.getByText('Nothing is kept.').waitFor()
-  await page.getByRole('button', { name: 'Keep requests and answers' }).click()
-  await page.getByText('kept for 7 days, up to 64 KB of each body').waitFor()
-  const answer = await home.call('/v1/chat/completions', key, {
-    model: 'alpha-5.4',
-    temperature: 0.5,
-    messages: [
-      { role: 'system', content: 'You are a toll keeper.' },
-      { role: 'user', content: 'Why did it fail? [[500]]' },
-    ],
-  })
-  await answer.text()
-  await home.gateway.contents.flush()
-  await operator.go(`/a/${id}/usage/${answer.headers.get('x-request-id')}`)
-  await page.getByRole('button', { name: 'Show request and answer' }).click()
-  await page
-    .getByRole('region', { name: /^Request: POST/ })
-    .getByText('You are a toll keeper.')
-    .waitFor()
-  await page.getByRole('region', { name: `Answer: ${answer.status}` }).waitFor()
-  await page.getByRole('button', { name: 'Open in playground' }).click()
-  const message = page.getByLabel('Message')
-  await message.waitFor()
-  assert.equal(await message.inputValue(), 'Why did it fail? [[500]]')
-  assert.equal(await page.getByLabel('Temperature').inputValue(), '0.5')
-  await page.goBack()
-  await page.getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('What was kept of this call is gone.').waitFor()
-  await page.getByRole('heading', { name: 'Content' }).waitFor({ state: 'detached' })
-  await operator.go('/operator/audit?action=content.read')
-  await page.getByRole('button', { name: 'content.read' }).first().waitFor()
-
-  await operator.go(`/a/${id}/playground/social?endpoint=social%2Fusers%2F%7Bid%7D&id=2244994945`)
-  const played = page.waitForResponse((response) => response.url().includes('/play/v1/social/users/2244994945'))
-  await page.getByRole('button', { name: 'Run' }).click()
-  const playedId = (await played).headers()['x-request-id']
-  await home.gateway.contents.flush()
-  await page.evaluate('sessionStorage.clear()')
-  await operator.go(`/a/${id}/usage/${playedId}`)
-  await page.getByRole('button', { name: 'Show request and answer' }).click()
-  await page.getByRole('button', { name: 'Open in playground' }).click()
-  await page.getByText('GET /v1/social/users/{id}', { exact: true }).waitFor()
-  assert.equal(
-    await page.getByRole('textbox', { name: 'id' }).inputValue(),
-    '2244994945',
-    'also what stood in the path',
-  )
-  await operator.go(`/a/${id}/keys`)
-  await page.getByRole('button', { name: 'Switch off: All keys and the playground' }).click()
-  await page.getByRole('button', { name: 'Switch off and delete' }).click()
-  await page.getByText('Nothing is kept.').waitFor()
-})
-
 test('audit rows open, and are found by what was done, by whom and to what', async () => {
   const { page } = operator
   const { id } = await home.gateway.keys.create(account, { name: 'audited' }, { ...BY, actor: 'mara@example.com' })

@@ -6,10 +6,8 @@ import { formatBytes } from '../../format.ts'
 import { useAction } from '../../ui/action.ts'
 import { Code } from '../../ui/code.tsx'
 import { SelectField, TextArea, TextField } from '../../ui/field.tsx'
-import { Card } from '../../ui/page.tsx'
-import { Empty, Fault } from '../../ui/state.tsx'
-import { BenchForm, type BenchProps, modelTab, playAny, useWish } from './bench.tsx'
-import { type Receipt, ReceiptLine } from './cost.tsx'
+import { BenchAnswer, BenchForm, type BenchProps, modelTab, playAny, useWish } from './bench.tsx'
+import type { Receipt } from './cost.tsx'
 
 const BYTES_MAX = 25 * 1_048_576
 const WORKS = [
@@ -32,6 +30,7 @@ interface Heard {
   receipt?: Receipt
 }
 
+const UNHEARD = { icon: 'live', title: 'Nothing heard yet', words: 'Choose a recording of a few seconds.' } as const
 const HEARD_FIRST = { model: '', work: '/v1/audio/transcriptions', response_format: 'json', language: '', prompt: '' }
 
 function TranscriptionBench({ account, models }: BenchProps) {
@@ -58,19 +57,9 @@ function TranscriptionBench({ account, models }: BenchProps) {
   })
   return (
     <div className="bench">
-      <div className="stack">
-        {call.error ? <Fault error={call.error} /> : null}
-        {result ? (
-          <Card>
-            <Code text={result.text} label="Transcript" />
-            {result.receipt ? <ReceiptLine account={account} receipt={result.receipt} /> : null}
-          </Card>
-        ) : (
-          <Empty icon="live" title="Nothing heard yet">
-            <p>Choose a recording of a few seconds.</p>
-          </Empty>
-        )}
-      </div>
+      <BenchAnswer account={account} error={call.error} result={result} empty={UNHEARD}>
+        {({ text }) => <Code text={text} label="Transcript" />}
+      </BenchAnswer>
       <BenchForm
         kind="transcription"
         action="Write down"
@@ -168,6 +157,7 @@ interface Spoken {
   receipt?: Receipt
 }
 
+const UNSAID = { icon: 'live', title: 'Nothing said yet', words: 'Write what is to be said.' } as const
 const SPEECH_FIRST = { model: '', input: '', voice: 'alloy', response_format: 'mp3', instructions: '' }
 
 function SpeechBench({ account, models }: BenchProps) {
@@ -189,19 +179,9 @@ function SpeechBench({ account, models }: BenchProps) {
   })
   return (
     <div className="bench">
-      <div className="stack">
-        {call.error ? <Fault error={call.error} /> : null}
-        {result ? (
-          <Card>
-            <audio controls src={url} aria-label="Speech" />
-            {result.receipt ? <ReceiptLine account={account} receipt={result.receipt} /> : null}
-          </Card>
-        ) : (
-          <Empty icon="live" title="Nothing said yet">
-            <p>Write what is to be said.</p>
-          </Empty>
-        )}
-      </div>
+      <BenchAnswer account={account} error={call.error} result={result} empty={UNSAID}>
+        {() => <audio controls src={url} aria-label="Speech" />}
+      </BenchAnswer>
       <BenchForm
         kind="speech"
         action="Speak"

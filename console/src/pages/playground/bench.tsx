@@ -6,12 +6,13 @@ import { refresh, useQuery } from '../../query.ts'
 import { useLocation } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import type { IconName } from '../../ui/icon.tsx'
-import { Empty, Loaded } from '../../ui/state.tsx'
+import { Card } from '../../ui/page.tsx'
+import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
 import { typeName } from '../models.tsx'
 import type { Subject } from '../snippet.ts'
-import { QuoteHint, type Receipt, receiptOf } from './cost.tsx'
+import { QuoteHint, type Receipt, ReceiptLine, receiptOf } from './cost.tsx'
 import { ModelPicker } from './model-picker.tsx'
 
 export interface BenchProps {
@@ -83,6 +84,34 @@ export async function playAny<Answer>(
   const answer = await read(response)
   const requestId = response.headers.get('x-request-id')
   return requestId ? { answer, receipt: await receiptOf(requestId) } : { answer }
+}
+
+interface BenchAnswerProps<Result> {
+  account: string
+  error: Error | undefined
+  result: Result | undefined
+  empty: { icon: IconName; title: string; words: string }
+  children: (result: Result) => ReactNode
+}
+
+/** Beside the form: what went wrong, what came back and its cost, or what to do first. */
+export function BenchAnswer<Result extends { receipt?: Receipt }>(props: BenchAnswerProps<Result>) {
+  const { account, error, result, empty, children } = props
+  return (
+    <div className="stack">
+      {error ? <Fault error={error} /> : null}
+      {result ? (
+        <Card>
+          {children(result)}
+          {result.receipt ? <ReceiptLine account={account} receipt={result.receipt} /> : null}
+        </Card>
+      ) : (
+        <Empty icon={empty.icon} title={empty.title}>
+          <p>{empty.words}</p>
+        </Empty>
+      )}
+    </div>
+  )
 }
 
 interface BenchFormProps {

@@ -3,10 +3,8 @@ import { useAction } from '../../ui/action.ts'
 import { BarList } from '../../ui/chart.tsx'
 import { Code } from '../../ui/code.tsx'
 import { TextArea, TextField } from '../../ui/field.tsx'
-import { Card } from '../../ui/page.tsx'
-import { Empty, Fault } from '../../ui/state.tsx'
-import { BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
-import { type Receipt, ReceiptLine } from './cost.tsx'
+import { BenchAnswer, BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
+import type { Receipt } from './cost.tsx'
 
 interface Wish {
   model: string
@@ -25,6 +23,12 @@ const FIRST: Wish = { model: '', text: '', dimensions: '' }
 const TEXTS_MAX = 50
 
 export const EmbeddingPlay = modelTab('embedding', 'models', (model) => model.type === 'embedding', EmbeddingBench)
+
+const EMPTY = {
+  icon: 'models',
+  title: 'No vectors yet',
+  words: 'Write one text a line. The others are compared with the first.',
+} as const
 
 function EmbeddingBench({ account, models }: BenchProps) {
   const bench = useWish(`embedding/${account}`, FIRST, models)
@@ -45,19 +49,9 @@ function EmbeddingBench({ account, models }: BenchProps) {
   })
   return (
     <div className="bench">
-      <div className="stack">
-        {call.error ? <Fault error={call.error} /> : null}
-        {result ? (
-          <Card>
-            <Nearness {...result} />
-            {result.receipt ? <ReceiptLine account={account} receipt={result.receipt} /> : null}
-          </Card>
-        ) : (
-          <Empty icon="models" title="No vectors yet">
-            <p>Write one text a line. The others are compared with the first.</p>
-          </Empty>
-        )}
-      </div>
+      <BenchAnswer account={account} error={call.error} result={result} empty={EMPTY}>
+        {Nearness}
+      </BenchAnswer>
       <BenchForm
         kind="embedding"
         action="Embed"

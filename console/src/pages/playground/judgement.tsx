@@ -3,10 +3,8 @@ import { useDraft } from '../../draft.ts'
 import { useAction } from '../../ui/action.ts'
 import { BarList } from '../../ui/chart.tsx'
 import { TextArea, TextField } from '../../ui/field.tsx'
-import { Card } from '../../ui/page.tsx'
-import { Empty, Fault } from '../../ui/state.tsx'
-import { BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
-import { type Receipt, ReceiptLine } from './cost.tsx'
+import { BenchAnswer, BenchForm, type BenchProps, modelTab, play, useWish } from './bench.tsx'
+import type { Receipt } from './cost.tsx'
 
 interface Wish {
   model: string
@@ -75,20 +73,19 @@ function Bench({ kind, account, models }: BenchProps & { kind: Kind }) {
   })
   return (
     <div className="bench">
-      <div className="stack">
-        {call.error ? <Fault error={call.error} /> : null}
-        {result ? (
-          <Card>
+      <BenchAnswer
+        account={account}
+        error={call.error}
+        result={result}
+        empty={{ icon: 'models', title: 'No judgement yet', words: words.empty }}
+      >
+        {({ rows }) => (
+          <>
             <h3>{words.title}</h3>
-            <BarList label={words.title} rows={result.rows} />
-            {result.receipt ? <ReceiptLine account={account} receipt={result.receipt} /> : null}
-          </Card>
-        ) : (
-          <Empty icon="models" title="No judgement yet">
-            <p>{words.empty}</p>
-          </Empty>
+            <BarList label={words.title} rows={rows} />
+          </>
         )}
-      </div>
+      </BenchAnswer>
       <BenchForm
         kind={kind}
         action={words.action}
