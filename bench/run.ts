@@ -1,4 +1,4 @@
-// The side-by-side run: `npm run bench -- [--short] [--rounds 3] [--cases chat-64,stream,growth,workers,ledger,stages] [--write]`.
+// The side-by-side run: `npm run bench -- [--short] [--rounds 5] [--cases chat-64,stream,growth,workers,ledger,cold,stages] [--write]`.
 // `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm run bench -- flood` a flood of refusals.
 // A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
@@ -7,21 +7,15 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { type Bed, openBed } from './bed.ts'
 import { type Case, listCases, openStreamChunks, type Side } from './cases.ts'
+import { type Cold, coldWords, measureCold } from './cold.ts'
 import { loadAverage, machine, watchStolen } from './cores.ts'
+import { goalsTable } from './goals.ts'
 import { type GrowthRow, measureGrowth } from './growth.ts'
 import type { LedgerPoint } from './ledger.ts'
 import type { Aim } from './load.ts'
-import { type Measured, measure, medians } from './measure.ts'
-import {
-  goalsTable,
-  growthTable,
-  latencyTable,
-  ledgerTable,
-  mainTable,
-  page,
-  streamsTable,
-  workersTable,
-} from './report.ts'
+import { type Measured, measure, median, medians } from './measure.ts'
+import { page } from './page.ts'
+import { growthTable, latencyTable, ledgerTable, mainTable, streamsTable, workersTable } from './report.ts'
 import { aimAt, startNginx, startPortkey, type Target } from './target.ts'
 import { startTollgate, type Tollgate } from './tollgate.ts'
 
@@ -40,8 +34,9 @@ const { short } = args
 const wanted = args.cases?.split(',')
 const isWanted = (id: string) => wanted === undefined || wanted.includes(id)
 const say = (line: string) => console.error(line)
-const ROUNDS = Number(args.rounds ?? (short ? 1 : 3))
+const ROUNDS = Number(args.rounds ?? (short ? 1 : 5))
 const SLOW_MICROS = 100_000
+const BARE_UPDATES = 500
 /** Above this, others use the cores as well, and neither throughput nor latency can be believed. */
 const QUIET_LOAD_MAX = 0.7
 
@@ -86,6 +81,7 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
   }
 
   const results = new Map<string, Partial<Record<Side, Measured>>>()
+  const bare: number[] = []
   try {
     // Until the compilers of the two that run on V8 have little left to do.
     for (const id of ['chat-64', 'stream', 'converted'])
@@ -96,7 +92,8 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
       }
     for (const entry of cases) {
       const rounds = new Map<Side, Measured[]>()
-      for (let round = 0; round < (entry.rounds ?? ROUNDS); round++)
+      for (let round = 0; round < (entry.rounds ?? ROUNDS); round++) {
+        if (entry.id === 'latency') bare.push(...(await bareUpdates(tollgate)))
         for (const side of entry.sides) {
           const aim = aimOf(side, entry)
           if (!aim) continue
@@ -105,6 +102,7 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
           const measured = await one(side, aim, entry.shape)
           rounds.set(side, [...(rounds.get(side) ?? []), measured])
         }
+      }
       const sides = [...rounds].map(([side, measured]) => [side, medians(measured)] as const)
       results.set(entry.id, Object.fromEntries(sides))
       say(
@@ -114,7 +112,21 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
   } finally {
     for (const target of targets.values()) await target.stop()
   }
-  return results
+  return { results, bare: bare.length > 0 ? median(bare) : undefined }
+}
+
+/** What the least that a durable ledger could do takes on this disk, in microseconds. */
+async function bareUpdates({ database }: Tollgate): Promise<number[]> {
+  await database.query({ text: 'create table if not exists bench_bare (id int primary key, n bigint)' })
+  await database.query({ text: 'insert into bench_bare values (1, 0) on conflict do nothing' })
+  const update = { name: 'bench_bare', text: 'update bench_bare set n = n + 1 where id = 1' }
+  const micros: number[] = []
+  for (let i = 0; i < BARE_UPDATES; i++) {
+    const beganMs = performance.now()
+    await database.query(update)
+    micros.push((performance.now() - beganMs) * 1000)
+  }
+  return micros
 }
 
 async function measureWorkers({ tools, store, options }: Bed, all: string) {
@@ -169,7 +181,7 @@ async function main(): Promise<void> {
   const versions = [`Node ${process.versions.node}`, `Postgres ${store.version}`]
   try {
     const cases = listCases(short).filter(({ id }) => isWanted(id))
-    const results = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : new Map()
+    const measured = cases.length > 0 ? await measureCases(cases, bench, notes, versions) : undefined
     const size = short ? { accounts: 10_000, usageRows: 50_000 } : { accounts: 100_000, usageRows: 10_000_000 }
     /** A part that fails is named on the page; the others have cost too much time to be lost with it. */
     const part = async <T>(id: string, run: () => Promise<T[]>): Promise<T[]> => {
@@ -187,12 +199,17 @@ async function main(): Promise<void> {
     )
     const workers = await part('workers', () => measureWorkers(bench, cores.all))
     const ledger = await part('ledger', () => measureLedgerAlone(cores.all))
+    const [cold] = await part('cold', async (): Promise<Cold[]> => [await measureCold(bench, { rounds: ROUNDS, say })])
     const [stages = ''] = await part('stages', async () => [await measureStagesAlone(cores.gateway)])
     const scale = short ? 'A short run: a second a round, small stores, streams of 5 s.' : ''
     notes.push(`${scale} Rounds: ${ROUNDS}; one for the open streams.`.trim())
-    const findings = { cases, results, growth, workers, ledger, stages }
+    const findings = {
+      ...{ cases, growth, workers, ledger, cold, stages },
+      results: measured?.results ?? new Map(),
+      bare: measured?.bare,
+    }
     const parts = [mainTable, latencyTable, streamsTable, growthTable, workersTable, ledgerTable, goalsTable]
-    console.log([...parts.map((part) => part(findings)), stages].join('\n\n'))
+    console.log([...parts.map((part) => part(findings)), cold ? coldWords(cold) : '', stages].join('\n\n'))
     const share = stolen()
     if (share !== undefined)
       notes.push(

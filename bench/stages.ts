@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
+import Pool from 'undici/lib/dispatcher/pool.js'
 import { admit } from '../src/admission/admit.ts'
 import { createApiKeys, makeKey } from '../src/admission/api-key.ts'
 import { checkDocument } from '../src/catalog/document.ts'
@@ -149,7 +150,8 @@ function setUp(upstreamPort: number) {
     ...{ database, world, pepper: PEPPER },
     changes: { watch() {}, ageMs: () => 0 } as unknown as Parameters<typeof createApiKeys>[0]['changes'],
   })
-  return { catalog, path, keys, log }
+  const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  return { catalog, path, keys, log, pool }
 }
 
 type SetUp = ReturnType<typeof setUp>
@@ -164,7 +166,7 @@ function listener(): Out {
 }
 
 /** The stages that need no socket, each with what the ones before it made. */
-async function measureInside({ catalog, path, keys }: SetUp) {
+async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const headers = { authorization: `Bearer ${KEY}`, xApiKey: undefined }
   const from = { ip: '127.0.0.1' }
   const principal = await keys.authenticate(headers, from)
@@ -204,13 +206,32 @@ async function measureInside({ catalog, path, keys }: SetUp) {
     'open: route, request to the vendor': () => cost(inTurn(open)),
     'exchange: sent and read over HTTP': () =>
       cost(atOnce(async () => (await path.upstream.send(open().call, sending)).read(1_000_000))),
+    'floor: the same exchange by undici alone': () => cost(atOnce(() => bareExchange(pool, bytes))),
     'relay and settle: answer read, priced, charged': () => cost(inTurn(() => relayAnswer(answered, path))),
     'whole path, without the door': () => cost(atOnce(() => serve(make(), path))),
   }
 }
 
+/** What undici makes of a request, without deadlines, an abort or backpressure. */
+function bareExchange(pool: Pool, body: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = []
+    const headers = ['content-type', 'application/json']
+    pool.dispatch(
+      { path: '/v1/chat/completions', method: 'POST', headers, body },
+      {
+        onRequestStart() {},
+        onResponseStart() {},
+        onResponseData: (_, piece) => void pieces.push(piece),
+        onResponseEnd: () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)),
+        onResponseError: (_, error) => reject(error),
+      },
+    )
+  })
+}
+
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
-function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
+function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
   const ownKeys = { has: () => false, use: () => undefined }
   const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
@@ -246,6 +267,17 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log }: SetUp) {
       await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
       const floor = await driven((bare.address() as { port: number }).port)
       bare.close()
+      return floor
+    },
+    async 'floor: a bare proxy of node:http and undici'() {
+      const proxy = createHttpServer((request, response) => {
+        request.on('data', (bytes: Buffer) => {
+          bareExchange(pool, bytes).then((answer) => response.end(answer))
+        })
+      })
+      await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+      const floor = await driven((proxy.address() as { port: number }).port)
+      proxy.close()
       return floor
     },
     async 'whole call, from socket to socket'() {
@@ -285,6 +317,7 @@ async function main(): Promise<void> {
       console.log(`| ${stage} | ${(nanos / 1000).toFixed(2)} | ${bytes.toFixed(0)} |`)
     }
     await parts.path.upstream.close()
+    await parts.pool.destroy()
   } finally {
     mock.kill()
     rmSync(directory, { recursive: true, force: true })

@@ -22,6 +22,9 @@ export interface Account {
 
 export interface Tollgate extends Target {
   readonly database: Database
+  readonly databaseName: string
+  /** From its start until it says that it is ready. */
+  readonly readyMs: number
   /** New accounts, each with credits and a key, and the limits of `limits`. */
   accounts(count: number, options?: { credits?: bigint; limits?: object }): Promise<Account[]>
   headersOf(key: string): Record<string, string>
@@ -43,6 +46,8 @@ export async function startTollgate(
     nodeOptions?: readonly string[]
     /** Another checkout than this one. */
     root?: string
+    /** Of an earlier one, which is then started again. */
+    databaseName?: string | undefined
   },
 ): Promise<Tollgate> {
   const name = options.name ?? 'Tollgate'
@@ -50,13 +55,16 @@ export async function startTollgate(
   mkdirSync(home, { recursive: true })
   const catalogFile = join(home, 'catalog.json')
   writeFileSync(catalogFile, JSON.stringify(benchCatalog(options, options.modelsMore)))
-  const databaseName = `bench_${newId(world)}`
-  const admin = openDatabase({ connection: { ...options.store.connection }, connectionsMax: 1 })
-  await admin.query({ text: `create database ${databaseName}` })
-  await admin.close()
+  const databaseName = options.databaseName ?? `bench_${newId(world)}`
+  if (options.databaseName === undefined) {
+    const admin = openDatabase({ connection: { ...options.store.connection }, connectionsMax: 1 })
+    await admin.query({ text: `create database ${databaseName}` })
+    await admin.close()
+  }
   const { host, user, port: storePort, password } = options.store.connection
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`
   const port = await freePort()
+  const beganMs = world.elapsedMs()
   const started = await start(
     process.execPath,
     [...(options.nodeOptions ?? []), join(options.root ?? ROOT, 'src', 'main.ts'), 'serve'],
@@ -77,6 +85,9 @@ export async function startTollgate(
       },
     },
   )
+  while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  const readyMs = world.elapsedMs() - beganMs
   const database = openDatabase({
     // Filling a large store takes its time.
     connection: { ...options.store.connection, database: databaseName, query_timeout: 0 },
@@ -124,6 +135,7 @@ export async function startTollgate(
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   return {
     ...started,
+    ...{ readyMs, databaseName },
     name,
     version,
     port,
