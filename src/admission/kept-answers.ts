@@ -27,20 +27,32 @@ const FORGET = statement(
 )
 const KEEP = statement(
   'kept_answer_keep',
-  `insert into kept_answer (account_id, id, vendor, product, credential) values ($1, $2, $3, $4, $5)
+  `insert into kept_answer (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
    on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential`,
 )
 const FIND = statement(
   'kept_answer_find',
   'select vendor, product, credential from kept_answer where account_id = $1 and id = $2',
 )
+const FIND_ALL = statement(
+  'kept_answer_find_all',
+  'select id, vendor, product, credential from kept_answer where account_id = $1 and id = any($2::text[])',
+)
 const DROP = statement('kept_answer_drop', 'delete from kept_answer where account_id = $1 and id = $2')
 
 /** It stands in an address of the vendor's. */
 const ID = /^[\w-]{1,128}$/
 
-export async function keepAnswer(database: Database, account: string, id: string, kept: KeptAnswer): Promise<void> {
-  if (ID.test(id)) await database.query(KEEP, [account, id, kept.vendor, kept.product, kept.credential ?? null])
+/** The ids must differ. */
+export async function keepAnswer(
+  database: Database,
+  account: string,
+  ids: readonly string[],
+  kept: KeptAnswer,
+): Promise<void> {
+  const right = ids.filter((id) => ID.test(id))
+  if (right.length === 0) return
+  await database.query(KEEP, [account, right, kept.vendor, kept.product, kept.credential ?? null])
 }
 
 export async function findKeptAnswer(database: Database, account: string, id: string): Promise<KeptAnswer | undefined> {
@@ -49,17 +61,33 @@ export async function findKeptAnswer(database: Database, account: string, id: st
   return row
 }
 
-/** Who keeps what a request goes on from; undefined when it goes on from nothing. */
+interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
+  readonly account: string
+  readonly routes: Product['routes']
+  /** Whatever is not known here is looked up by the account's own key. */
+  readonly lenient: boolean
+}
+
+/** Who keeps what a request refers to; undefined when it refers to nothing. It must be one vendor, by one of its keys. */
 export async function findKeeper(
-  { continues, door }: Pick<AskFacts, 'continues' | 'door'>,
-  { routes }: Pick<Product, 'routes'>,
-  account: string,
+  { continues = [], door, account, routes, lenient }: Referring,
   database: Database,
 ): Promise<Keeper | undefined> {
-  if (!continues) return undefined
-  const kept = await findKeptAnswer(database, account, continues.id)
-  if (!kept || !hasRoute(routes, kept, door)) throw continues.unknown
-  return kept
+  const isSpoken = routes.some(({ protocol }) => protocol === door)
+  const wanted = continues.filter(({ native }) => !native || isSpoken)
+  if (wanted.length === 0) return undefined
+  const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => ID.test(id))
+  const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [account, ids])
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  let keeper: Keeper | undefined
+  for (const { id, unknown } of wanted) {
+    const kept = byId.get(id)
+    if (!kept && lenient) continue
+    if (!kept || !hasRoute(routes, kept, door)) throw unknown
+    keeper ??= kept
+    if (keeper.vendor !== kept.vendor || keeper.credential !== kept.credential) throw unknown
+  }
+  return keeper
 }
 
 /** The catalogue may have changed since it was kept. */

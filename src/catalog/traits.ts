@@ -65,10 +65,12 @@ export const textTraits = z.strictObject({
   hostedTools: words.default([]),
   /**
    * Lets callers continue what the vendor keeps (`previous_response_id`, threads, item references), as the SDKs do by default.
-   * Responses and threads are bound to the account that made them; of items only the unguessable ids keep accounts apart.
+   * They are bound to the account that made them.
    * `false` refuses such requests, and tells the vendor to keep nothing.
    */
   vendorState: z.boolean().default(true),
+  /** Ids at the vendor that every account may use, such as a vector store or a prompt of the operator's. All others are refused to those for whom they were not made. */
+  sharedIds: words.default([]),
 })
 
 export const transcriptionTraits = z.strictObject({

@@ -47,7 +47,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const whole = { status, contentType: answer.contentType, body: () => Buffer.from(answer.body) }
     const keep = keepOf(answered, whole) ?? (await keepLarge(answered, whole, deps.database))
     settling = true
-    const remembered = answer.keptAs === undefined ? undefined : remember(answered, answer.keptAs, deps)
+    const remembered = answer.keptAs?.length ? remember(answered, answer.keptAs, deps) : undefined
     const receipt = await settle(
       answered,
       {
@@ -180,7 +180,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
     if (piece === undefined || piece.length === 0) return undefined
     kept?.push(piece)
-    if (kept?.isOver || relay.state.keptAs !== undefined) answered.flight?.land()
+    if (kept?.isOver || relay.state.keptAs?.length) answered.flight?.land()
     if (out.signal.aborted) return undefined
     start()
     return caller.write(piece)
@@ -197,7 +197,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     const { keptAs } = relay.state
     const whole = kept?.whole(relay.finish(''))
     keepFor(answered, keptAs, whole && { body: whole, contentType: typeOf(relay), usage })
-    const remembered = keptAs === undefined ? undefined : remember(answered, keptAs, deps)
+    const remembered = keptAs?.length ? remember(answered, keptAs, deps) : undefined
     const receipt = await settle(
       answered,
       {
@@ -293,12 +293,12 @@ async function readAll(
 }
 
 /** Whose it is must be known before its id is: the next request may come at once, and to another process. */
-async function remember(answered: Answered, id: string, { database, log }: PathDeps): Promise<void> {
+async function remember(answered: Answered, ids: readonly string[], { database, log }: PathDeps): Promise<void> {
   const { principal, ask, attempted, requestId } = answered
   const { vendorName: vendor, credential } = attempted.candidate
   const kept = { vendor, credential, product: ask.product }
   try {
-    await keepAnswer(database, principal.accountId, id, kept)
+    await keepAnswer(database, principal.accountId, ids, kept)
   } catch (error) {
     // The answer itself is here and paid for; only nobody can go on from it.
     log.error({ requestId, error }, 'a kept answer could not be remembered')
@@ -333,9 +333,9 @@ function typeOf({ contentType }: StreamRelay): string {
 /** What a vendor keeps for one caller is nobody else's, and a report that cannot be is no price for others. */
 function keepFor(
   answered: Answered,
-  keptAs: string | undefined,
+  keptAs: readonly string[] | undefined,
   answer: (Answer & { usage: Usage }) | undefined,
 ): void {
-  const isKept = answer && keptAs === undefined && possibleUsage(answered, answer.usage) === answer.usage
+  const isKept = answer && !keptAs?.length && possibleUsage(answered, answer.usage) === answer.usage
   answered.flight?.land(isKept ? { ...answer, route: answered.attempted.candidate.number } : undefined)
 }

@@ -27,10 +27,12 @@ export interface Target {
 /** What decides the price tier besides token counts. */
 export type PriceAttributes = Readonly<Record<string, string>>
 
-/** What a vendor keeps, and a request goes on from; and what to say to those who do not own it. */
+/** What a vendor keeps, and a request refers to; and what to say to those who do not own it. */
 export interface Continued {
   readonly id: string
   readonly unknown: Fault
+  /** Only a vendor of the caller's own format would look it up; for others it is left out or refused. */
+  readonly native?: true
 }
 
 /** What the money needs to know of a call. */
@@ -66,7 +68,7 @@ export interface AskFacts {
   readonly needs?: readonly string[]
   /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
   readonly leftOut?: string
-  readonly continues?: Continued
+  readonly continues?: readonly Continued[]
 }
 
 /** A call that a vendor answers while the caller waits. */
@@ -132,8 +134,8 @@ export interface Answer {
   readonly usage: Usage | undefined
   /** How much text came out, for the estimate. */
   readonly outputChars?: number
-  /** The vendor's id of the answer, where it keeps it for the caller. */
-  readonly keptAs?: string | undefined
+  /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
+  readonly keptAs?: readonly string[] | undefined
   /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
   readonly price?: PriceAttributes
 }
@@ -169,8 +171,8 @@ export interface StreamState {
   readonly usage: Usage | undefined
   /** What the vendor counted of the prompt when its answer began, for endings without usage. */
   readonly promptUsage?: Usage | undefined
-  /** The vendor's id of the answer, where it keeps it for the caller. */
-  readonly keptAs?: string | undefined
+  /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
+  readonly keptAs?: readonly string[] | undefined
   /** Uses of tools at the vendor that were seen so far, for endings without usage. */
   readonly uses?: Usage | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */

@@ -97,8 +97,7 @@ async function ask(index: number): Promise<Response> {
   const { own, request } = CASES[index]!
   const { id, key } = await g.account()
   const product = `carry-${index}`
-  if ('previous_response_id' in request)
-    await keepAnswer(g.gateway.database, id, 'resp_1', { vendor: `able-${index}`, product })
+  await keepAnswer(g.gateway.database, id, ['resp_1', 'file_1'], { vendor: `able-${index}`, product })
   return g.call(pathOf(own, product), key, { model: product, ...request })
 }
 

@@ -19,6 +19,8 @@ const PATHS: Record<TextProtocolName, string> = {
   gemini: `/gemini/v1beta/models/${MODEL}:generateContent`,
 }
 const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation']
+/** What the catalogue lets every account refer to. */
+const SHARED = 'gs://b/v file-1 f audio_1 cachedContents/1 pmpt_1 c fs_1 conv_1 msg_1'.split(' ')
 
 let vendor: ChatVendor
 let g: TestGateway
@@ -44,7 +46,7 @@ before(async () => {
       document.models[MODEL] = {
         ...faultModel(['mock'], { contextTokens: CONTEXT }),
         doors: [...TEXT_PROTOCOLS],
-        traits: { hostedTools: HOSTED },
+        traits: { hostedTools: HOSTED, sharedIds: SHARED },
         routes: TEXT_PROTOCOLS.map((protocol) => ({
           vendor: 'mock',
           protocol,
@@ -97,8 +99,7 @@ interface Row {
 /** An account for which the vendor keeps what the requests go on from. */
 async function keepingAccount() {
   const account = await g.account()
-  for (const kept of ['resp_0', 'msg_0'])
-    await keepAnswer(g.gateway.database, account.id, kept, { vendor: 'mock', product: MODEL })
+  await keepAnswer(g.gateway.database, account.id, ['resp_0', 'msg_0'], { vendor: 'mock', product: MODEL })
   return account
 }
 

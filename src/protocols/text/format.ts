@@ -22,7 +22,7 @@ export interface CheckedAsk {
   readonly hasTools: boolean
   /** The vendor is asked to keep its answer, in a format whose answers do not say whether it does. */
   readonly keeps?: boolean
-  readonly continues?: Continued | undefined
+  readonly continues?: readonly Continued[] | undefined
 }
 
 export interface PassOptions {

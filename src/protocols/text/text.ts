@@ -19,6 +19,7 @@ import { openaiChat } from './openai-chat/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 import { measurePrompt, type PromptSize } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
+import { referencesIn } from './references.ts'
 import { PassRelay } from './relay.ts'
 import { toUsage } from './tokens.ts'
 import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
@@ -102,6 +103,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   checkVendorSide(wanted.value, traits, pricing)
   const extras = readExtras(door, wanted, pricing, checked.n)
   const { json, price } = extras
+  const continues = [...(checked.continues ?? []), ...referencesIn(door, json, traits.sharedIds)]
   const needs =
     door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
   const opening = new Opening(format, json, checked, model)
@@ -123,7 +125,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     ...(needs ? { needs } : {}),
     ...(leftOut ? { leftOut } : {}),
     ...(extras.uses ? { uses: extras.uses } : {}),
-    ...(checked.continues ? { continues: checked.continues } : {}),
+    ...(continues.length > 0 ? { continues } : {}),
     refusal: (protocol) => extras.refusal(protocol) ?? opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }

@@ -19,7 +19,7 @@ export function checkMessages(fields: Fields): CheckedAsk {
   const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined
   return {
     keeps: thread !== undefined,
-    continues: previous === undefined ? undefined : { id: String(previous), unknown: threadUnknown() },
+    continues: previous === undefined ? undefined : [{ id: String(previous), unknown: threadUnknown() }],
     stream: fields.boolean('stream') ?? false,
     includeUsage: true,
     n: 1,

@@ -44,10 +44,17 @@ export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTrait
   return {
     body: renamed(body, whole, uid),
     contentType: 'application/json',
-    ...(keeps ? { keptAs: text(whole.value.id) } : {}),
+    keptAs: idsOf(whole.value, keeps),
     usage: toUsage(readMessagesUsage(whole.value.usage)),
     outputChars,
   }
+}
+
+/** Of a thread its last message, and the container in which code has run. */
+function idsOf({ id, container }: Json, keeps = false): string[] {
+  return [keeps ? text(id) : undefined, isObject(container) ? text(container.id) : undefined].filter(
+    (one) => one !== undefined,
+  )
 }
 
 export const MESSAGES_KEEP_ALIVE = 'event: ping\ndata: {"type": "ping"}\n\n'
@@ -67,7 +74,7 @@ export function mergeUsage(earlier: Json, later: unknown): Json {
 
 export class MessagesObserver extends Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
-  keptAs: string | undefined
+  keptAs: readonly string[] = []
   private readonly uid: string
   private readonly keeps: boolean
   private counted: Json = {}
@@ -112,6 +119,7 @@ export class MessagesObserver extends Observer {
       case 'message_delta': {
         const data = readData(dataOf(block))
         this.counted = mergeUsage(this.counted, isObject(data) ? data.usage : undefined)
+        if (isObject(data) && isObject(data.delta)) this.keptAs = [...this.keptAs, ...idsOf(data.delta)]
         this.final = isObject(data) && isObject(data.usage)
         return block
       }
@@ -140,7 +148,7 @@ export class MessagesObserver extends Observer {
     const data = readData(dataOf(block))
     const message = isObject(data) && isObject(data.message) ? data.message : {}
     this.counted = mergeUsage({}, message.usage)
-    if (this.keeps) this.keptAs = text(message.id)
+    this.keptAs = idsOf(message, this.keeps)
     const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
     const model = span && memberSpan(block, 'model', span[0])
     if (!model || message.model === this.uid) return block

@@ -40,7 +40,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
     n: 1,
     tokensMax: fields.integer('max_output_tokens', 1),
     hasTools: tools.length > 0,
-    continues: previous === undefined ? undefined : { id: previous, unknown: previousUnknown() },
+    continues: previous === undefined ? undefined : [{ id: previous, unknown: previousUnknown() }],
   }
 }
 

@@ -8,6 +8,7 @@ import type { Answer } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
+import { idsOfResponse } from '../references.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { readResponsesUsage, toUsage, usesOf } from '../tokens.ts'
 import { readWhole } from '../whole.ts'
@@ -40,14 +41,10 @@ export function passResponsesAnswer(body: Buffer, uid: string): Answer {
   return {
     body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
     contentType: 'application/json',
-    keptAs: keptAs(whole.value),
+    keptAs: idsOfResponse(whole.value),
     usage: toUsage(readResponsesUsage(whole.value.usage, whole.value.output)),
     outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
   }
-}
-
-function keptAs(response: Json): string | undefined {
-  return response.store === true ? text(response.id) : undefined
 }
 
 function outputChars(item: Json): number {
@@ -89,7 +86,7 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete'])
 
 export class ResponsesObserver extends Observer {
   readonly keepAlive = RESPONSES_KEEP_ALIVE
-  keptAs: string | undefined
+  keptAs: readonly string[] | undefined
   private readonly uid: string
   private reported: unknown
   private items: unknown
@@ -127,7 +124,7 @@ export class ResponsesObserver extends Observer {
       }
       this.reported = response?.usage
       this.items = response?.output
-      this.keptAs = response && keptAs(response)
+      this.keptAs = response && idsOfResponse(response)
       this.held = out
       this.terminal = true
       return ''
