@@ -144,6 +144,7 @@ export async function createGateway(options: GatewayOptions) {
     contentRules: createContentRules({ database, changes, audit }),
     connections: oauth.connections,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
+    batches: deferred.batches,
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },

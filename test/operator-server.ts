@@ -116,6 +116,15 @@ export async function startOperatorServer(
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,
     listJobs: async () => ({ items: [], next: null }),
+    batches: {
+      cancel: async () => undefined,
+      desk: {
+        list: async () => ({ items: [], next: null }),
+        find: async () => undefined,
+        lines: async () => undefined,
+        check: async () => undefined,
+      },
+    },
     reports: {
       read: async () => ({ calls: [], running: 0, vendors: [], processes: { heard: 1, silent: 0 } }),
       leave: async () => undefined,

@@ -1,6 +1,7 @@
 // What operators and the console are told by a gateway that has worked, against the views that say what they are told.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
 import { ADMIN_PREFIX } from '../src/http/admin.ts'
 import { jobView } from '../src/jobs/views.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
@@ -33,7 +34,10 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
   await home.gateway.contents.flush()
-  const values: Record<string, string> = { id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' }
+  const values: Record<string, string> = {
+    ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
+    ...(await oneBatch(key, ask)),
+  }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
   assert.deepEqual(jobView.parse(answered.data), answered.data)
   const readable = listResources().filter(({ method }) => method === 'GET')
@@ -43,3 +47,18 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     assert.equal(response.status, 200, `${url}: ${await response.text()}`)
   }
 })
+
+/** One line of it is answered, the other is not. */
+async function oneBatch(key: string, body: object): Promise<{ batch: string; file: string }> {
+  const client = new OpenAI({ apiKey: key, baseURL: `${home.url}/v1` })
+  const lines = [body, {}].map((one, at) => ({
+    ...{ custom_id: `${at}`, method: 'POST', url: '/v1/chat/completions', body: one },
+  }))
+  const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
+  const file = await client.files.create({ file: await toFile(content, 'lines.jsonl'), purpose: 'batch' })
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+  const { id } = await client.batches.create(order)
+  while ((await client.batches.retrieve(id)).status !== 'completed')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  return { batch: id, file: file.id }
+}

@@ -1044,7 +1044,8 @@ begin
       delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
       where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
       update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
-        body = decode(x.keep ->> 'body', 'base64')
+        -- A large one was put there before: see admission/idempotency.ts.
+        body = coalesce(decode(x.keep ->> 'body', 'base64'), d.body)
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
       where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
     end if;

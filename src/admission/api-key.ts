@@ -35,7 +35,7 @@ export interface ApiKeys {
   /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
   known(header: { authorization: string | undefined; xApiKey: string | undefined }): Principal | undefined
   /** Who has this key, while it lives: for what is done later in its name. */
-  holder(keyId: string): Promise<Principal | undefined>
+  holder(keyId: string, account: string): Promise<Principal | undefined>
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
 }
@@ -264,7 +264,8 @@ export function createApiKeys(options: {
       const found = find(key, tokens)
       return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
     },
-    async holder(keyId) {
+    async holder(keyId, account) {
+      if (keyId === CONSOLE) return playerOf(account)
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
     },
@@ -275,6 +276,13 @@ export function createApiKeys(options: {
       await database.query(USED, [ids])
     },
   }
+}
+
+const CONSOLE = 'console'
+
+/** Someone at the console: the account's own, without a key. */
+export function playerOf(account: string): Principal {
+  return { keyId: CONSOLE, accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
 }
 
 function principalOf(row: KeyRow): Principal {

@@ -27,7 +27,7 @@ const STORED = statement(
 )
 const STORED_OF = statement(
   'idempotency_stored_of',
-  'select key, status, body from idempotency where account_id = $1 and key = any($2) and status is not null',
+  'select key, hold_id as hold, status, body from idempotency where account_id = $1 and key = any($2) and status is not null',
 )
 /** Large, and alone: nobody else's settlement waits for it. It counts when the settlement has said its status. */
 const PUT = statement(
@@ -67,7 +67,7 @@ export function storedAnswers(
   database: Database,
   account: string,
   keys: readonly string[],
-): Promise<readonly { key: string; status: number; body: Buffer }[]> {
+): Promise<readonly { key: string; hold: string; status: number; body: Buffer }[]> {
   return database.query(STORED_OF, [account, keys])
 }
 

@@ -3,6 +3,18 @@ import type { EndpointEntry } from './endpoint.ts'
 import type { Field, TextField } from './field.ts'
 import { boolean, integer, list, mapOf, nullable, object, string } from './schema.ts'
 
+export const BATCH_STATUSES = [
+  'validating',
+  'failed',
+  'in_progress',
+  'finalizing',
+  'completed',
+  'expired',
+  'cancelling',
+  'cancelled',
+] as const
+export type BatchStatus = (typeof BATCH_STATUSES)[number]
+
 const fileId: TextField = {
   kind: 'text',
   in: 'path',
@@ -43,10 +55,7 @@ const batch = object(
     endpoint: string,
     input_file_id: string,
     completion_window: string,
-    status: {
-      type: 'string',
-      enum: ['validating', 'failed', 'in_progress', 'finalizing', 'completed', 'expired', 'cancelling', 'cancelled'],
-    },
+    status: { type: 'string', enum: BATCH_STATUSES },
     errors: nullable(
       object({
         object: { const: 'list' },

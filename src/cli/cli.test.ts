@@ -114,6 +114,8 @@ test('accounts, credits, limits and keys are managed from the command line', asy
 test('keeping requests and answers is switched on and off from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Keeper'])
   assert.match((await run(['content', 'show', id])).out, /nothing is kept/)
+  assert.match((await run(['batches', 'list', id])).out, /^BATCH +STATUS/)
+  assert.match((await run(['batches', 'cancel', id, 'batch_none'])).err, /There is no batch with this id/)
   assert.match((await run(['content', 'on', id, '--days', '3', '--max-bytes', '2048'])).out, /3 days, up to 2048/)
   assert.match((await run(['content', 'on', id, '--days', 'many'])).err, /--days must be a whole number/)
   assert.match((await run(['content', 'on', id, '--days', '91'])).err, /days/)

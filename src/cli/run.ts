@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS } from './alerts.ts'
 import { createApi } from './api.ts'
+import { BATCH_COMMANDS } from './batches.ts'
 import { CALL_COMMAND } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Option, type Settings } from './command.ts'
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   ...OWN_KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...CONTENT_COMMANDS,
+  ...BATCH_COMMANDS,
   ...CONNECT_COMMANDS,
   ...IMPORT_COMMANDS,
   ...CATALOG_COMMANDS,

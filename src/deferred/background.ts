@@ -211,7 +211,7 @@ async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number
   }
   const stopLooking = every(world, CANCEL_LOOK_MS, look, log)
   try {
-    const principal = await keys.holder(row.key_id)
+    const principal = await keys.holder(row.key_id, row.account_id)
     const call = {
       account: row.account_id,
       principal,

@@ -1,9 +1,10 @@
 // The rows of batches and of their lines. What a worker writes is fenced by the version that it raised; what a line came to is
 // written once.
+import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Errand } from './errands.ts'
-import type { Line, LineError } from './lines.ts'
+import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 
 export interface BatchRow extends Errand {
   readonly key_id: string
@@ -12,7 +13,7 @@ export interface BatchRow extends Errand {
   readonly completion_window: string
   readonly metadata: Readonly<Record<string, string>> | null
   readonly output_seconds: number
-  readonly status: string
+  readonly status: BatchStatus
   readonly errors: readonly LineError[] | null
   readonly output_file_id: string | null
   readonly error_file_id: string | null
@@ -53,7 +54,8 @@ const INSERT = statement(
 const FIND = statement('batch_find', 'select * from batch where account_id = $1 and id = $2')
 const LIST = statement(
   'batch_list',
-  'select * from batch where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3',
+  `select * from batch where account_id = $1 and ($2::text is null or id < $2) and ($4::text is null or status = $4)
+   order by id desc limit $3`,
 )
 const CANCEL = statement(
   'batch_cancel',
@@ -107,6 +109,11 @@ const RESULTS = statement(
    )
    select number, custom_id, result, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`,
 )
+const HEADS = statement(
+  'batch_heads',
+  `select number, left(result, ${HEAD_CHARS}) as head from batch_line
+   where account_id = $1 and batch_id = $2 and ok = $3 and number > $4 order by number limit $5`,
+)
 const END = statement(
   'batch_end',
   `update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now()
@@ -119,6 +126,12 @@ const FORGET = statement(
        select ctid from batch where not open and ended_at < now() - interval '30 days' limit 1000)) returning 1
    ) select count(*)::int as count from gone`,
 )
+
+interface ListPage {
+  readonly after?: string | undefined
+  readonly limit: number
+  readonly status?: string | undefined
+}
 
 interface ResultLine {
   readonly number: number
@@ -141,13 +154,13 @@ export function createBatchTable(database: Database) {
     },
     find: async (account: string, id: string): Promise<BatchRow | undefined> =>
       (await database.query<BatchRow>(FIND, [account, id]))[0],
-    async list(account: string, { after, limit }: { after?: string | undefined; limit: number }) {
-      const rows = await database.query<BatchRow>(LIST, [account, after ?? null, limit + 1])
+    async list(account: string, { after, limit, status }: ListPage) {
+      const rows = await database.query<BatchRow>(LIST, [account, after ?? null, limit + 1, status ?? null])
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
     /** Undefined when it has ended, or is about to. */
-    cancel: async (account: string, id: string): Promise<BatchRow | undefined> =>
-      (await database.query<BatchRow>(CANCEL, [account, id]))[0],
+    cancel: async (account: string, id: string, on: Queryable = database): Promise<BatchRow | undefined> =>
+      (await on.query<BatchRow>(CANCEL, [account, id]))[0],
     async putLines(batch: Errand, lines: readonly Line[]): Promise<void> {
       if (lines.length === 0) return
       await database.query(PUT_LINES, [
@@ -180,6 +193,9 @@ export function createBatchTable(database: Database) {
     /** The status of the batch, which may have been cancelled meanwhile. */
     told: async (batch: Errand, number: number, line: { result: string; ok: boolean }): Promise<string | undefined> =>
       (await database.query<{ status: string }>(TOLD, [...of(batch), number, line.result, line.ok]))[0]?.status,
+    /** The beginnings of results, in their order. */
+    heads: (batch: Errand, { ok, after, limit }: { ok: boolean; after: number; limit: number }) =>
+      database.query<{ number: number; head: string }>(HEADS, [...of(batch), ok, after, limit]),
     results: (batch: Errand, after: number) => database.query<ResultLine>(RESULTS, [...of(batch), after]),
     /** With its results, in one transaction; false when it is in other hands. */
     end: (

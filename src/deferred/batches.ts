@@ -1,6 +1,7 @@
 // Batches: the requests of a file, worked off a few at a time whenever there is room, each as if its caller had sent it. A step
 // does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
 import type { ApiKeys } from '../admission/api-key.ts'
+import type { Audit, By } from '../database/audit.ts'
 import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -16,11 +17,13 @@ import {
   OPEN_MAX,
 } from './batch-table.ts'
 import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
+import { type BatchDesk, createBatchDesk } from './desk.ts'
 import { type Errands, startErrands } from './errands.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, readLines } from './lines.ts'
 
 export interface BatchDeps extends DeferredDeps {
+  readonly audit: Pick<Audit, 'write'>
   readonly files: Files
   readonly keys: Pick<ApiKeys, 'holder'>
   readonly overload: Pick<Overload, 'spare'>
@@ -31,8 +34,9 @@ export interface BatchDeps extends DeferredDeps {
 export interface Batches {
   readonly table: Pick<BatchTable, 'find' | 'list'>
   create(batch: Omit<NewBatch, 'id'>): Promise<BatchRow>
-  /** Undefined: there is none. Throws `conflict` where it has ended. */
-  cancel(account: string, id: string): Promise<BatchRow | undefined>
+  /** Undefined: there is none. Throws `conflict` where it has ended. `by`: somebody who is not its caller, for the audit. */
+  cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
+  readonly desk: BatchDesk
   stop(forMs: number): Promise<void>
 }
 
@@ -57,8 +61,16 @@ export function startBatches(deps: BatchDeps): Batches {
     atOnceMax: BATCHES_AT_ONCE,
   })
 
+  const cancelFor = (by: By, account: string, id: string) =>
+    database.transaction(async (tx) => {
+      const cancelled = await table.cancel(account, id, tx)
+      if (cancelled) await deps.audit.write(tx, by, { action: 'batch.cancel', object: id, detail: { account } })
+      return cancelled
+    })
+
   return {
     table,
+    desk: createBatchDesk({ database, files, table }),
     async create(batch) {
       if (!(await files.find(batch.account_id, batch.input_file_id)))
         throw new Fault('request_invalid', {
@@ -74,8 +86,8 @@ export function startBatches(deps: BatchDeps): Batches {
       errands.wake(made)
       return made
     },
-    async cancel(account, id) {
-      const cancelled = await table.cancel(account, id)
+    async cancel(account, id, by) {
+      const cancelled = by ? await cancelFor(by, account, id) : await table.cancel(account, id)
       if (cancelled) {
         errands.hasten(cancelled)
         return cancelled
@@ -107,7 +119,7 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   const from = ['validating']
   const input = await files.find(batch.account_id, batch.input_file_id)
   const pieces = input && (await files.read(input))
-  const found = await readLines(pieces ?? nothing(), batch.endpoint, (lines) => table.putLines(batch, lines))
+  const found = await readLines(pieces ?? [], batch.endpoint, (lines) => table.putLines(batch, lines))
   const { total, errors } = found
   if (errors.length > 0) {
     // Who cancelled it meanwhile gets it cancelled.
@@ -118,8 +130,6 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   await table.move(batch, { from, to: 'in_progress', total })
   return 0
 }
-
-async function* nothing(): AsyncGenerator<Buffer> {}
 
 /** A few lines at once, until the step's time is over, there is no room, or a limit says when to go on. */
 async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
@@ -132,7 +142,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
     await table.move(batch, { from: ['in_progress'], to: 'finalizing' })
     return 0
   }
-  const principal = await keys.holder(batch.key_id)
+  const principal = await keys.holder(batch.key_id, batch.account_id)
   const untilMs = world.elapsedMs() + STEP_MS
   let pauseMs: number | undefined
   let moved = false
@@ -247,6 +257,6 @@ function lazyFile(batch: ClaimedBatch, { files }: StepDeps, what: 'output' | 'er
 
 async function readAll(pieces: AsyncIterable<Buffer> | undefined): Promise<Buffer> {
   const all: Buffer[] = []
-  for await (const piece of pieces ?? nothing()) all.push(piece)
+  for await (const piece of pieces ?? []) all.push(piece)
   return Buffer.concat(all)
 }

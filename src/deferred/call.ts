@@ -87,6 +87,8 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
       idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body), keepsAll: true as const },
     }
     await serve(await withKeeper(arrived, path), path)
+    const again = out.headers['idempotent-replayed'] && (await paidBefore(call.account, [name], deps)).get(name)
+    if (again) return again
     return { status: out.status, requestId, body: inOneLine(out.body.toString()) }
   } catch (error) {
     const ending = endingOf(asFault(error), { ...call, requestId }, deps)
@@ -102,11 +104,12 @@ export async function paidBefore(
   { path }: Pick<DeferredDeps, 'path'>,
 ): Promise<ReadonlyMap<string, Told>> {
   const stored = await storedAnswers(path.database, account, names.map(keyOf))
-  const told = stored.map(({ key, status, body }): [string, Told] => {
-    const requestId = `req_${newId(path.world)}`
-    return [key.slice(1), { status, requestId, body: inOneLine(body.toString()) }]
-  })
-  return new Map(told)
+  return new Map(
+    stored.map(({ key, hold, status, body }): [string, Told] => [
+      key.slice(1),
+      { status, requestId: `req_${hold}`, body: inOneLine(body.toString()) },
+    ]),
+  )
 }
 
 /** No caller can send one that begins so. */

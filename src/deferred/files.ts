@@ -31,6 +31,8 @@ export interface Files {
   /** Throws rate_limited when this account writes too many at once. What we make ourselves is bounded by what it is made of. */
   upload(account: string, isOurs?: boolean): Promise<Upload>
   find(account: string, id: string): Promise<FileRow | undefined>
+  /** What those of them are called that are there. */
+  names(account: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   list(account: string, page: FilePage): Promise<{ rows: FileRow[]; more: boolean }>
   /** False: there is none. Throws `conflict` while a batch reads it. */
   remove(account: string, id: string): Promise<boolean>
@@ -65,6 +67,10 @@ const USED = statement(
 const FIND = statement(
   'file_find',
   'select * from stored_file where account_id = $1 and id = $2 and expires_at > now()',
+)
+const NAMES = statement(
+  'file_names',
+  'select id, filename from stored_file where account_id = $1 and id = any($2) and expires_at > now()',
 )
 const LIST_OF = (ORDER: 'asc' | 'desc', SIGN: '<' | '>') =>
   statement(
@@ -156,6 +162,10 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
       }
     },
     find: async (account, id) => (await database.query<FileRow>(FIND, [account, id]))[0],
+    async names(account, ids) {
+      const rows = await database.query<Pick<FileRow, 'id' | 'filename'>>(NAMES, [account, ids])
+      return new Map(rows.map(({ id, filename }) => [id, filename]))
+    },
     async list(account, { after, limit, order, purpose }) {
       const rows = await database.query<FileRow>(LIST[order], [account, after ?? null, purpose ?? null, limit + 1])
       return { rows: rows.slice(0, limit), more: rows.length > limit }

@@ -22,6 +22,8 @@ export interface LineError {
   readonly param: string | null
 }
 
+/** Of a result that is shown no more is read: what it says of itself stands at its beginning, and errors are short. */
+export const HEAD_CHARS = 8_192
 const LINES_MAX = 50_000
 const LINE_BYTES_MAX = 4 * 1_048_576
 const ERRORS_MAX = 100
@@ -53,7 +55,7 @@ export function bodyOf(line: Buffer): Buffer {
 
 /** Reads a file piece by piece; `take` gets the lines that are right, some at a time. Answers what is wrong. */
 export async function readLines(
-  pieces: AsyncIterable<Buffer>,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
   endpoint: string,
   take: (lines: readonly Line[]) => Promise<void>,
 ): Promise<{ total: number; errors: readonly LineError[] }> {

@@ -6,6 +6,7 @@ import { bearerCheck } from './bearer.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import { type AccountDeps, accountResources } from './resources/accounts.ts'
 import { type AlertDeps, alertResources } from './resources/alerts.ts'
+import { type BatchResourceDeps, batchResources } from './resources/batches.ts'
 import { catalogResources } from './resources/catalog.ts'
 import { type ConnectDeps, connectResources } from './resources/connect.ts'
 import { type ContentDeps, contentResources } from './resources/contents.ts'
@@ -25,6 +26,7 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     AlertDeps,
+    BatchResourceDeps,
     VendorDeps,
     OwnKeyDeps,
     OperationsDeps,
@@ -38,6 +40,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...accountResources(deps),
     ...keyResources(deps),
     ...usageResources(deps),
+    ...batchResources(deps),
     ...contentResources(deps),
     ...figureResources(deps),
     ...alertResources(deps),

@@ -1,7 +1,7 @@
 // The second half of composition: what operators and people use. The operator API, the console and the documentation.
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Principal } from '../admission/api-key.ts'
+import { playerOf } from '../admission/api-key.ts'
 import type { Database } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
 import { createBrowsers } from '../identity/browser.ts'
@@ -75,9 +75,4 @@ export function openBackOffice(
     operator: { prefix: ADMIN_PREFIX, resources: operatorResources(deps) },
   })
   return { people, consoleFiles }
-}
-
-/** Someone at the console's playground: the account's own, without a key. */
-function playerOf(account: string): Principal {
-  return { keyId: 'console', accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
 }

@@ -1,6 +1,6 @@
 // What agents spent, each by its session or its program's name: those that spent most.
 import { type Queryable, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { idAtTime } from '../kernel/world.ts'
 import type { ClientSum } from './views.ts'
 
@@ -17,6 +17,33 @@ const CLIENTS = statement(
   `select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
    where account_id = $1 and id >= $2 and id < $3 and client <> '' group by client order by sum(charged) desc, client limit 100`,
 )
+
+const CHARGES = statement(
+  'statement_client_charges',
+  'select client, sum(charged)::bigint as charged from usage where account_id = $1 and client = any($2) group by client',
+)
+const KNOWN = statement('statement_known_calls', 'select id from usage where account_id = $1 and id = any($2)')
+
+/** What each of these has cost so far. */
+export async function readCharges(
+  database: Queryable,
+  account: string,
+  clients: readonly string[],
+): Promise<ReadonlyMap<string, Credits>> {
+  const rows = await database.query<Pick<ClientRow, 'client' | 'charged'>>(CHARGES, [account, clients])
+  return new Map(rows.map(({ client, charged }) => [client, charged]))
+}
+
+/** Those of the requests that have a row of usage. */
+export async function readKnownCalls(
+  database: Queryable,
+  account: string,
+  requestIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const ids = requestIds.map((id) => id.replace(/^req_/, ''))
+  const rows = await database.query<{ id: string }>(KNOWN, [account, ids])
+  return new Set(rows.map(({ id }) => `req_${id}`))
+}
 
 /** Ids carry the time, and sort before this. */
 const LAST = '~'

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { storedCatalogs } from '../../src/catalog/store.ts'
+import { parseCredits } from '../../src/kernel/credits.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import { testGateway } from '../gateway.ts'
 import { openAllDoors } from './families.ts'
@@ -441,4 +442,96 @@ test('a batch whose time is over ends with what it has, and one whose key is rev
   const done = await ended('batch_revoked', second)
   const [error] = await contentOf(done.error_file_id, second)
   assert.equal(error.response.status_code, 401)
+})
+
+test('whoever looks after an account sees what a batch cost, each line with its call, and whether a file would do', async () => {
+  const made = await g.account()
+  const lines = [
+    line('good', chat('One.')),
+    line('bad', { ...chat('Two.'), model: 'no-such-model' }),
+    line('long', chat('Three. [[big=200000]]')),
+    line('broken', chat('Four. [[400 this is my own message]]')),
+  ]
+  const text = lines.map((one) => JSON.stringify(one)).join('\n')
+  const file = await upload(`${text}\n{"custom_id":`, made.key)
+  const base = `/accounts/${made.id}`
+  const operate = (path: string, method = 'GET') => g.operator<any>(method, `${base}${path}`)
+  const check = (id: string, endpoint = '/v1/chat/completions') =>
+    operate(`/files/${id}/check?endpoint=${encodeURIComponent(endpoint)}`)
+  const { data: wrong } = await check(file.id)
+  assert.deepEqual([wrong.total, wrong.errors.map((one: any) => [one.line, one.code])], [5, [[5, 'invalid_json_line']]])
+  assert.equal((await check('file-unknown')).status, 404)
+  assert.equal((await check(file.id, '/v1/images/generations')).status, 400)
+  const batch = await start(lines, made.key)
+  const done = await ended(batch.id, made.key)
+  const { data: page } = await operate('/batches')
+  assert.deepEqual(
+    page.items.map((one: any) => [one.id, one.status, one.input.name, one.counts]),
+    [[batch.id, 'completed', 'lines.jsonl', { total: 4, completed: 2, failed: 2 }]],
+  )
+  assert.deepEqual((await operate('/batches?status=failed')).data.items, [])
+  const { data: detail } = await operate(`/batches/${batch.id}`)
+  assert.deepEqual([detail.outputFile, detail.errorFile, detail.errors], [done.output_file_id, done.error_file_id, []])
+  const rows = await usageOf(batch.id)
+  assert.equal(
+    parseCredits(detail.charged),
+    rows.reduce((sum, { charged }) => sum + charged, 0n),
+  )
+  const linesOf = async (query: string) => (await operate(`/batches/${batch.id}/lines?${query}`)).data
+  const failed = await linesOf('')
+  assert.deepEqual(
+    failed.items.map((one: any) => [one.line, one.customId, one.ok, one.status, one.call === null]),
+    [
+      [2, 'bad', false, 404, true],
+      [4, 'broken', false, 400, false],
+    ],
+  )
+  assert.match(failed.items[0].message, /model does not exist/)
+  const first = await linesOf('outcome=completed&limit=1')
+  assert.deepEqual([first.items[0].customId, first.items[0].status], ['good', 200])
+  const second = await linesOf(`outcome=completed&limit=1&cursor=${first.next}`)
+  assert.deepEqual([second.items[0].customId, second.items[0].line, second.next], ['long', 3, null])
+  // A page that was read while it ran goes on in the file.
+  assert.deepEqual((await linesOf('outcome=completed&cursor=1')).items, second.items)
+  for (const cursor of ['99999999999999999999', '1-7', 'x', '1-99999999', '-1-5'])
+    assert.equal((await operate(`/batches/${batch.id}/lines?cursor=${cursor}`)).status, 200, cursor)
+  for (const { call } of [failed.items[1], ...first.items, ...second.items])
+    assert.equal((await g.operator('GET', `/usage/${call}`)).status, 200)
+  assert.equal((await operate('/batches/batch_unknown')).status, 404)
+  assert.equal((await operate('/batches/batch_unknown/lines')).status, 404)
+  assert.equal((await operate(`/batches/${batch.id}/cancel`, 'POST')).status, 409)
+  await client(made.key).files.delete(done.output_file_id!)
+  assert.equal((await operate(`/batches/${batch.id}`)).data.outputFile, null)
+  assert.deepEqual(await linesOf('outcome=completed'), { items: [], next: null })
+})
+
+test('a batch that runs shows its lines, and is cancelled by its operator with a note in the audit', async () => {
+  const made = await g.account()
+  const by = { actor: 'test', ip: null, requestId: null }
+  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 2 } }, by)
+  const batch = await start(
+    ['a', 'b', 'c', 'd'].map((name) => line(name, chat('Hi.'))),
+    made.key,
+  )
+  while ((await client(made.key).batches.retrieve(batch.id)).request_counts!.completed < 2)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  const at = `/accounts/${made.id}/batches/${batch.id}`
+  const read = async (path: string, method = 'GET') => (await g.operator<any>(method, path)).data
+  const one = await read(`${at}/lines?outcome=completed&limit=1`)
+  const two = await read(`${at}/lines?outcome=completed&limit=1&cursor=${one.next}`)
+  assert.deepEqual([...one.items, ...two.items].map(({ line: at }: any) => at).sort(), [1, 2])
+  assert.equal(two.next, null)
+  assert.ok(one.items[0].call)
+  assert.equal((await read(`${at}/cancel`, 'POST')).status, 'cancelling')
+  assert.equal((await ended(batch.id, made.key)).status, 'cancelled')
+  const failed = await read(`${at}/lines`)
+  assert.deepEqual(
+    failed.items.map(({ status, call, message }: any) => [status, call, message]),
+    Array(2).fill([null, null, 'The batch was cancelled before this request.']),
+  )
+  const audit = await read('/audit?action=batch.cancel')
+  assert.deepEqual(
+    audit.items.map(({ object }: any) => object),
+    [batch.id],
+  )
 })

@@ -1,0 +1,84 @@
+// What becomes of the batches of an account.
+import { BATCH_STATUSES } from '../catalog/batches.ts'
+import type { BatchDetail, BatchLineView, BatchView } from '../deferred/views.ts'
+import { at, type Command, text, told } from './command.ts'
+import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
+import { card, table } from './table.ts'
+
+const done = ({ counts: { completed, failed, total } }: BatchView) => `${completed + failed} of ${total}`
+
+function show(batch: BatchDetail): string {
+  const { id, status, endpoint, key, input, outputFile, errorFile, counts, charged, errors, ...times } = batch
+  const facts = card({
+    ...{ id, status, endpoint, key, input: `${input.id} ${input.name ?? '(gone)'}`, 'output file': outputFile },
+    ...{ 'error file': errorFile, done: done(batch), failed: counts.failed, charged, ...times },
+  })
+  return errors.length === 0 ? facts : `${facts}\n\n${table(errors, { LINE: 'line', PROBLEM: 'message' })}`
+}
+
+export const BATCH_COMMANDS: readonly Command[] = [
+  {
+    name: 'batches list',
+    summary: 'The batches of an account, newest first, with what they have cost so far.',
+    args: ['account'],
+    options: {
+      ...PAGE_OPTIONS,
+      ...TEST_OPTION,
+      status: {
+        type: 'string',
+        value: 'status',
+        allowed: BATCH_STATUSES,
+        help: `One of ${BATCH_STATUSES.join(', ')}.`,
+      },
+    },
+    run: (call) =>
+      listPages<BatchView>(call, at`/accounts/${call.args[0]}/batches`, {
+        filter: { status: text(call, 'status'), test: testOf(call) },
+        columns: {
+          BATCH: 'id',
+          STATUS: 'status',
+          ENDPOINT: 'endpoint',
+          DONE: done,
+          FAILED: ({ counts }) => counts.failed,
+          CREDITS: 'charged',
+          CREATED: 'createdAt',
+          ENDED: 'endedAt',
+        },
+      }),
+  },
+  {
+    name: 'batches show',
+    summary: 'How far a batch has come, what it has cost, and what is wrong with its file.',
+    args: ['account', 'batch'],
+    options: TEST_OPTION,
+    run(call) {
+      const path = at`/accounts/${call.args[0]}/batches/${call.args[1]}` + query({ test: testOf(call) })
+      return told(call.api.call<BatchDetail>('GET', path), show)
+    },
+  },
+  {
+    name: 'batches lines',
+    summary: 'The lines of a batch that failed, each with the request id of its call.',
+    args: ['account', 'batch'],
+    options: {
+      ...PAGE_OPTIONS,
+      ...TEST_OPTION,
+      completed: { type: 'boolean', help: 'Those that were answered instead.' },
+    },
+    run: (call) =>
+      listPages<BatchLineView>(call, at`/accounts/${call.args[0]}/batches/${call.args[1]}/lines`, {
+        filter: { outcome: call.values.completed === true ? 'completed' : undefined, test: testOf(call) },
+        columns: { LINE: 'line', 'CUSTOM ID': 'customId', STATUS: 'status', CALL: 'call', MESSAGE: 'message' },
+      }),
+  },
+  {
+    name: 'batches cancel',
+    summary: 'Begins no more lines of a batch. What was answered is kept, and paid.',
+    args: ['account', 'batch'],
+    options: TEST_OPTION,
+    run(call) {
+      const path = at`/accounts/${call.args[0]}/batches/${call.args[1]}/cancel` + query({ test: testOf(call) })
+      return told(call.api.call<BatchDetail>('POST', path), ({ status }) => `The batch is ${status}.`)
+    },
+  },
+]

@@ -1,0 +1,212 @@
+// Batches for people who look after them: what they cost, what became of each line, and whether a file would do. Lines are read from
+// where they are: from the database while a batch runs, from its files when it has ended.
+import type { Database } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import { readCharges, readKnownCalls } from '../ledger/clients.ts'
+import { isObject, text } from '../protocols/check.ts'
+import type { BatchRow, BatchTable } from './batch-table.ts'
+import type { Files } from './files.ts'
+import { HEAD_CHARS, readLines } from './lines.ts'
+import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.ts'
+
+export interface BatchDesk {
+  list(account: string, page: Paging & { status?: string | undefined }): Promise<Page<BatchView>>
+  /** Undefined: there is none. */
+  find(account: string, id: string): Promise<BatchDetail | undefined>
+  /** Those that failed, or those that were answered. */
+  lines(account: string, id: string, page: Paging & { ok: boolean }): Promise<Page<BatchLineView> | undefined>
+  /** What would be wrong with a batch of this file. */
+  check(account: string, file: string, endpoint: string): Promise<FileCheck | undefined>
+}
+
+/** A page ends when so much of the file was read for it, but has one line at least. */
+const PAGE_BYTES = 8_000_000
+const MESSAGE_CHARS_MAX = 500
+const LINE_BREAK = 10
+
+export function createBatchDesk(deps: { database: Database; files: Files; table: BatchTable }): BatchDesk {
+  const { database, files, table } = deps
+  /** Reading a file of 100 MB takes a while: an account has it done once at a time. */
+  const checking = new Set<string>()
+
+  async function viewed(account: string, rows: readonly BatchRow[]): Promise<BatchView[]> {
+    const ids = rows.map(({ id }) => id)
+    const kept = rows.flatMap((row) => [row.input_file_id, row.output_file_id ?? [], row.error_file_id ?? []].flat())
+    const [charges, names] = await Promise.all([readCharges(database, account, ids), files.names(account, kept)])
+    return rows.map((row) => viewOf(row, charges.get(row.id) ?? 0n, names))
+  }
+
+  return {
+    async list(account, { cursor, limit, status }) {
+      const { rows, more } = await table.list(account, { after: cursor, limit, status })
+      return { items: await viewed(account, rows), next: more ? (rows.at(-1)?.id ?? null) : null }
+    },
+    async find(account, id) {
+      const row = await table.find(account, id)
+      if (!row) return undefined
+      const [view] = await viewed(account, [row])
+      return { ...view!, errors: [...(row.errors ?? [])] } // One row gives one view.
+    },
+    async lines(account, id, { ok, cursor, limit }) {
+      const batch = await table.find(account, id)
+      if (!batch) return undefined
+      const [after = 0, byte = 0] = (cursor ?? '').split('-').map((part) => Number(part) || 0)
+      const read = batch.ended_at ? fromFile : fromRows
+      const { heads, next } = await read(batch, { ok, after, byte, limit })
+      const lines = heads.flatMap((head) => lineOf(head, ok))
+      const calls = await readKnownCalls(
+        database,
+        account,
+        lines.flatMap(({ call }) => call ?? []),
+      )
+      const known = (call: string | null) => (call !== null && calls.has(call) ? call : null)
+      return { items: lines.map((line) => ({ ...line, call: known(line.call) })), next }
+    },
+    async check(account, id, endpoint) {
+      const file = await files.find(account, id)
+      if (!file) return undefined
+      if (checking.has(account))
+        throw new Fault('rate_limited', { message: 'A file of this account is being checked.', retryAfterSeconds: 2 })
+      checking.add(account)
+      try {
+        const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, async () => undefined)
+        return { total, errors: [...errors] }
+      } finally {
+        checking.delete(account)
+      }
+    },
+  }
+
+  async function fromRows(batch: BatchRow, { ok, after, limit }: Wanted): Promise<Heads> {
+    const rows = await table.heads(batch, { ok, after, limit: limit + 1 })
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
+    return {
+      heads: shown.map(({ head }) => head),
+      next: rows.length > limit && last ? String(last.number) : null,
+    }
+  }
+
+  /** The cursor says which line was the last, for a batch that has ended meanwhile, and where the next one begins. */
+  async function fromFile(batch: BatchRow, { ok, after, byte, limit }: Wanted): Promise<Heads> {
+    const id = ok ? batch.output_file_id : batch.error_file_id
+    const file = id === null ? undefined : await files.find(batch.account_id, id)
+    const pieces = file && (await files.read(file, byte))
+    const heads: string[] = []
+    let last = after
+    for await (const { head, end } of pieces ? headsOf(pieces, byte) : []) {
+      const number = numberIn(head)
+      if (number === undefined || (byte === 0 && number <= after)) continue
+      heads.push(head)
+      last = number
+      if (heads.length < limit && end - byte < PAGE_BYTES) continue
+      return { heads, next: file && end < Number(file.bytes) ? `${last}-${end}` : null }
+    }
+    return { heads, next: null }
+  }
+}
+
+interface Wanted {
+  readonly ok: boolean
+  readonly after: number
+  readonly byte: number
+  readonly limit: number
+}
+
+interface Heads {
+  readonly heads: readonly string[]
+  readonly next: string | null
+}
+
+/** The beginning of each line, and where the next one begins. */
+async function* headsOf(
+  pieces: AsyncIterable<Buffer>,
+  firstByte: number,
+): AsyncGenerator<{ readonly head: string; readonly end: number }> {
+  let kept: Buffer[] = []
+  let keptBytes = 0
+  let at = firstByte
+  const keep = (piece: Buffer) => {
+    at += piece.length
+    const some = piece.subarray(0, Math.max(0, HEAD_CHARS - keptBytes))
+    keptBytes += some.length
+    if (some.length > 0) kept.push(some)
+  }
+  for await (const piece of pieces) {
+    let start = 0
+    for (let end = piece.indexOf(LINE_BREAK); end !== -1; end = piece.indexOf(LINE_BREAK, start)) {
+      keep(piece.subarray(start, end))
+      at += 1
+      yield { head: Buffer.concat(kept).toString(), end: at }
+      kept = []
+      keptBytes = 0
+      start = end + 1
+    }
+    keep(piece.subarray(start))
+  }
+}
+
+const numberIn = (head: string): number | undefined => {
+  const found = /^\{"id":"batch_\w+_(\d{1,9})"/.exec(head)?.[1]
+  return found === undefined ? undefined : Number(found)
+}
+
+/** A line of the results, as `batches.ts` writes them. Where it is long, what comes before its body suffices. */
+function lineOf(head: string, ok: boolean): BatchLineView[] {
+  const line = numberIn(head)
+  const read = parsed(head) ?? parsed(`${head.slice(0, head.indexOf(BODY))}}}`)
+  if (line === undefined || !read) return []
+  const response = isObject(read.response) ? read.response : undefined
+  const status = typeof response?.status_code === 'number' ? response.status_code : null
+  return [
+    {
+      line,
+      customId: text(read.custom_id) ?? '',
+      ok,
+      status,
+      message: ok ? null : (messageIn(response?.body) ?? messageIn(read) ?? null),
+      call: text(response?.request_id) ?? null,
+    },
+  ]
+}
+
+/** In no text: there the quotes would be escaped. */
+const BODY = ',"body":'
+
+function parsed(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined // Only its beginning is there.
+  }
+}
+
+/** Each format has its own place for it. */
+function messageIn(body: unknown): string | undefined {
+  const error = isObject(body) ? body.error : undefined
+  const message = isObject(error) ? text(error.message) : undefined
+  return message?.slice(0, MESSAGE_CHARS_MAX)
+}
+
+function viewOf(row: BatchRow, charged: bigint, names: ReadonlyMap<string, string>): BatchView {
+  const kept = (id: string | null) => (id !== null && names.has(id) ? id : null)
+  const moment = (at: Date | null) => at?.toISOString() ?? null
+  return {
+    id: row.id,
+    status: row.status,
+    endpoint: row.endpoint,
+    key: row.key_id,
+    input: { id: row.input_file_id, name: names.get(row.input_file_id) ?? null },
+    outputFile: kept(row.output_file_id),
+    errorFile: kept(row.error_file_id),
+    counts: { total: row.total, completed: row.completed, failed: row.failed },
+    charged: formatCredits(charged),
+    createdAt: row.created_at.toISOString(),
+    startedAt: moment(row.in_progress_at),
+    endedAt: moment(row.ended_at),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}
