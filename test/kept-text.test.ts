@@ -1,8 +1,10 @@
 // Answers of text models that are kept where the catalogue says so: whose they are, what they cost, and when there is none.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
+import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
+import type { AuditView } from '../src/database/audit-view.ts'
 import { verifyLedger } from '../src/ledger/verify.ts'
 import {
   CHAT_PATH,
@@ -29,6 +31,7 @@ before(async () => {
       const pricing = { unit: 'credits' as const, tiers: [{ call: '0.0003' }] }
       document.models.keeps = { ...model, cache: { ttlSeconds: 60, pricing } }
       document.models.shares = { ...model, cache: { ttlSeconds: 60, shared: true } }
+      document.models.chosen = { ...model, cache: { ttlSeconds: 60, pricing, keysOnly: true } }
       document.models.forgets = model
     },
   })
@@ -134,6 +137,61 @@ test('callers may ask for it, and against it; nothing is kept of other temperatu
   assert.equal(await state({}), 'miss')
   const repeated = await ask(key, {}, { 'idempotency-key': 'k1' })
   assert.notEqual(repeated.headers.get('x-cache'), 'hit')
+})
+
+test('a key may be switched on, for models that say nothing too, or off; the request still has to ask for the same', async () => {
+  const { id, key, keyId } = await g.account()
+  const other = await g.account()
+  const turn = (keepsAnswers: boolean | null) => g.operator<KeyView>('PATCH', `/keys/${keyId}`, { keepsAnswers })
+  const twice = async (model: string, more: object = {}, headers: Record<string, string> = {}, by = key) => {
+    question++
+    const first = (await told(await ask(by, { model, ...more }, headers)))[0]
+    return `${first} ${(await told(await ask(by, { model, ...more }, headers)))[0]}`
+  }
+  const ON = { 'x-tollgate-cache': 'on' }
+  // switch, then each model's two answers
+  const table = [
+    [null, 'keeps', 'miss hit'],
+    [null, 'chosen', 'null null'],
+    [null, 'forgets', 'null null'],
+    [true, 'keeps', 'miss hit'],
+    [true, 'chosen', 'miss hit'],
+    [true, 'forgets', 'miss hit'],
+    [false, 'keeps', 'null null'],
+    [false, 'shares', 'null null'],
+    [false, 'forgets', 'null null'],
+  ] as const
+  for (const [state, model, states] of table) {
+    assert.equal((await turn(state)).data.keepsAnswers, state)
+    assert.equal(await twice(model), states, `${state} ${model}`)
+  }
+  assert.equal(await twice('keeps', {}, ON), 'null null', 'what its owner has switched off no request switches on')
+  await turn(true)
+  assert.equal(await twice('forgets', { temperature: 1 }), 'null null')
+  assert.equal(await twice('forgets', { temperature: 1 }, ON), 'miss hit')
+  assert.equal(await twice('forgets', {}, { 'x-tollgate-cache': 'off' }), 'null null')
+  // Nobody else gets what was kept for it, nor is switched on by it.
+  await told(await ask(key, { model: 'forgets' }))
+  assert.equal((await told(await ask(other.key, { model: 'forgets' })))[0], null)
+  assert.equal((await g.operator('PATCH', `/keys/${other.keyId}`, { keepsAnswers: true })).status, 200)
+  assert.equal((await told(await ask(other.key, { model: 'forgets' })))[0], 'miss')
+  // A key in its place is switched as it was, and what was changed is written down.
+  const { data: next } = await g.operator<NewKey>('POST', `/keys/${keyId}/rotate`, {})
+  assert.equal(next.keepsAnswers, true)
+  assert.equal(await twice('chosen', {}, {}, next.key), 'miss hit')
+  const { data: audit } = await g.operator<{ items: AuditView[] }>('GET', `/audit?object=${keyId}`)
+  const written = audit.items.filter(({ action }) => action === 'key.change')
+  assert.equal(written[0]?.detail.keepsAnswers, true)
+  assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { keepsAnswers: 'yes' })).status, 400)
+  await g.settled()
+  const charges = await g.gateway.database.query<{ charged: bigint }>(
+    { text: `select charged from usage where account_id = $1 and product = 'chosen' order by id` },
+    [id],
+  )
+  assert.deepEqual(
+    charges.map(({ charged }) => charged),
+    [50n, 50n, 50n, HIT, 50n, HIT],
+  )
 })
 
 test('a hit is held for exactly, and an answer that ended with the credits is not kept', async () => {

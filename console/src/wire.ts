@@ -73,7 +73,10 @@ export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges'>> & { limits?: LimitsInput; test?: boolean }
+  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges' | 'keepsAnswers'>> & {
+    limits?: LimitsInput
+    test?: boolean
+  }
 
 /** What is known of a vendor before it is in the catalogue. */
 export interface ConnectPlace {

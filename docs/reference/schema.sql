@@ -82,6 +82,7 @@ create table api_key (
   models text[],
   ip_ranges text[],
   limits jsonb not null default '{}'::jsonb,
+  keeps_answers boolean,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   replaced_by text,

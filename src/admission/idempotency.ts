@@ -103,26 +103,34 @@ export async function forgetOldAnswers(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }
 
+/** Where the bytes of streams are counted that are under way; `carry` says whether there is room for so many more. */
+interface Room {
+  carry(bytes: number): boolean
+}
+
 /** A stream's bytes for a replay or a cache, as long as they are few enough to be stored. */
 export class KeptStream {
-  private pieces: Buffer[] = []
-  private bytes = 0
+  readonly #room: Room | undefined
+  #pieces: Buffer[] = []
+  #bytes = 0
+  isOver = false
 
-  get isOver(): boolean {
-    return this.bytes > KEPT_BYTES_MAX
+  constructor(room?: Room) {
+    this.#room = room
   }
 
   push(piece: string | Buffer): void {
     if (this.isOver) return
     const bytes = Buffer.from(piece)
-    this.bytes += bytes.length
-    if (this.isOver) this.pieces = []
-    else this.pieces.push(bytes)
+    this.#bytes += bytes.length
+    this.isOver = this.#bytes > KEPT_BYTES_MAX || this.#room?.carry(bytes.length) === false
+    if (this.isOver) this.#pieces = []
+    else this.#pieces.push(bytes)
   }
 
   /** Undefined when there was too much. */
   whole(end: string): Buffer | undefined {
     this.push(end)
-    return this.isOver ? undefined : Buffer.concat(this.pieces)
+    return this.isOver ? undefined : Buffer.concat(this.#pieces)
   }
 }

@@ -13,6 +13,7 @@ export interface KeyRow {
   models: string[] | null
   ip_ranges: string[] | null
   limits: Limits
+  keeps_answers: boolean | null
   expires_at: Date | null
   revoked_at: Date | null
   replaced_by: string | null
@@ -23,8 +24,8 @@ export interface KeyRow {
 
 /** What the audit may keep of a key. */
 export function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, expiresAt, limits, ipRanges, client } = view
-  return { name, last4, models, expiresAt, limits, ipRanges, ...(client === null ? {} : { client }) }
+  const { name, last4, models, expiresAt, limits, ipRanges, keepsAnswers, client } = view
+  return { name, last4, models, expiresAt, limits, ipRanges, keepsAnswers, ...(client === null ? {} : { client }) }
 }
 
 export function keyView(row: KeyRow): KeyView {
@@ -38,6 +39,7 @@ export function keyView(row: KeyRow): KeyView {
     expiresAt: row.expires_at?.toISOString() ?? null,
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
+    keepsAnswers: row.keeps_answers,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
@@ -46,7 +48,7 @@ export function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, keeps_answers, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
 export const ACCOUNT = statement(
   'key_account',
@@ -60,14 +62,15 @@ export const GET = statement('key_get', `select ${COLUMNS} from api_key where id
 export const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 export const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, keeps_answers)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 export const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 export const CHANGE = statement(
   'key_change',
-  `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000)
+  `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
+     keeps_answers = $7
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

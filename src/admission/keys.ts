@@ -37,6 +37,8 @@ interface KeyInput {
   readonly expiresAtMs?: number | null | undefined
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
+  /** Whether its calls may be answered from kept answers; null: as the model says. */
+  readonly keepsAnswers?: boolean | null | undefined
 }
 
 interface NewKeyInput extends KeyInput {
@@ -133,6 +135,7 @@ export function createKeys(options: {
       row.expiresAtMs,
       row.grant?.id ?? null,
       row.grant?.client ?? null,
+      row.keepsAnswers,
     ])
     return inserted
   }
@@ -179,6 +182,7 @@ export function createKeys(options: {
           models: input.models ?? null,
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
+          keepsAnswers: input.keepsAnswers ?? null,
           limits,
           grant: input.grant,
         })
@@ -194,8 +198,18 @@ export function createKeys(options: {
       return changing(async (tx) => {
         await lockAccount(tx, account)
         const limits = mergeLimits({}, input.limits)
-        const { name, last4, models = null, ipRanges = null, expiresAtMs = null } = input
-        const row = { name, last4, models, ipRanges, expiresAtMs, limits, digest, prefix: IMPORTED_PREFIX }
+        const { name, last4, models = null, ipRanges = null, expiresAtMs = null, keepsAnswers = null } = input
+        const row = {
+          name,
+          last4,
+          models,
+          ipRanges,
+          expiresAtMs,
+          keepsAnswers,
+          limits,
+          digest,
+          prefix: IMPORTED_PREFIX,
+        }
         const made = await insertRow(tx, account, row)
         if (!made) {
           const [there] = await tx.query<KeyRow>(BY_DIGEST, [digest])
@@ -222,6 +236,7 @@ export function createKeys(options: {
           input.ipRanges === undefined ? row.ip_ranges : input.ipRanges,
           JSON.stringify(limits),
           input.expiresAtMs === undefined ? (row.expires_at?.getTime() ?? null) : input.expiresAtMs,
+          input.keepsAnswers === undefined ? row.keeps_answers : input.keepsAnswers,
         ])
         if (input.limits !== undefined) await keep(tx, changed!, limits)
         const view = keyView(changed!)
@@ -258,6 +273,7 @@ export function createKeys(options: {
           models: row.models,
           ipRanges: row.ip_ranges,
           expiresAtMs: row.expires_at?.getTime() ?? null,
+          keepsAnswers: row.keeps_answers,
           limits: row.limits,
         })
         await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
@@ -292,6 +308,7 @@ interface KeyRowInput {
   models: readonly string[] | null
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
+  keepsAnswers: boolean | null
   limits: Limits
   grant?: NewKeyInput['grant']
 }

@@ -14,6 +14,8 @@ export const keyView = z.object({
   expiresAt: time.nullable(),
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),
+  /** Whether its calls may be answered from kept answers; null: as the model says. */
+  keepsAnswers: z.boolean().nullable(),
   /** In the future while a replaced key still works. */
   revokedAt: time.nullable(),
   lastUsedAt: time.nullable(),

@@ -137,9 +137,9 @@ const model = z.strictObject({
   batchFactor: factor.optional(),
   /**
    * Answers to the very same request are kept: at temperature 0, or where the caller asks for it by `x-tollgate-cache: on`. Within the
-   * account, unless `shared` says otherwise. Off unless given.
+   * account, unless `shared` says otherwise; with `keysOnly` for keys that are switched on for it. Off unless given, but for such keys.
    */
-  cache: cache.extend({ shared: z.boolean().default(false) }).optional(),
+  cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
 })
 
 const dataEndpoint = z.strictObject({

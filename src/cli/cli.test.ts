@@ -101,7 +101,10 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.deepEqual(key.models, ['alpha-5.4', 'socialapi'])
   const list = await run(['keys', 'list', account.id])
   assert.ok(list.out.includes(key.id) && !list.out.includes(key.key))
-  assert.deepEqual((await json<{ models: null }>(['keys', 'change', key.id, '--models', 'all'])).models, null)
+  const change = [...['keys', 'change', key.id], '--models', 'all', '--kept-answers', 'on']
+  const { models, keepsAnswers } = await json<{ models: null; keepsAnswers: boolean }>(change)
+  assert.deepEqual([models, keepsAnswers], [null, true])
+  assert.equal((await run(['keys', 'change', key.id, '--kept-answers', 'perhaps'])).code, 2)
   const fresh = await json<{ id: string; key: string }>(['keys', 'rotate', key.id, '--overlap', '5'])
   assert.match((await run(['keys', 'rotate', fresh.id])).out, /The key, shown this once:\n\n {2}tg_live_/)
   const revoked = await json<{ revokedAt: string }>(['keys', 'revoke', fresh.id])

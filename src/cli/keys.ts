@@ -12,24 +12,40 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'a,b',
     help: 'Only from these addresses, such as 10.0.0.0/8; "all" removes it.',
   },
+  'kept-answers': {
+    type: 'string',
+    value: 'on|off|model',
+    help: 'Whether equal requests are answered from kept answers; "model": as the catalogue says for each.',
+  },
   ...LIMIT_OPTIONS,
 }
+
+const KEPT_ANSWERS: Readonly<Record<string, boolean | null>> = { on: true, off: false, model: null }
 
 /** Only what was named: the rest stays as it is. */
 function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const list = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
-  const [models, expires, ranges, limits] = [
+  const [models, expires, ranges, keeps, limits] = [
     text(call, 'models'),
     text(call, 'expires'),
     text(call, 'ip-ranges'),
+    text(call, 'kept-answers'),
     limitsOf(call),
   ]
   if (models !== undefined) body.models = list(models)
   if (expires !== undefined) body.expiresAt = expires === 'never' ? null : expires
   if (ranges !== undefined) body.ipRanges = list(ranges)
   if (limits !== undefined) body.limits = limits
+  if (keeps !== undefined) {
+    if (!Object.hasOwn(KEPT_ANSWERS, keeps)) throw new CliError('--kept-answers takes on, off or model.', 2)
+    body.keepsAnswers = KEPT_ANSWERS[keeps]
+  }
   return body
+}
+
+function keptWord({ keepsAnswers }: KeyView): string | undefined {
+  return Object.keys(KEPT_ANSWERS).find((word) => KEPT_ANSWERS[word] === keepsAnswers)
 }
 
 function show(key: KeyView | NewKey): string {
@@ -39,6 +55,7 @@ function show(key: KeyView | NewKey): string {
     value: `${prefix}…${last4}`,
     models: key.models?.join(', ') ?? 'all',
     ipRanges: key.ipRanges?.join(', ') ?? 'all',
+    keepsAnswers: keptWord(key),
     limits: showLimits(key.limits),
   })
   return value === undefined ? shown : `${shown}\n\nThe key, shown this once:\n\n  ${value}\n`

@@ -302,9 +302,10 @@ test('a key is shown once, works at once, is restricted, and dies at once when i
   const account = await makeAccount()
   const made = await ask<NewKey>('POST', `/accounts/${account}/keys`, {
     ...{ name: 'ci', models: ['alpha-5.4', 'siteanalytics'], ipRanges: ['10.0.0.0/8', '::1'] },
-    ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 } },
+    ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 }, keepsAnswers: false },
   })
   assert.equal(made.status, 200)
+  assert.equal(made.data.keepsAnswers, false)
   const { key, ...shown } = made.data
   assert.match(key, /^tg_live_[0-9A-Za-z]{38}$/)
   assert.deepEqual([shown.prefix, shown.last4], [key.slice(0, 12), key.slice(-4)])

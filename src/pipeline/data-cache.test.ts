@@ -24,6 +24,19 @@ test('small answers and their keys count as the memory that they take', async ()
   await takeOff(cache, 'question 0')
 })
 
+test('answers that are under way take a bounded share of memory together, and give it back when they land', async () => {
+  const cache = createDataCache(realWorld)
+  const flights = await Promise.all(Array.from({ length: 9 }, (_, number) => takeOff(cache, `question ${number}`)))
+  const MEGABYTES_8 = 8 * 1024 * 1024
+  assert.deepEqual(
+    flights.map((flight) => flight.carry(MEGABYTES_8)),
+    [true, true, true, true, true, true, true, true, false],
+  )
+  flights[0]?.land()
+  assert.equal(flights[0]?.carry(1), false, 'what has landed carries nothing')
+  assert.equal(flights[8]?.carry(MEGABYTES_8), true)
+})
+
 test('whoever waits does so twice at most: when nothing was kept then either, all go on at the same time', async () => {
   const cache = createDataCache(realWorld)
   const first = await takeOff(cache, 'question')

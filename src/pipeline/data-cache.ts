@@ -20,6 +20,8 @@ export interface KeptAnswer extends Answer {
 export interface Flight {
   /** What is larger is not kept, and goes out as it comes. */
   readonly bytesMax: number
+  /** So many more bytes of it have come and are held until it lands; false: there is no room for them. */
+  carry(bytes: number): boolean
   /** The answer is there, or (undefined) nobody can be given it. Only the first time counts. */
   land(answer?: KeptAnswer): void
 }
@@ -38,6 +40,8 @@ export function isKept(found: KeptAnswer | Flight): found is KeptAnswer {
 
 const BYTES_MAX = 64 * 1024 * 1024
 const ANSWER_BYTES_MAX = BYTES_MAX / 8
+/** Of all answers that are under way and may be kept. */
+const FLYING_BYTES_MAX = BYTES_MAX
 /** What an entry takes beside its key and its body, generously. */
 const ENTRY_BYTES = 1024
 const WAITS_MAX = 2
@@ -48,6 +52,7 @@ export function createDataCache(world: World): DataCache {
   const kept = new Map<string, { answer: KeptAnswer; untilMs: number; bytes: number }>()
   const flights = new Map<string, Promise<void>>()
   let bytes = 0
+  let flyingBytes = 0
   const drop = (key: string) => {
     bytes -= kept.get(key)?.bytes ?? 0
     kept.delete(key)
@@ -87,11 +92,19 @@ export function createDataCache(world: World): DataCache {
   function takeOff(rule: CacheRule): Flight {
     const { promise, resolve } = Promise.withResolvers<void>()
     flights.set(rule.key, promise)
+    let carried = 0
     return {
       bytesMax: ANSWER_BYTES_MAX,
+      carry(more) {
+        if (flyingBytes + more > FLYING_BYTES_MAX || flights.get(rule.key) !== promise) return false
+        carried += more
+        flyingBytes += more
+        return true
+      },
       land(answer) {
         if (flights.get(rule.key) !== promise) return
         flights.delete(rule.key)
+        flyingBytes -= carried
         if (answer) keep(rule, answer)
         resolve()
       },

@@ -121,6 +121,9 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   return { ask, product, ...keepingRule(incoming, json, product, ask) }
 }
 
+/** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
+const OF_KEYS = { ttlSeconds: 3600, shared: false, pricing: undefined }
+
 /** Whether an answer may be one that was kept: what sampling makes different each time, or goes on from elsewhere, is not. */
 function keepingRule(
   { spec, catalog, principal, keeps }: Incoming,
@@ -128,12 +131,13 @@ function keepingRule(
   { cache }: Model,
   { continues }: Ask,
 ): Pick<Read, 'cache'> {
+  const { keepsAnswers = cache !== undefined && !cache.keysOnly } = principal
   const config = isObject(value.generationConfig) ? value.generationConfig : value
-  if (!cache || continues || keeps === false || !(keeps || config.temperature === 0)) return {}
-  const { shared, ...rule } = cache
+  if (!keepsAnswers || continues || keeps === false || !(keeps || config.temperature === 0)) return {}
+  const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
   const whose = catalog.simulated || !shared ? principal.accountId : ''
   const key = createHash('sha256').update(`${spec.format} ${whose} ${text}`).digest('base64')
-  return { cache: { key: `text ${key}`, ...rule } }
+  return { cache: { key: `text ${key}`, ttlSeconds, pricing } }
 }
 
 /** For models that are asked with JSON alone: what is asked is the business of their protocol. */

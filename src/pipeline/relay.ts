@@ -18,6 +18,7 @@ import {
   receiptComment,
   type Settled,
   settle,
+  withUses,
 } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
@@ -153,7 +154,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { out, attempted, requestId } = answered
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
-  const kept = answered.idempotency || answered.flight ? new KeptStream() : undefined
+  const kept = answered.idempotency || answered.flight ? new KeptStream(answered.flight) : undefined
   let settling = false
 
   const caller = watchCaller(out, deps, () => {
@@ -336,6 +337,9 @@ function keepFor(
   keptAs: readonly string[] | undefined,
   answer: (Answer & { usage: Usage }) | undefined,
 ): void {
-  const isKept = answer && !keptAs?.length && possibleUsage(answered, answer.usage) === answer.usage
-  answered.flight?.land(isKept ? { ...answer, route: answered.attempted.candidate.number } : undefined)
+  if (!answered.flight) return
+  // As it is charged: a hit is held for that, and costs no more than the call did.
+  const usage = answer && withUses(answered, answer.usage)
+  const isKept = usage && !keptAs?.length && possibleUsage(answered, usage) === usage
+  answered.flight.land(isKept ? { ...answer, usage, route: answered.attempted.candidate.number } : undefined)
 }

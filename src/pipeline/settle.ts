@@ -56,7 +56,7 @@ export function possibleUsage(held: Held, usage: Usage): Usage {
 }
 
 /** Uses of tools at the vendor: those that are held for, and those that go with every answer. */
-function withUses({ ask: { worst, uses } }: Held, usage: Usage): Usage {
+export function withUses({ ask: { worst, uses } }: Held, usage: Usage): Usage {
   const over = USE_UNITS.filter((unit) => (usage[unit] ?? 0) > (worst[unit] ?? 0))
   if (over.length === 0 && !uses) return usage
   return { ...usage, ...Object.fromEntries(over.map((unit) => [unit, worst[unit] ?? 0])), ...uses }
@@ -97,8 +97,8 @@ export async function settle(
   const { price } = answered.ask
   const attributes = ending.price ? { ...price, ...ending.price } : price
   const charge = chargeOf(fee ?? answered.product.pricing, usage, attributes)
-  // By the account's own key the vendor takes nothing from us.
-  const cost = fee ? 0n : costOf(candidate?.cost, usage, attributes)
+  // By the account's own key the vendor takes nothing from us, and of a kept answer it never hears.
+  const cost = fee || !candidate ? 0n : costOf(candidate.cost, usage, attributes)
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount

@@ -17,6 +17,12 @@ const EXPIRIES = [
   ['date', 'On a date…'],
 ] as const
 
+const KEPT_ANSWERS = [
+  ['', 'As each model says'],
+  ['on', 'On, for all text models'],
+  ['off', 'Off: every request is asked anew'],
+] as const
+
 export interface KeyPreset {
   readonly name: string
   readonly models: readonly string[]
@@ -43,6 +49,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
+  const [keeps, setKeeps] = useState(keptWord(edit?.keepsAnswers))
   const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
@@ -53,6 +60,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
       models: models ? [...models] : null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
+      keepsAnswers: keeps === '' ? null : keeps === 'on',
       limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
     if (edit) await api.changeKey(edit.id, input)
@@ -60,7 +68,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
     else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
   }
 
-  const open = Boolean(models || ranges || Object.keys(limits).length)
+  const open = Boolean(models || ranges || keeps || Object.keys(limits).length)
   return (
     <FormDialog
       title={edit ? 'Edit key' : 'Create a key'}
@@ -114,10 +122,22 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
             mono
             rows={2}
           />
+          <SelectField
+            label="Kept answers"
+            hint="The very same request at temperature 0 is answered again without asking the vendor, at the price of a hit."
+            value={keeps}
+            onText={setKeeps}
+            options={KEPT_ANSWERS}
+          />
         </div>
       </details>
     </FormDialog>
   )
+}
+
+function keptWord(keepsAnswers: boolean | null = null): string {
+  if (keepsAnswers === null) return ''
+  return keepsAnswers ? 'on' : 'off'
 }
 
 /** The day's last moment in the zone that the page shows. */

@@ -235,6 +235,7 @@ function Restrictions({ row }: { row: Key }) {
   const parts = [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
+    row.keepsAnswers === null ? '' : `kept answers ${row.keepsAnswers ? 'on' : 'off'}`,
     ...describeLimits(row.limits),
   ].flatMap((part) => part || [])
   if (parts.length === 0) return <span className="muted">None</span>

@@ -267,6 +267,8 @@ create table api_key (
   models text[],
   ip_ranges text[],
   limits jsonb not null default '{}',
+  -- Whether its calls may be answered from kept answers; null: as the model says.
+  keeps_answers boolean,
   expires_at timestamptz,
   revoked_at timestamptz,
   replaced_by text,

@@ -1,0 +1,279 @@
+// Kept answers under way: many who ask the same at once, leaders who fail or leave, streams in every format, and what each pays.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
+import { storedCatalogs } from '../src/catalog/store.ts'
+import { realWorld, type World } from '../src/kernel/world.ts'
+import { verifyLedger } from '../src/ledger/verify.ts'
+import {
+  CHAT_PATH,
+  type ChatVendor,
+  chunk,
+  faultModel,
+  STREAM_HEADERS,
+  startVendor,
+  usage,
+  wholeAnswer,
+  wholeStream,
+} from './faults/chat-vendor.ts'
+import { until } from './faults/raw-client.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const FULL = 50n
+const HIT = 300n
+const OTHERS = 8
+const GRANTED = 1_000_000_000n
+/** Those who wait for another's answer ask the clock for the time that they may. */
+const WAIT_MS = 10_000
+let waiting = 0
+const world: World = {
+  ...realWorld,
+  after(delayMs, run) {
+    if (delayMs === WAIT_MS) waiting++
+    return realWorld.after(delayMs, run)
+  },
+}
+
+let vendor: ChatVendor
+let g: TestGateway
+before(async () => {
+  vendor = await startVendor()
+  g = await startGateway({
+    world,
+    catalog(document: CatalogInput) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.vendors.google = { baseUrl: 'sandbox/google' }
+      const pricing = { unit: 'credits' as const, tiers: [{ call: '0.0003' }] }
+      const base = faultModel(['mock'])
+      document.models.keeps = { ...base, cache: { ttlSeconds: 60, pricing } }
+      const searches = { unit: 'credits' as const, tiers: [{ input: '1', output: '2', webSearch: '1' }] }
+      document.models.searches = { ...base, pricing: searches, cache: { ttlSeconds: 60 } }
+      const vendors: Record<TextProtocolName, string> = {
+        'openai-chat': 'alpha',
+        'openai-responses': 'alpha',
+        'anthropic-messages': 'beta',
+        gemini: 'google',
+      }
+      for (const protocol of TEXT_PROTOCOLS)
+        document.models[`kept-${protocol}`] = {
+          ...base,
+          doors: [...TEXT_PROTOCOLS],
+          routes: [{ vendor: vendors[protocol], protocol }],
+          cache: { ttlSeconds: 60 },
+        }
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  await vendor.close()
+})
+let question = 0
+beforeEach(() => {
+  question++
+  vendor.calls.length = 0
+  vendor.answer = () => undefined
+})
+
+const ask = (key: string, more: object = {}, signal?: AbortSignal) =>
+  g.call(
+    CHAT_PATH,
+    key,
+    { model: 'keeps', messages: [{ role: 'user', content: `Question ${question}` }], temperature: 0, ...more },
+    signal ? { signal } : {},
+  )
+
+/** The vendor's `index`-th call is answered, as it asks. */
+function answer(index: number): void {
+  const { response, body } = vendor.calls[index] ?? assert.fail(`call ${index}`)
+  const streams = (JSON.parse(body) as { stream?: boolean }).stream
+  if (response.headersSent) response.end(wholeStream(['end'], 10, 20))
+  else if (streams) response.writeHead(200, STREAM_HEADERS).end(wholeStream(['hello ', String(index)], 10, 20))
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('yes', usage(10, 20)))
+}
+
+/** One whose question is with the vendor, and others who wait for the answer to the same. */
+async function takeOff(key: string, more: object = {}) {
+  const from = waiting
+  const leaving = new AbortController()
+  const leader = ask(key, more, leaving.signal)
+  leader.catch(() => undefined)
+  await until(() => vendor.calls.length === 1)
+  const others = Array.from({ length: OTHERS }, () => ask(key, more))
+  await until(() => waiting - from === OTHERS)
+  return { leader, others, leave: () => leaving.abort() }
+}
+
+interface Row {
+  status: number
+  outcome: string
+  charged: bigint
+  held: bigint
+  cost: bigint | null
+}
+
+async function rows(account: string): Promise<Row[]> {
+  await g.settled()
+  const text =
+    'select status, outcome, charged, held, cost from usage where account_id = $1 order by status, charged, outcome'
+  return g.gateway.database.query<Row>({ text }, [account])
+}
+
+/** Without comments, of which one says the charge. */
+const plain = (stream: string) => stream.replace(/^:.*\n+/gm, '')
+const sums = (all: readonly Row[]) => all.map(({ status, charged }) => [status, charged])
+const hits = (count: number) => Array.from({ length: count }, () => [200, HIT])
+
+async function verified(): Promise<void> {
+  const { database } = g.gateway
+  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+}
+
+for (const stream of [false, true])
+  test(`one call of the vendor’s answers all who ask the same at once, and each pays its part: ${stream ? 'stream' : 'whole'}`, async () => {
+    const { id, key } = await g.account()
+    const { leader, others } = await takeOff(key, { stream })
+    assert.equal(vendor.calls.length, 1)
+    // Who waits holds nothing.
+    assert.equal((await g.gateway.database.query({ text: 'select 1 from hold where account_id = $1' }, [id])).length, 1)
+    answer(0)
+    const bodies = await Promise.all([leader, ...others].map(async (one) => plain(await (await one).text())))
+    assert.equal(new Set(bodies).size, 1)
+    assert.equal(vendor.calls.length, 1)
+    const all = await rows(id)
+    assert.deepEqual(sums(all), [[200, FULL], ...hits(OTHERS)])
+    for (const { charged, held, cost, outcome } of all.slice(1))
+      assert.deepEqual([held, cost, outcome], [charged, 0n, 'settled'], 'a hit holds its price, and no vendor is paid')
+    assert.equal((await g.balance(id)).posted, GRANTED - FULL - BigInt(OTHERS) * HIT)
+    await verified()
+  })
+
+test('a leader that fails fails alone: the next one asks, and the rest have its answer', async () => {
+  const { id, key } = await g.account()
+  const { leader, others } = await takeOff(key)
+  vendor.calls[0]?.response.writeHead(400).end('{"error":{"message":"no"}}')
+  assert.equal((await leader).status, 400)
+  await until(() => vendor.calls.length === 2)
+  answer(1)
+  for (const one of others) assert.equal((await one).status, 200)
+  assert.equal(vendor.calls.length, 2)
+  assert.deepEqual(sums(await rows(id)), [[200, FULL], ...hits(OTHERS - 1), [400, 0n]])
+  await verified()
+})
+
+test('a leader that leaves before an answer strands nobody, and pays nothing', async () => {
+  const { id, key } = await g.account()
+  const { leader, others, leave } = await takeOff(key)
+  leave()
+  await assert.rejects(leader)
+  await until(() => vendor.calls.length === 2)
+  answer(1)
+  for (const one of others) assert.equal((await one).status, 200)
+  assert.equal(vendor.calls.length, 2)
+  assert.deepEqual(sums(await rows(id)), [[200, FULL], ...hits(OTHERS - 1), [499, 0n]])
+})
+
+test('a leader that leaves in the middle of a stream pays for what it had, and half an answer is nobody’s', async () => {
+  const { id, key } = await g.account()
+  const { leader, others, leave } = await takeOff(key, { stream: true })
+  vendor.calls[0]?.response.writeHead(200, STREAM_HEADERS).write(chunk('half of it, '.repeat(20)))
+  await (await leader).body?.getReader().read()
+  leave()
+  await until(() => vendor.calls.length === 2)
+  answer(1)
+  for (const one of others) assert.doesNotMatch(await (await one).text(), /half of it/)
+  assert.equal(vendor.calls.length, 2)
+  const all = await rows(id)
+  assert.deepEqual(sums(all.slice(0, -1)), [[200, FULL], ...hits(OTHERS - 1)])
+  const left = all.at(-1) ?? assert.fail()
+  assert.ok(left.status === 499 && left.charged > 0n && left.charged <= left.held)
+  await verified()
+})
+
+test('whose leaders fail twice asks alone, at the price of a call of its own', async () => {
+  const { id, key } = await g.account()
+  const { leader, others } = await takeOff(key)
+  vendor.calls[0]?.response.writeHead(400).end('{"error":{"message":"no"}}')
+  assert.equal((await leader).status, 400)
+  await until(() => vendor.calls.length === 2)
+  vendor.calls[1]?.response.writeHead(400).end('{"error":{"message":"no"}}')
+  // One of them is a leader again, whose answer comes too late for the rest.
+  await until(() => vendor.calls.length === 2 + OTHERS - 1)
+  for (let index = 2; index < vendor.calls.length; index++) answer(index)
+  const statuses = await Promise.all(others.map(async (one) => (await one).status))
+  assert.deepEqual(statuses.sort(), [...Array.from({ length: OTHERS - 1 }, () => 200), 400])
+  const all = await rows(id)
+  assert.deepEqual(
+    sums(all.filter(({ status }) => status === 200)),
+    Array.from({ length: OTHERS - 1 }, () => [200, FULL]),
+  )
+})
+
+const BODIES: Record<TextProtocolName, object> = {
+  'openai-chat': { messages: [{ role: 'user', content: 'Count to three.' }], temperature: 0, stream: true },
+  'openai-responses': { input: 'Count to three.', temperature: 0, stream: true, store: false },
+  'anthropic-messages': {
+    messages: [{ role: 'user', content: 'Count to three.' }],
+    temperature: 0,
+    max_tokens: 99,
+    stream: true,
+  },
+  gemini: { contents: [{ parts: [{ text: 'Count to three.' }] }], generationConfig: { temperature: 0 } },
+}
+const PATHS: Record<TextProtocolName, readonly string[]> = {
+  'openai-chat': ['/v1/chat/completions'],
+  'openai-responses': ['/v1/responses'],
+  'anthropic-messages': ['/v1/messages'],
+  gemini: ['', '?alt=sse'],
+}
+
+test('a stream comes again as a stream, byte by byte, in every format and from every vendor’s', async () => {
+  const { id, key } = await g.account()
+  let pairs = 0
+  for (const door of TEXT_PROTOCOLS)
+    for (const protocol of TEXT_PROTOCOLS)
+      for (const path of PATHS[door]) {
+        const model = `kept-${protocol}`
+        const at = door === 'gemini' ? `/gemini/v1beta/models/${model}:streamGenerateContent${path}` : path
+        const named = door === 'gemini' ? BODIES[door] : { model, ...BODIES[door] }
+        const [first, second] = [await g.call(at, key, named), await g.call(at, key, named)]
+        const states = [first, second].map(({ headers }) => headers.get('x-cache'))
+        assert.deepEqual(states, ['miss', 'hit'], `${door} from ${protocol}`)
+        assert.equal(second.headers.get('content-type'), first.headers.get('content-type'))
+        const [whole, again] = [plain(await first.text()), plain(await second.text())]
+        assert.equal(again, whole, `${door} from ${protocol}`)
+        assert.ok(again.length > 100)
+        pairs++
+      }
+  assert.equal(pairs, 20)
+  const all = await rows(id)
+  assert.equal(all.length, 40)
+  const paid = all.map(({ charged }) => charged)
+  assert.equal(
+    new Set(paid).size <= 20,
+    true,
+    'each charge is there twice: a hit without a price of its own costs as much',
+  )
+  await verified()
+})
+
+test('what goes with every answer is held for and charged with a hit as with the call', async () => {
+  const { id, key } = await g.account()
+  const searching = { model: 'searches', web_search_options: {} }
+  for (const index of [0, 1]) {
+    const call = ask(key, searching)
+    if (index === 0) {
+      await until(() => vendor.calls.length === 1)
+      answer(0)
+    }
+    assert.equal((await call).headers.get('x-cache'), index === 0 ? 'miss' : 'hit')
+  }
+  const all = await rows(id)
+  assert.deepEqual(sums(all), [
+    [200, 1_000_050n],
+    [200, 1_000_050n],
+  ])
+  assert.ok(all.every(({ charged, held }) => charged <= held))
+  await verified()
+})
