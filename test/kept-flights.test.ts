@@ -120,8 +120,8 @@ async function rows(account: string): Promise<Row[]> {
   return g.gateway.database.query<Row>({ text }, [account])
 }
 
-/** Without comments, of which one says the charge. */
-const plain = (stream: string) => stream.replace(/^:.*\n+/gm, '')
+/** Without comments, of which one says the charge, and the second in which it was whole. */
+const plain = (stream: string) => stream.replace(/^:.*\n+/gm, '').replace(/"completed_at":\d+/, '')
 const sums = (all: readonly Row[]) => all.map(({ status, charged }) => [status, charged])
 const hits = (count: number) => Array.from({ length: count }, () => [200, HIT])
 
