@@ -101,10 +101,8 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.deepEqual(key.models, ['alpha-5.4', 'socialapi'])
   const list = await run(['keys', 'list', account.id])
   assert.ok(list.out.includes(key.id) && !list.out.includes(key.key))
-  const change = [...['keys', 'change', key.id], '--models', 'all', '--kept-answers', 'on']
-  const { models, keepsAnswers } = await json<{ models: null; keepsAnswers: boolean }>(change)
-  assert.deepEqual([models, keepsAnswers], [null, true])
-  assert.equal((await run(['keys', 'change', key.id, '--kept-answers', 'perhaps'])).code, 2)
+  const change = ['keys', 'change', key.id, '--models', 'all', '--kept-answers', 'on']
+  assert.partialDeepStrictEqual(await json<object>(change), { models: null, keepsAnswers: true })
   const fresh = await json<{ id: string; key: string }>(['keys', 'rotate', key.id, '--overlap', '5'])
   assert.match((await run(['keys', 'rotate', fresh.id])).out, /The key, shown this once:\n\n {2}tg_live_/)
   const revoked = await json<{ revokedAt: string }>(['keys', 'revoke', fresh.id])

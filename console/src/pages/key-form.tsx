@@ -87,20 +87,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
           placeholder="Where it is used, e.g. website"
           required
         />
-        <div className="stack-tight">
-          <SelectField label="Expires" value={expires} onText={setExpires} options={EXPIRIES} />
-          {expires === 'date' ? (
-            <TextField
-              label="Last day"
-              quiet
-              hint={`To its end, ${zoneName()}.`}
-              type="date"
-              value={date}
-              onText={setDate}
-              required
-            />
-          ) : null}
-        </div>
+        <Expiry expires={expires} onExpires={setExpires} date={date} onDate={setDate} />
       </div>
       {edit ? null : (
         <Checkbox
@@ -132,6 +119,32 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
         </div>
       </details>
     </FormDialog>
+  )
+}
+
+interface ExpiryProps {
+  expires: string
+  onExpires: (expires: string) => void
+  date: string
+  onDate: (date: string) => void
+}
+
+function Expiry({ expires, onExpires, date, onDate }: ExpiryProps) {
+  return (
+    <div className="stack-tight">
+      <SelectField label="Expires" value={expires} onText={onExpires} options={EXPIRIES} />
+      {expires === 'date' ? (
+        <TextField
+          label="Last day"
+          quiet
+          hint={`To its end, ${zoneName()}.`}
+          type="date"
+          value={date}
+          onText={onDate}
+          required
+        />
+      ) : null}
+    </div>
   )
 }
 
