@@ -9,7 +9,7 @@ import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createRefusals } from '../src/ledger/refusals.ts'
 import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
 
 const g = testGateway()
 const CHAT = '/v1/chat-completions'
@@ -183,6 +183,59 @@ test('operators see refusals live with account, key and reason, also those at th
     'others are not pushed out',
   )
 })
+
+test('a flood without credits costs the database little, is counted, and ends with a grant of any process', async () => {
+  const database = await freshDatabase()
+  const [one, two] = [await startGateway({ database }), await startGateway({ database })]
+  const FLOOD = 2_000
+  let left = FLOOD
+  let flood: Promise<unknown> | undefined
+  try {
+    const { id, key } = await one.account({ credits: 0n })
+    const small = { ...good, max_tokens: 16 }
+    const large = { ...good, max_tokens: 4_000 }
+    const short = await read(one.call(CHAT, key, small))
+    assert.equal(short.status, 402)
+    const credits = short.headers.get('x-tollgate-required')
+    const before = await operations(one)
+    flood = Promise.all(
+      Array.from({ length: 32 }, async () => {
+        while (left-- > 0) assert.equal((await read(one.call(CHAT, key, large))).status, 402)
+      }),
+    )
+    while (left > FLOOD * 0.75) await new Promise((resolve) => setImmediate(resolve))
+    for (const giver of [one, two]) {
+      const path = `/admin/v1/accounts/${id}/credits`
+      const given = await read(giver.call(path, OPERATOR_TOKEN, { amount: credits }))
+      assert.equal(given.status, 200)
+      assert.ok(left > 0, 'in the middle of the flood')
+      const served = await one.call(CHAT, key, small)
+      assert.equal(served.status, 200, await served.text())
+    }
+    await flood
+    const asked = (await operations(one)) - before
+    assert.ok(asked < FLOOD / 4, `${asked} operations for ${FLOOD} refusals`)
+    await one.gateway.refusals.flush()
+    const [noted] = await one.gateway.database.query<{ calls: bigint; rows: bigint }>(
+      { text: 'select sum(count)::bigint as calls, count(*) as rows from refusal where account_id = $1' },
+      [id],
+    )
+    assert.equal(noted?.calls, BigInt(FLOOD + 1), 'none is lost')
+    assert.ok((noted?.rows ?? 0n) <= 2n * 102n, `${noted?.rows} rows`)
+  } finally {
+    left = 0
+    await flood
+    await one.close()
+    await two.close()
+    await database.drop()
+  }
+})
+
+/** What its ledger has asked of the database. */
+async function operations({ url }: TestGateway): Promise<number> {
+  const figures = await (await fetch(`${url}/metrics`)).text()
+  return Number(/^tollgate_ledger_batch_size_sum (.+)$/m.exec(figures)?.[1] ?? 0)
+}
 
 test('ten seconds of 5,000 refusals a second from one key are some hundred rows, and none is lost', async () => {
   const { id, keyId } = await g.account()

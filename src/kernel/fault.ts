@@ -134,7 +134,11 @@ export class Fault extends Error {
 
   constructor(kind: FaultName, details: FaultDetails = {}) {
     const spec = FAULTS[kind]
+    const framesMax = Error.stackTraceLimit
+    // Where in our code a caller's mistake was noticed helps nobody, and to find out is a tenth of what a refusal costs.
+    if (spec.blame === 'caller') Error.stackTraceLimit = 0
     super(details.message ?? spec.text, details.cause === undefined ? undefined : { cause: details.cause })
+    Error.stackTraceLimit = framesMax
     this.name = 'Fault'
     this.kind = kind
     this.code = spec.code

@@ -24,3 +24,13 @@ export function every(world: World, intervalMs: number, run: () => Promise<unkno
     cancel()
   }
 }
+
+/** Whoever asks for what is on its way waits for that. */
+export function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
+  const going = new Map<string, Promise<T>>()
+  return (name, run) => {
+    const known = going.get(name) ?? run().finally(() => going.delete(name))
+    going.set(name, known)
+    return known
+  }
+}

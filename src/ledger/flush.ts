@@ -199,14 +199,15 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
   return outcomes.map((outcome, i) => {
     const detail = details[i + 1]
     const amount = BigInt(amounts[i] ?? 0)
+    const available = BigInt(posted[i] ?? 0) - BigInt(held[i] ?? 0)
     switch (outcome) {
       case 'held':
         return { outcome, amount, rate: (detail ?? null) as Rate | null }
       case 'short':
-        return { outcome, required: amount, available: BigInt(posted[i] ?? 0) - BigInt(held[i] ?? 0) }
+        return { outcome, required: amount, available }
       case 'limited': {
         const { limit, max, wait } = detail as { limit: string; max: number | string; wait: number }
-        return { outcome, limit, max: String(max), waitSeconds: Math.max(1, wait) }
+        return { outcome, limit, max: String(max), waitSeconds: Math.max(1, wait), available }
       }
       case 'gone':
         return new Fault('conflict', { internal: { why: 'the reservation was given up before it arrived' } })

@@ -6,8 +6,8 @@ import { newId, type World } from '../kernel/world.ts'
 import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
 
 interface Leases {
-  /** Undefined when the call needs a hold of its own. */
-  admit(reservation: Reservation): Reserved | undefined
+  /** Undefined when the call needs a hold of its own. `mayGrow`: there may be more to lease for whoever finds too little. */
+  admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
   resolved(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover, resolved: Pick<Resolved, 'outcome'>): void
@@ -103,12 +103,13 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     return pace
   }
 
-  function admit(reservation: Reservation): Reserved | undefined {
+  function admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined {
     if (reservation.idempotency || reservation.job || !isHeard()) return undefined
     const pace = paceOf(nameOf(reservation), reservation.want)
     const lease = current.get(nameOf(reservation))
     if (lease && isEnough(lease, reservation)) return take(lease, reservation)
-    if (pace.calls >= CALLS_MIN && !isResting(reservation.account)) grow(lease ?? made(reservation, pace), reservation)
+    if (mayGrow && pace.calls >= CALLS_MIN && !isResting(reservation.account))
+      grow(lease ?? made(reservation, pace), reservation)
     return undefined
   }
 

@@ -5,8 +5,9 @@ import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { sleep } from '../kernel/timers.ts'
+import { joining, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
+import { createFloods } from './floods.ts'
 import { createLanes } from './lanes.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
@@ -222,34 +223,40 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
+  /** For no longer than its caller waits. */
+  async function holdInTime(reservation: Reservation): Promise<Reserved> {
+    if (lanes.pending > PENDING_MAX)
+      throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
+    let unsure = false
+    const lost = () => {
+      unsure = true
+    }
+    open.add(reservation.id)
+    try {
+      const reserved = await within(hold(reservation, lost), reserveWaitMs, world)
+      if (reserved.outcome === 'held') unsure = false
+      else if (!unsure) open.delete(reservation.id)
+      return reserved
+    } catch (error) {
+      unsure = true
+      throw error
+    } finally {
+      // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
+      if (unsure) keepOn(resolveFor(releaseOf(reservation), undefined, BACKGROUND_MS))
+    }
+  }
+
+  const floods = createFloods(world)
   const ledger: Ledger = {
     async reserve(reservation) {
-      const leased = leases.admit(reservation)
-      if (leased) {
-        if (leased.outcome === 'held') moved(reservation.account, 'held', leased.amount)
-        return leased
-      }
-      if (lanes.pending > PENDING_MAX)
-        throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
-      let unsure = false
-      const lost = () => {
-        unsure = true
-      }
-      open.add(reservation.id)
-      try {
-        const reserved = await within(hold(reservation, lost), reserveWaitMs, world)
-        if (reserved.outcome === 'held') {
-          unsure = false
-          moved(reservation.account, 'held', reserved.amount)
-        } else if (!unsure) open.delete(reservation.id)
-        return reserved
-      } catch (error) {
-        unsure = true
-        throw error
-      } finally {
-        // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
-        if (unsure) keepOn(resolveFor(releaseOf(reservation), undefined, BACKGROUND_MS))
-      }
+      const flood = floods.of(reservation)
+      const own = () => holdInTime(reservation)
+      const reserved =
+        leases.admit(reservation, flood === undefined) ??
+        (await (flood ? floods.decide(flood, reservation, own) : own()))
+      if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
+      else floods.note(reservation, reserved)
+      return reserved
     },
     async resolve(resolution) {
       if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n, hold: 0n }
@@ -307,16 +314,6 @@ function isFinal(error: unknown): boolean {
 function asUnavailable(error: unknown): Fault {
   if (error instanceof Fault) return error
   return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
-}
-
-/** Whoever asks for what is on its way waits for that. */
-function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
-  const going = new Map<string, Promise<T>>()
-  return (name, run) => {
-    const known = going.get(name) ?? run().finally(() => going.delete(name))
-    going.set(name, known)
-    return known
-  }
 }
 
 /** The same promise, but no longer than this. */

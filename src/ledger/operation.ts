@@ -39,7 +39,7 @@ export interface Rate {
 export type Reserved =
   | { outcome: 'held'; amount: Credits; rate: Rate | null }
   | { outcome: 'short'; available: Credits; required: Credits }
-  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number }
+  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number; available: Credits }
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
   /** The account is being moved to another database, or was. */
   | { outcome: 'frozen' }
