@@ -1,5 +1,6 @@
 // The Responses API. responses-stream.ts writes the streamed form.
 import type { IncomingMessage } from 'node:http'
+import { CONVERSATION, Conversations, pageOf } from './conversations.ts'
 import { familyOf } from './family.ts'
 import { type Json, list, number, record, string } from './json.ts'
 import { openaiError, Refusal } from './refusal.ts'
@@ -8,12 +9,12 @@ import { responseObject } from './responses-shape.ts'
 import { streamResponses } from './responses-stream.ts'
 import type { Room, RoomContext } from './room.ts'
 import type { TextAsk, TextTool, TextTurn, ToolChoice } from './text.ts'
-import { type TextAnswer, textRoom } from './text-room.ts'
+import { type TextAnswer, textRoom, wholeText } from './text-room.ts'
+import { responsesUsage } from './usage.ts'
 
 /** What `store` keeps; the oldest are forgotten. */
 const KEPT_MAX = 500
 const KEPT_CHARS_MAX = 100_000
-const PAGE = 20
 
 interface Kept {
   readonly turns: readonly TextTurn[]
@@ -24,13 +25,16 @@ interface Kept {
 /** A room of its own for each sandbox, because it remembers conversations. */
 export function openResponsesRoom(): Room {
   const kept = new Map<string, Kept>()
+  const conversations = new Conversations()
   const making = textRoom({
     name: 'openai-responses',
     path: /^\/openai(\/v1)?\/responses$/,
     error: openaiError,
-    read: (body) => readResponses(body, kept.get(string(body.previous_response_id))?.turns ?? []),
+    read: (body) => readResponses(body, before(body)),
     check(body, ask) {
       checkResponses(body, ask.model)
+      const conversation = conversationOf(body)
+      if (conversation !== '') conversations.find(conversation)
       const previous = string(body.previous_response_id)
       if (previous !== '' && !kept.has(previous)) {
         throw new Refusal(
@@ -43,17 +47,67 @@ export function openResponsesRoom(): Room {
     },
     whole(answer) {
       keep(kept, answer)
+      converse(answer)
       return responseObject(answer, 'whole')
     },
     stream(res, ctx, answer) {
       keep(kept, answer)
+      converse(answer)
       return streamResponses(res, ctx, answer)
     },
   })
+  const compacting = textRoom({
+    name: making.name,
+    path: /^\/openai(\/v1)?\/responses\/compact$/,
+    error: openaiError,
+    read: (body) => readResponses(body, before(body)),
+    check: (body) => checkCompact(body),
+    whole: compaction,
+    // The vendor has no stream of it.
+    stream: async () => undefined,
+  })
+  function before(body: Json): readonly TextTurn[] {
+    const said = conversations.itemsOf(conversationOf(body))
+    return said ? readItems(said) : (kept.get(string(body.previous_response_id))?.turns ?? [])
+  }
+  function converse(answer: TextAnswer): void {
+    const { output } = responseObject(answer, 'whole')
+    conversations.append(conversationOf(answer.body), [...inputItems(answer), ...list(output).map(record)])
+  }
   return {
     name: making.name,
-    match: (method, path) => making.match(method, path) || (method !== 'POST' && STORED.test(path)),
-    serve: (req, res, ctx) => (req.method === 'POST' ? making.serve(req, res, ctx) : serveStored(req, ctx, kept)),
+    match: (method, path) =>
+      [making, compacting].some((room) => room.match(method, path)) ||
+      (method !== 'POST' && STORED.test(path)) ||
+      CONVERSATION.test(path),
+    serve(req, res, ctx) {
+      if (CONVERSATION.test(ctx.path)) return conversations.serve(req, ctx)
+      if (req.method !== 'POST') return serveStored(req, ctx, kept)
+      return (ctx.path.endsWith('/compact') ? compacting : making).serve(req, res, ctx)
+    },
+  }
+}
+
+function conversationOf({ conversation }: Json): string {
+  return string(record(conversation).id) || string(conversation)
+}
+
+function checkCompact(body: Json): void {
+  if (string(body.model) === '')
+    throw new Refusal(400, "Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
+}
+
+/** What the users said, and the rest in words that only the vendor can read. */
+function compaction(answer: TextAnswer): Json {
+  const { id, createdSeconds, reply, triggers } = answer
+  const said = inputItems(answer).filter((item) => item.role === 'user')
+  const packed = Buffer.from(wholeText(answer)).toString('base64')
+  return {
+    id: `resp_${id}`,
+    object: 'response.compaction',
+    created_at: createdSeconds,
+    output: [...said, { id: `cmp_${id}`, type: 'compaction', encrypted_content: packed }],
+    usage: responsesUsage(reply.usage, triggers) ?? null,
   }
 }
 
@@ -66,20 +120,7 @@ function serveStored({ method }: IncomingMessage, ctx: RoomContext, kept: Map<st
   else if (method === 'DELETE') {
     kept.delete(id)
     ctx.json(200, { id, object: 'response', deleted: true })
-  } else ctx.json(200, items === undefined ? found.response : page(found.items, ctx.query))
-}
-
-function page(items: readonly Json[], query: URLSearchParams): Json {
-  const ordered = query.get('order') === 'asc' ? items : items.toReversed()
-  const from = ordered.findIndex((item) => item.id === query.get('after')) + 1
-  const data = ordered.slice(from, from + (Number(query.get('limit')) || PAGE))
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: from + data.length < ordered.length,
-  }
+  } else ctx.json(200, items === undefined ? found.response : pageOf(found.items, ctx.query))
 }
 
 function keep(kept: Map<string, Kept>, answer: TextAnswer): void {
@@ -88,16 +129,20 @@ function keep(kept: Map<string, Kept>, answer: TextAnswer): void {
   // Instructions are not inherited by the next response.
   const own = ask.turns.filter((turn) => turn.role !== 'system')
   if (own.reduce((sum, turn) => sum + turn.text.length, reply.text.length) > KEPT_CHARS_MAX) return
-  const input =
-    typeof body.input === 'string' ? [{ role: 'user', content: [{ type: 'input_text', text: body.input }] }] : []
-  const items = [...input, ...(Array.isArray(body.input) ? body.input.map(record) : [])]
   kept.set(`resp_${id}`, {
     turns: [...own, { role: 'assistant', text: reply.text, images: 0 }],
     response: responseObject(answer, 'whole'),
-    items: items.map((item, i) => ({ id: `msg_${id}_${i}`, type: 'message', ...item })),
+    items: inputItems(answer),
   })
   const oldest = kept.keys().next().value
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+}
+
+function inputItems({ id, body }: Pick<TextAnswer, 'id' | 'body'>): Json[] {
+  const input =
+    typeof body.input === 'string' ? [{ role: 'user', content: [{ type: 'input_text', text: body.input }] }] : []
+  const items = [...input, ...(Array.isArray(body.input) ? body.input.map(record) : [])]
+  return items.map((item, i) => ({ id: `msg_${id}_${i}`, type: 'message', ...item }))
 }
 
 function readResponses(body: Json, before: readonly TextTurn[]): TextAsk {

@@ -26,6 +26,7 @@ export function responseObject(answer: TextAnswer, stage: ResponseStage): Json {
             : 'completed',
     completed_at: stage === 'whole' && !cutShort ? answer.createdSeconds : null,
     background: false,
+    ...(body.conversation ? { conversation: { id: record(body.conversation).id ?? body.conversation } } : {}),
     error:
       stage === 'failed'
         ? { code: 'server_error', message: 'The model failed while it was answering (simulated).' }

@@ -16,19 +16,21 @@ interface KeptAnswer extends Keeper {
   readonly product: string
 }
 
-/** Vendors keep them for thirty days at least; with which they are still there, they say themselves. */
+/** Vendors keep them for thirty days at least, and conversations until they are deleted; which are still there, they say themselves. */
 const FORGET = statement(
   'kept_answer_forget',
   `with gone as (
      delete from kept_answer where ctid = any(array(
-       select ctid from kept_answer where created_at < now() - interval '30 days' limit 5000))
+       select ctid from kept_answer where created_at < now() - interval '30 days'
+         and (id not like 'conv%' or created_at < now() - interval '365 days') limit 5000))
      returning 1
    ) select count(*)::int as count from gone`,
 )
 const KEEP = statement(
   'kept_answer_keep',
   `insert into kept_answer (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
-   on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential`,
+   on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential,
+     created_at = now()`,
 )
 const FIND = statement(
   'kept_answer_find',
@@ -43,14 +45,13 @@ const DROP = statement('kept_answer_drop', 'delete from kept_answer where accoun
 /** It stands in an address of the vendor's. */
 const ID = /^[\w-]{1,128}$/
 
-/** The ids must differ. */
 export async function keepAnswer(
   database: Database,
   account: string,
   ids: readonly string[],
   kept: KeptAnswer,
 ): Promise<void> {
-  const right = ids.filter((id) => ID.test(id))
+  const right = [...new Set(ids)].filter((id) => ID.test(id))
   if (right.length === 0) return
   await database.query(KEEP, [account, right, kept.vendor, kept.product, kept.credential ?? null])
 }

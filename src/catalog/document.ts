@@ -41,6 +41,8 @@ const vendorCredential = z.strictObject({
 })
 
 const VENDOR_CREDENTIALS_MAX = 50
+const OFFERS = ['conversations', 'compact'] as const
+export type Offer = (typeof OFFERS)[number]
 
 const vendor = z.strictObject({
   /** `sandbox` is the simulated vendor that the gateway itself starts. */
@@ -64,6 +66,8 @@ const vendor = z.strictObject({
   pendingMax: count.default(500),
   /** `drain`: the vendor bills the whole answer anyway, so a caller's leaving does not stop it. */
   onAbort: z.enum(['cancel', 'drain']).default('cancel'),
+  /** What it has of the Responses format beside responses themselves. */
+  offers: z.array(z.enum(OFFERS)).optional(),
   /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
   ownKeyFee: ownKeyFee.optional(),
 })

@@ -124,6 +124,17 @@ export const responseAnswer = object(
 
 export const responseDeletedAnswer = object({ id: string, object: string, deleted: { type: 'boolean' } })
 
+export const compactAnswer = object(
+  {
+    id: string,
+    object: { const: 'response.compaction' },
+    created_at: { type: 'integer' },
+    output: list(object({ type: string }, ['type'])),
+    usage: { type: 'object' },
+  },
+  ['object', 'output'],
+)
+
 export const inputItemsAnswer = object(
   {
     object: { const: 'list' },

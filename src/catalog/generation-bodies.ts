@@ -144,6 +144,21 @@ export const responsesBody = body(
   ['model', 'input'],
 )
 
+export const compactBody = body(
+  { model: 'alpha-5.4', input: HELLO },
+  {
+    model: string('An id from GET /v1/models whose vendor compacts.'),
+    input: {
+      type: ['string', 'array', 'null'],
+      items: free,
+      description: 'The conversation: text, or items. May be left out with `previous_response_id`.',
+    },
+    instructions: { type: ['string', 'null'], description: 'What a system turn would say.' },
+    previous_response_id: text('A stored response of this account that the conversation ends with.'),
+  },
+  ['model'],
+)
+
 const messages: JsonSchema = {
   type: 'array',
   minItems: 1,

@@ -2,12 +2,14 @@
 // protocols and in the pipeline; only data endpoints are whole in their entries.
 import { speech, transcriptions, translations } from './audio.ts'
 import { BATCHES } from './batches.ts'
+import { CONVERSATIONS } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import type { TextField } from './field.ts'
 import { countGeminiTokens, generateContent, streamGenerateContent } from './gemini.ts'
 import {
   chatAnswer,
+  compactAnswer,
   countTokensAnswer,
   imagesAnswer,
   inputItemsAnswer,
@@ -24,6 +26,7 @@ import {
 } from './generation-answers.ts'
 import {
   chatBody,
+  compactBody,
   countTokensBody,
   imagesBody,
   messagesBody,
@@ -80,6 +83,20 @@ export const PAID = define({
     returns: 'A `response`, or with `stream: true` its events.',
     body: responsesBody,
     answer: responseAnswer,
+  },
+  'responses/compact': {
+    route: 'POST /alpha/responses/compact',
+    aliases: ['/alpha/v1/responses/compact', '/v1/responses/compact'],
+    tag: 'Text',
+    surface: 'responses',
+    sells: 'text',
+    format: 'openai-responses',
+    title: 'Compact a conversation',
+    description:
+      'Has the vendor make a long conversation shorter, where it can: the items that come back are the `input` of the next response. Priced like a response. An extension of the contract.',
+    returns: 'A `response.compaction` with its `output` and `usage`.',
+    body: compactBody,
+    answer: compactAnswer,
   },
   messages: {
     route: 'POST /beta/v1/messages',
@@ -264,6 +281,7 @@ export const FREE = define({
     returns: 'One event for each status.',
     params: { id: jobId },
   },
+  ...CONVERSATIONS,
   ...BATCHES,
   models: {
     route: 'GET /v1/models',

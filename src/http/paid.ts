@@ -72,7 +72,7 @@ async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: Paid
 /** A response may be one that nobody waits for, or go on from one. */
 function handleSmall(visit: Visit, out: Caller, asked: { spec: PaidSpec; body: Taken }, deps: PaidDeps): Promise<void> {
   const { background, previous_response_id: previous } = asked.body.json.value
-  const isPlain = asked.spec.id !== 'responses' || (background !== true && typeof previous !== 'string')
+  const isPlain = asked.spec.format !== 'openai-responses' || (background !== true && typeof previous !== 'string')
   return isPlain ? handle(visit, out, asked, deps) : handleResponse(visit, out, asked, deps)
 }
 
@@ -84,7 +84,7 @@ async function handleResponse(
 ): Promise<void> {
   const principal = visit.principal! // The key was checked before.
   const { json } = body
-  if (json.value.background !== true) {
+  if (json.value.background !== true || spec.id !== 'responses') {
     const goesOn = await deps.background.goingOn(json, principal.accountId)
     return handle(visit, out, { spec, body: { ...body, json: goesOn } }, deps)
   }

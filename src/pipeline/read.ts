@@ -27,8 +27,9 @@ import { ANY_MODEL } from '../protocols/media/video-task/rules.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { readModerationsAsk, readRerankAsk } from '../protocols/text/judgement.ts'
 import { readEmbeddingsAsk } from '../protocols/text/openai-embeddings.ts'
+import { readCompactAsk } from '../protocols/text/openai-responses/compact.ts'
 import { type ModelFacts, readModelName, readTextAsk } from '../protocols/text/text.ts'
-import { routesFor } from '../routing/route.ts'
+import { offers, routesFor } from '../routing/route.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { CacheRule } from './data-cache.ts'
 
@@ -114,11 +115,15 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
-  const ask = readTextAsk(incoming.spec.format!, json, { uid, traits, limits, pricing })
+  const facts = { uid, traits, limits, pricing }
+  const isCompact = incoming.spec.id === 'responses/compact'
+  const ask = isCompact ? readCompactAsk(json, facts) : readTextAsk(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
   // What no route can carry is refused before anything is held.
-  routesFor(ask, product.routes)
-  return { ask, product, ...keepingRule(incoming, json, product, ask) }
+  const routes = routesFor(ask, product.routes)
+  if (!routes.some((route) => offers(route, ask, incoming.catalog.document)))
+    throw invalid(`No provider of "${uid}" offers this.`, 'model')
+  return { ask, product, ...(isCompact ? {} : keepingRule(incoming, json, product, ask)) }
 }
 
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */

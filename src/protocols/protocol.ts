@@ -1,7 +1,7 @@
 // The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
-import type { Auth } from '../catalog/document.ts'
+import type { Auth, Offer } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -69,6 +69,8 @@ export interface AskFacts {
   /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
   readonly leftOut?: string
   readonly continues?: readonly Continued[]
+  /** Only vendors that offer this can answer. */
+  readonly offer?: Offer
 }
 
 /** A call that a vendor answers while the caller waits. */

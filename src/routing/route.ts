@@ -82,14 +82,23 @@ export function routesFor<R extends Pick<Route, 'protocol' | 'serves'> & Partial
   return able
 }
 
+/** Whether the route's vendor has what only some have. */
+export function offers(
+  route: Pick<Route, 'vendor'>,
+  { offer }: Pick<Ask, 'offer'>,
+  { vendors }: CatalogDocument,
+): boolean {
+  return offer === undefined || vendors[route.vendor]?.offers?.includes(offer) === true
+}
+
 /** Lower orders first; within an order the caller's own format, then as the product's routing says. */
 export function routeAsk(
-  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal' | 'sent'>,
+  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal' | 'sent' | 'offer'>,
   { routes, routing }: { readonly routes: readonly Route[]; readonly routing: Routing },
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const pool = routesFor(ask, routes)
+  const pool = routesFor(ask, routes).filter((route) => offers(route, ask, document))
   const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, rankOf(ask, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!

@@ -259,6 +259,19 @@ const nearlyRight = (arbitrary: fc.Arbitrary<object>): fc.Arbitrary<unknown> =>
     return name === undefined ? body : { ...body, [name]: value }
   })
 
+const conversation = {
+  items: fc.array(
+    fc.record({
+      type: fc.constantFrom('message', 'item_reference', 'reasoning'),
+      id: said,
+      role: fc.constant('user'),
+      content,
+    }),
+    { maxLength: 3 },
+  ),
+  metadata: fc.dictionary(said, said, { maxKeys: 3 }),
+}
+
 const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   chat: fc.oneof({ weight: 3, arbitrary: chat }, { weight: 1, arbitrary: nearlyRight(simple.chat) }),
   messages: fc.oneof({ weight: 3, arbitrary: messages }, { weight: 1, arbitrary: nearlyRight(simple.messages) }),
@@ -270,6 +283,15 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),
   'responses/input_tokens': nearlyRight(simple.responses),
+  'responses/compact': nearlyRight(
+    fc.record(
+      { model: fc.constantFrom('alpha-5.4', 'beta-haiku-4-5'), input: said, previous_response_id: said },
+      { requiredKeys: ['model'] },
+    ),
+  ),
+  'conversations/create': nearlyRight(fc.record(conversation, { requiredKeys: [] })),
+  'conversations/{id}/update': nearlyRight(fc.record({ metadata: conversation.metadata })),
+  'conversations/{id}/items/create': nearlyRight(fc.record({ items: conversation.items })),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),
   quote: fc.oneof(chat, messages, responses, video, ...Object.values(simple).map(nearlyRight)),
 }

@@ -16,6 +16,7 @@ export function stepsAfter(request: FuzzedRequest, { status, text }: Answer, see
   // An answer that is given again may be of something that is gone.
   if (status !== 200 || headers['idempotency-key'] !== undefined) return []
   if (endpoint === 'responses') return afterResponse(path, text, new Chance(seed))
+  if (endpoint === 'conversations/create') return afterConversation(text)
   if (endpoint === 'files/create') return afterFile(text, new Chance(seed))
   const job = endpoint === 'video' ? /"jobId":"(\d+)"/.exec(text)?.[1] : undefined
   if (job === undefined) return []
@@ -45,6 +46,32 @@ function afterResponse(door: string, text: string, chance: Chance): Step[] {
     if (step.request.method === 'DELETE') isKept = false
     return step
   })
+}
+
+function afterConversation(text: string): Step[] {
+  const id = /"id":"(conv_[\w-]+)"/.exec(text)?.[1]
+  if (id === undefined) return []
+  const path = `/v1/conversations/${id}`
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ items: [{ type: 'message', role: 'user', content: 'Hello.' }] })
+  const at = { headers: {}, surface: 'responses' } as const
+  return [
+    { request: { ...at, method: 'GET', path, endpoint: 'conversations/{id}' }, statuses: [200] },
+    {
+      request: {
+        ...at,
+        method: 'POST',
+        path: `${path}/items`,
+        headers,
+        body,
+        endpoint: 'conversations/{id}/items/create',
+      },
+      statuses: [200],
+    },
+    { request: { ...at, method: 'GET', path: `${path}/items`, endpoint: 'conversations/{id}/items' }, statuses: [200] },
+    { request: { ...at, method: 'DELETE', path, endpoint: 'conversations/{id}/delete' }, statuses: [200] },
+    { request: { ...at, method: 'GET', path, endpoint: 'conversations/{id}' }, statuses: [404] },
+  ]
 }
 
 function afterFile(text: string, chance: Chance): Step[] {

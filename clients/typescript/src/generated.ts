@@ -21,6 +21,7 @@ export const PATHS = {
 export type PaidEndpoint =
   | 'chat'
   | 'responses'
+  | 'responses/compact'
   | 'messages'
   | 'gemini'
   | 'gemini/stream'

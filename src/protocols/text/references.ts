@@ -140,7 +140,7 @@ function isThere(member: unknown): boolean {
   return Array.isArray(member) ? member.length > 0 : typeof member === 'string'
 }
 
-function conversationUnknown(): Fault {
+export function conversationUnknown(): Fault {
   const message =
     'Conversation not found: there is none with this id in this account, or its provider does not serve this model.'
   return new Fault('not_found', { message, param: 'conversation' })
@@ -169,10 +169,8 @@ export function idsOfResponse(response: Json): string[] {
   const named = isKept
     ? items
     : items.filter(({ type }) => typeof type === 'string' && type.endsWith('_call') && type in ITEMS)
-  const ids = [
-    ...(isKept ? [response.id] : []),
-    ...named.map(({ id }) => id),
-    ...items.map((item) => item.container_id),
-  ]
-  return [...new Set(ids.filter((id) => typeof id === 'string'))].slice(0, REFERENCES_MAX)
+  const conversation = isObject(response.conversation) ? response.conversation.id : undefined
+  const own = isKept ? [response.id, conversation] : []
+  const ids = [...own, ...named.map(({ id }) => id), ...items.map((item) => item.container_id)]
+  return ids.filter((id) => typeof id === 'string').slice(0, REFERENCES_MAX)
 }

@@ -24,6 +24,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
       'background',
     )
   const previous = fields.string('previous_response_id')
+  checkConversation(fields.get('conversation'), previous)
   const tools = fields.list('tools') ?? []
   tools.forEach((tool, i) => {
     if (typeof tool.type !== 'string')
@@ -42,6 +43,14 @@ export function checkResponses(fields: Fields): CheckedAsk {
     hasTools: tools.length > 0,
     continues: previous === undefined ? undefined : [{ id: previous, unknown: previousUnknown() }],
   }
+}
+
+function checkConversation(given: unknown, previous: string | undefined): void {
+  if (given === undefined) return
+  if (typeof (isObject(given) ? given.id : given) !== 'string')
+    throw mustBe('conversation', 'the id of a conversation, or an object with its id', given)
+  if (previous !== undefined)
+    throw invalid('"conversation" does not go with "previous_response_id": send one of them.', 'conversation')
 }
 
 /** In the vendor's words, because clients know them. */

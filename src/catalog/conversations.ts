@@ -1,0 +1,149 @@
+// Conversations that a vendor keeps, in the shapes of the openai SDKs: their addresses, and what they take and give.
+import type { EndpointEntry, JsonSchema } from './endpoint.ts'
+import type { TextField } from './field.ts'
+import { inputItemsAnswer } from './generation-answers.ts'
+
+const string = { type: 'string' } as const
+const object = (properties: JsonSchema, required: readonly string[] = Object.keys(properties)): JsonSchema => ({
+  type: 'object',
+  properties,
+  required,
+})
+const metadata: JsonSchema = {
+  type: ['object', 'null'],
+  maxProperties: 16,
+  additionalProperties: { type: 'string', maxLength: 512 },
+  description: 'Up to 16 notes of your own.',
+}
+const items: JsonSchema = {
+  type: 'array',
+  items: { type: 'object', properties: {} },
+  maxItems: 20,
+  description: 'Items as `input` of a response has them.',
+}
+const message = { type: 'message', role: 'user', content: 'My name is Ada.' }
+
+const conversation = object({
+  id: string,
+  object: { const: 'conversation' },
+  created_at: { type: 'integer' },
+  metadata: { type: ['object', 'null'] },
+})
+const item = object({ type: string, id: string, role: string }, ['type'])
+
+const inPath = (description: string, example: string): TextField => ({
+  kind: 'text',
+  in: 'path',
+  required: true,
+  description,
+  example,
+})
+const id = inPath('The `id` of a conversation of this account.', 'conv_0123456789abcdef')
+const itemId = inPath('The `id` of an item of the conversation.', 'msg_0123456789abcdef')
+const include: TextField = {
+  kind: 'text',
+  description: 'What else to show, as the protocol names it; may be repeated.',
+  example: 'reasoning.encrypted_content',
+}
+
+/** All of them are at three addresses, as responses are. */
+const at = (below: string) =>
+  ({
+    tag: 'Text',
+    surface: 'responses',
+    aliases: [`/alpha/conversations${below}`, `/alpha/v1/conversations${below}`],
+  }) as const
+const FREE = 'Free of charge. An extension of the contract.'
+
+export const CONVERSATIONS = {
+  'conversations/create': {
+    ...at(''),
+    route: 'POST /v1/conversations',
+    title: 'Create a conversation',
+    description: `Begins a conversation at a vendor that keeps them: that of \`model\`, or of the first model of this key that has one. ${FREE}`,
+    returns: 'The `conversation`, whose id is the `conversation` of responses.',
+    body: {
+      ...object(
+        {
+          items: { ...items, type: ['array', 'null'] },
+          metadata,
+          model: { type: ['string', 'null'], description: 'A model that the conversation is meant for. Not sent on.' },
+        },
+        [],
+      ),
+      examples: [{ items: [message], metadata: { topic: 'names' } }],
+    },
+    answer: conversation,
+  },
+  'conversations/{id}': {
+    ...at('/{id}'),
+    route: 'GET /v1/conversations/{id}',
+    title: 'A conversation',
+    description: `A conversation of this account. ${FREE}`,
+    returns: 'The `conversation`.',
+    params: { id },
+    answer: conversation,
+  },
+  'conversations/{id}/update': {
+    ...at('/{id}'),
+    route: 'POST /v1/conversations/{id}',
+    title: 'Change a conversation',
+    description: `Replaces the metadata of a conversation of this account. ${FREE}`,
+    returns: 'The `conversation`.',
+    params: { id },
+    body: { ...object({ metadata }), examples: [{ metadata: { topic: 'names' } }] },
+    answer: conversation,
+  },
+  'conversations/{id}/delete': {
+    ...at('/{id}'),
+    route: 'DELETE /v1/conversations/{id}',
+    title: 'Delete a conversation',
+    description: `Has the vendor delete a conversation of this account. ${FREE}`,
+    returns: '`{id, object, deleted}`.',
+    params: { id },
+    answer: object({ id: string, object: string, deleted: { type: 'boolean' } }),
+  },
+  'conversations/{id}/items': {
+    ...at('/{id}/items'),
+    route: 'GET /v1/conversations/{id}/items',
+    title: 'The items of a conversation',
+    description: `The items of a conversation of this account, newest first. ${FREE}`,
+    returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
+    params: {
+      id,
+      limit: { kind: 'integer', min: 1, max: 100, description: 'How many.', example: '20' },
+      order: { kind: 'choice', allowed: ['asc', 'desc'], description: 'Oldest or newest first.', example: 'asc' },
+      after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
+      include,
+    },
+    answer: inputItemsAnswer,
+  },
+  'conversations/{id}/items/create': {
+    ...at('/{id}/items'),
+    route: 'POST /v1/conversations/{id}/items',
+    title: 'Add items to a conversation',
+    description: `Adds up to 20 items to a conversation of this account. ${FREE}`,
+    returns: 'A `list` of the items.',
+    params: { id, include },
+    body: { ...object({ items }), examples: [{ items: [message] }] },
+    answer: inputItemsAnswer,
+  },
+  'conversations/{id}/items/{item}': {
+    ...at('/{id}/items/{item}'),
+    route: 'GET /v1/conversations/{id}/items/{item}',
+    title: 'An item of a conversation',
+    description: `One item of a conversation of this account. ${FREE}`,
+    returns: 'The item.',
+    params: { id, item: itemId, include },
+    answer: item,
+  },
+  'conversations/{id}/items/{item}/delete': {
+    ...at('/{id}/items/{item}'),
+    route: 'DELETE /v1/conversations/{id}/items/{item}',
+    title: 'Delete an item of a conversation',
+    description: `Takes an item out of a conversation of this account. ${FREE}`,
+    returns: 'The `conversation`.',
+    params: { id, item: itemId },
+    answer: conversation,
+  },
+} satisfies Record<string, EndpointEntry>

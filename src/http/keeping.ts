@@ -1,0 +1,88 @@
+// Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
+import type { FastifyRequest } from 'fastify'
+import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
+import type { OwnKeys } from '../admission/own-keys.ts'
+import type { Model } from '../catalog/document.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { PathDeps } from '../pipeline/call.ts'
+import { withKeeper } from '../pipeline/keeper.ts'
+import { mayUse } from '../pipeline/read.ts'
+import { serve } from '../pipeline/serve.ts'
+import type { Ask } from '../protocols/protocol.ts'
+import type { Caller } from './caller.ts'
+import { arrive } from './paid.ts'
+import { rawQuery } from './server.ts'
+
+export interface KeepingDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly ownKeys: Pick<OwnKeys, 'use'>
+}
+
+interface Question {
+  readonly spec: EndpointSpec
+  readonly out: Caller
+  /** The vendor's. */
+  readonly id: string
+  /** What is said to those for whom it is not kept. */
+  readonly unknown: () => Fault
+  /** Undefined: it stays when the question was answered. */
+  readonly removes?: boolean
+  ask(product: string): Ask
+}
+
+/** Asks whoever keeps it for this account; for all others it is not there. */
+export async function askKeeper(request: FastifyRequest, question: Question, deps: KeepingDeps): Promise<void> {
+  const { database } = deps.path
+  const { id, unknown } = question
+  const principal = request.principal! // The key was checked before the handler.
+  const { accountId } = principal
+  const now = catalogFor(accountId, deps.catalog.current)
+  const kept = await findKeptAnswer(database, accountId, id)
+  const model = kept && findProduct(now, kept.product)
+  const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
+  if (!isThere || !mayUse(principal, kept.product)) throw unknown()
+  const asked = question.ask(kept.product)
+  const ask = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
+  try {
+    await serveFree(request, { ...question, catalog: now, model: model as Model, ask }, deps)
+  } catch (error) {
+    if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
+    // What is gone at the vendor is gone; of something inside it nobody knows more.
+    if (!question.spec.path.includes('{item}')) await dropKeptAnswer(database, accountId, id)
+    throw unknown()
+  }
+  if (question.removes) await dropKeptAnswer(database, accountId, id)
+}
+
+interface FreeCall extends Pick<Question, 'spec' | 'out'> {
+  readonly catalog: Catalog
+  readonly model: Model
+  readonly ask: Ask
+}
+
+export async function serveFree(
+  request: FastifyRequest,
+  { spec, out, catalog, model, ask }: FreeCall,
+  { path, ownKeys }: KeepingDeps,
+): Promise<void> {
+  const own = ownKeys.use(request.principal!.accountId, model, catalog, model.routes)
+  const arrived = arrive(
+    request,
+    { endpoint: spec.id, out, catalog },
+    { ask, product: model, ...(own ? { own } : {}) },
+    path,
+  )
+  await serve(await withKeeper(arrived, path), path)
+}
+
+/** The parameters that the endpoint knows, as they came; others are left behind. */
+export function knownQuery(request: FastifyRequest, { params = {} }: EndpointSpec): string {
+  const known = [...new URLSearchParams(rawQuery(request))].filter(([name]) =>
+    Object.hasOwn(params, name.replace(/\[\]$/, '')),
+  )
+  return known.length === 0 ? '' : `?${new URLSearchParams(known)}`
+}

@@ -1,0 +1,60 @@
+// A conversation made shorter by its vendor: a call like a response, at an address of its own, without a stream and without a
+// limit of its output.
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
+import { objects, text } from '../../check.ts'
+import type { Ask } from '../../protocol.ts'
+import { readErrorBody } from '../../vendor-words.ts'
+import { type ModelFacts, readTextAsk } from '../text.ts'
+import { readResponsesUsage, toUsage } from '../tokens.ts'
+import { readWhole } from '../whole.ts'
+import { passResponses } from './pass.ts'
+
+const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
+
+export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
+  const { input, previous_response_id: previous, stream, max_output_tokens: most } = sent.value
+  const isBare = input === undefined || input === null
+  if (isBare && typeof previous !== 'string') throw invalid('"input" or "previous_response_id" is required.', 'input')
+  if (stream === true) throw invalid('"stream" must be false: a conversation is compacted as a whole.', 'stream')
+  if (most !== undefined && most !== null)
+    throw invalid('"max_output_tokens" is no parameter here; leave it out.', 'max_output_tokens')
+  // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
+  const { outputOpen: _, ...ask } = readTextAsk('openai-responses', isBare ? withInput(sent) : sent, model)
+  const { uid, traits } = model
+  return {
+    ...ask,
+    offer: 'compact',
+    refusal: (protocol) =>
+      protocol === 'openai-responses' ? undefined : invalid(`The provider of "${uid}" does not compact.`, 'model'),
+    open: (target) => ({
+      call: {
+        method: 'POST',
+        url: `${target.baseUrl}/responses/compact`,
+        headers: { 'content-type': 'application/json', accept: 'application/json' },
+        body: passResponses(sent, CHECKED, {
+          model: target.model,
+          // It keeps nothing, and has no word for that.
+          traits: { ...traits, vendorState: true },
+          outputTokensCap: undefined,
+        }),
+      },
+      answer(body) {
+        const { value } = readWhole(body, 'utf8')
+        if (!Array.isArray(value.output)) throw new Fault('upstream_garbled', { internal: { why: 'no output' } })
+        return {
+          body,
+          contentType: 'application/json',
+          usage: toUsage(readResponsesUsage(value.usage, value.output)),
+          outputChars: objects(value.output).reduce((sum, one) => sum + (text(one.encrypted_content) ?? '').length, 0),
+        }
+      },
+      said: readErrorBody,
+    }),
+  }
+}
+
+function withInput(json: JsonText): JsonText {
+  const input = { input: '""' }
+  return readJson(Buffer.from(splice(json, json.member('input') ? { replace: input } : { add: input })))
+}
