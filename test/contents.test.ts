@@ -5,7 +5,8 @@ import type { ContentRules, ContentView } from '../src/admission/views.ts'
 import type { AuditView } from '../src/database/audit-view.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { freshDatabase } from './database.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 
 const g = testGateway()
@@ -162,6 +163,47 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
   await running
   await made(key, chat('fourth'))
   assert.deepEqual(await rows(account), [])
+})
+
+test('deleting is final, also of what was not written yet, here or in another process', async () => {
+  const database = await freshDatabase()
+  const [one, two] = [await startGateway({ database }), await startGateway({ database })]
+  try {
+    const { id: account, key } = await one.account()
+    const ask = async (by: TestGateway, method: string, path: string, body?: object) =>
+      (await by.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })).status
+    assert.equal(await ask(one, 'PUT', `/accounts/${account}/content`, {}), 200)
+    const send = async (body: unknown) => {
+      const answer = await one.call(CHAT, key, body as object)
+      await answer.text()
+      return `/usage/${answer.headers.get('x-request-id')}/content`
+    }
+    const stayed = await send(chat('this one stays'))
+    const ended = [await send(chat('ended just now')), await send('{"model": ')]
+    for (const path of ended) assert.equal(await ask(one, 'DELETE', path), 200)
+    const elsewhere = await send(chat('deleted by another process'))
+    assert.equal(await ask(two, 'DELETE', elsewhere), 200)
+    const unlisted = await send('{"model": ')
+    await one.gateway.contents.flush()
+    assert.equal(await ask(two, 'DELETE', unlisted), 200)
+    await one.gateway.refusals.flush()
+    for (const path of [unlisted, ...ended, elsewhere]) {
+      assert.equal(await ask(two, 'GET', path), 404, 'it did not come after all')
+      assert.equal(await ask(one, 'DELETE', path), 404, 'there is nothing left to delete')
+    }
+    assert.equal(await ask(two, 'GET', stayed), 200)
+    const rules = await one.call(`/admin/v1/accounts/${account}/content`, OPERATOR_TOKEN)
+    assert.equal(((await rules.json()) as { data: ContentRules }).data.kept, 1)
+    const left = await one.gateway.database.query<{ id: string }>(
+      { text: `update content set expires_at = now() where account_id = $1 and sealed is null returning id` },
+      [account],
+    )
+    assert.equal(await one.gateway.contents.forget(), left.length, 'nothing of it stays for ever')
+  } finally {
+    await one.close()
+    await two.close()
+    await database.drop()
+  }
 })
 
 test('what is switched off without removing stays for its days, and housekeeping ends it', async () => {

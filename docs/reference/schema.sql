@@ -197,12 +197,13 @@ create table content (
   account_id text collate "C" not null,
   id text collate "C" not null,
   key_id text collate "C" not null,
-  sealed bytea not null,
+  sealed bytea,
   at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   constraint content_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX content_age ON public.content USING btree (expires_at);
+CREATE INDEX content_call ON public.content USING btree (id);
 
 create table content_rule (
   account_id text collate "C" not null,

@@ -32,7 +32,7 @@ const OF_ACCOUNT = statement(
 )
 const COUNT = statement(
   'content_count',
-  'select count(*)::int as calls from content where account_id = any($1) and expires_at > now()',
+  'select count(*)::int as calls from content where account_id = any($1) and expires_at > now() and sealed is not null',
 )
 const EXISTS = statement('content_account', 'select 1 from account where id = $1')
 const KEY = statement('content_key', 'select account_id from api_key where id = $1 and account_id = any($2)')

@@ -9,7 +9,7 @@ import { removeAll } from '../database/housekeeping.ts'
 import type { Log } from '../kernel/log.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
-import { sleep } from '../kernel/timers.ts'
+import { later, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { plain, quoted } from '../ledger/columns.ts'
 import type { Credentials } from './credentials.ts'
@@ -26,9 +26,11 @@ export interface Contents {
   /** Calls of which nothing was kept although somebody had asked for it. */
   readonly dropped: number
   has(account: string, requestId: string): Promise<boolean>
+  /** Whose call it was, also while what it sent waits here. */
+  accountOf(requestId: string): Promise<string | undefined>
   /** Writes down who read it. */
   read(account: string, requestId: string, by: By): Promise<ContentView | undefined>
-  /** False when there is none. */
+  /** For good, also what is still on its way. False when there is none, and none can come. */
   remove(account: string, requestId: string, by: By): Promise<boolean>
   /** Those whose days are over go. */
   forget(): Promise<number>
@@ -36,16 +38,26 @@ export interface Contents {
 
 /** Of everything that is gathered or waits. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024
-const FLUSH_AFTER_MS = 1_000
-const RETRY_AFTER_MS = 5_000
 const BATCH_CALLS = 16
 
-const HAS = statement('content_has', 'select 1 from content where account_id = $1 and id = $2 and expires_at > now()')
+const HAS = statement(
+  'content_has',
+  'select 1 from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
+)
+const WHOSE = statement('content_whose', 'select account_id from content where id = $1')
 const READ = statement(
   'content_read',
-  'select sealed, at, expires_at from content where account_id = $1 and id = $2 and expires_at > now()',
+  'select sealed, at, expires_at from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
 )
-const REMOVE = statement('content_remove', 'delete from content where account_id = $1 and id = $2 returning 1')
+// What a call sent may be on its way here, from any process: where it was, an empty row stands for a day, and nothing is put in its place.
+const REMOVE = statement(
+  'content_remove',
+  `insert into content (account_id, id, key_id, sealed, expires_at)
+   select $1, $2, '', null, now() + interval '1 day'
+   where exists (select 1 from content_rule where account_id = $1) or exists (select 1 from content where account_id = $1 and id = $2)
+   on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where content.sealed is not null
+   returning 1`,
+)
 // Whoever switches it off has to wait for this, or comes first: nothing is written after what was kept is removed.
 const PUT = statement(
   'content_put',
@@ -80,20 +92,6 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
   const waiting: Recording[] = []
   const room = { left: HELD_BYTES_MAX }
   let dropped = 0
-  let scheduled: (() => void) | undefined
-  let closed = false
-  let flushing: Promise<void> | undefined
-
-  function schedule(afterMs: number): void {
-    if (scheduled || closed) return
-    scheduled = world.after(afterMs, () => {
-      scheduled = undefined
-      flush().catch((error: unknown) => {
-        log.warn({ error, waiting: waiting.length }, 'kept contents could not be written, and wait')
-        schedule(RETRY_AFTER_MS)
-      })
-    })
-  }
 
   /** Vendors' credentials must not be kept with what vendors answered. */
   const known = () =>
@@ -130,16 +128,11 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
     }
   }
 
-  function flush(): Promise<void> {
-    flushing ??= write().finally(() => {
-      flushing = undefined
-    })
-    return flushing
-  }
+  const writing = later({ world, log, write, failed: 'kept contents could not be written, and wait' })
 
   return {
     begin(call) {
-      if (room.left <= 0 || closed) {
+      if (room.left <= 0 || writing.closed) {
         dropped += 1
         return undefined
       }
@@ -150,19 +143,21 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
           return
         }
         waiting.push(recording)
-        schedule(FLUSH_AFTER_MS)
+        writing.soon()
       })
     },
-    flush,
-    close() {
-      closed = true
-      scheduled?.()
-      return flush()
-    },
+    flush: writing.flush,
+    close: writing.close,
     get dropped() {
       return dropped
     },
     has: async (account, requestId) => (await database.query(HAS, [account, idOf(requestId)])).length > 0,
+    async accountOf(requestId) {
+      const here = waiting.find(({ call }) => call.requestId === requestId)
+      if (here) return here.call.account
+      const [row] = await database.query<{ account_id: string }>(WHOSE, [idOf(requestId)])
+      return row?.account_id
+    },
     async read(account, requestId, by) {
       const [row] = await database.query<{ sealed: Buffer; at: Date; expires_at: Date }>(READ, [
         account,

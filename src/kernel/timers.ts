@@ -34,3 +34,62 @@ export function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T
     return known
   }
 }
+
+interface Writing {
+  readonly world: World
+  readonly log: Log
+  /** Writes what waits, or fails and leaves it. */
+  readonly write: () => Promise<void>
+  /** What a line of the log says when that fails. */
+  readonly failed: string
+}
+
+interface Later {
+  /** Something waits: it is written within a second, and tried again for as long as that fails. */
+  soon(): void
+  /** Writes what waits, now. */
+  flush(): Promise<void>
+  /** The same, for the last time: what comes later has nobody to write it. */
+  close(): Promise<void>
+  readonly closed: boolean
+}
+
+const WRITE_AFTER_MS = 1_000
+const RETRY_AFTER_MS = 5_000
+
+/** What is gathered in memory costs whoever brings it nothing, and is written a moment later, much at once. */
+export function later({ world, log, write, failed }: Writing): Later {
+  let cancel: (() => void) | undefined
+  let closed = false
+  let last: Promise<void> = Promise.resolve()
+
+  function schedule(afterMs: number): void {
+    if (cancel || closed) return
+    cancel = world.after(afterMs, () => {
+      cancel = undefined
+      flush().catch((error: unknown) => {
+        log.warn({ error }, failed)
+        schedule(RETRY_AFTER_MS)
+      })
+    })
+  }
+
+  /** One after the other: what came while one was under way is in the next. */
+  function flush(): Promise<void> {
+    last = last.catch(() => undefined).then(write)
+    return last
+  }
+
+  return {
+    soon: () => schedule(WRITE_AFTER_MS),
+    flush,
+    close() {
+      closed = true
+      cancel?.()
+      return flush()
+    },
+    get closed() {
+      return closed
+    },
+  }
+}

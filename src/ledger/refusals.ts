@@ -7,6 +7,7 @@ import { DAY_MS } from '../kernel/calendar.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
+import { later } from '../kernel/timers.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 import { plain, quoted } from './columns.ts'
 
@@ -56,8 +57,6 @@ const KINDS_MAX = 10
 const KEYS_MAX = 10_000
 const WAITING_MAX = 5_000
 const ROWS_AT_ONCE = 500
-const FLUSH_AFTER_MS = 1_000
-const RETRY_AFTER_MS = 5_000
 const MESSAGE_CHARS_MAX = 300
 
 const PUT = statement(
@@ -79,21 +78,6 @@ export function createRefusals({ database, world, log }: { database: Database; w
   let minute = 0
   let waiting = new Map<string, Row>()
   let dropped = 0
-  let scheduled: (() => void) | undefined
-  let closed = false
-  let flushing: Promise<void> | undefined
-
-  function schedule(afterMs: number): void {
-    if (scheduled || closed) return
-    scheduled = world.after(afterMs, () => {
-      scheduled = undefined
-      flush().catch((error: unknown) => {
-        log.warn({ error, waiting: waiting.size }, 'refusals could not be written, and wait')
-        schedule(RETRY_AFTER_MS)
-      })
-    })
-  }
-
   function wait(row: Row, count: number): void {
     row.count += count
     if (waiting.has(row.id)) return
@@ -119,12 +103,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
     }
   }
 
-  function flush(): Promise<void> {
-    flushing ??= write().finally(() => {
-      flushing = undefined
-    })
-    return flushing
-  }
+  const { soon, flush, close } = later({ world, log, write, failed: 'refusals could not be written, and wait' })
 
   return {
     note(fault, call) {
@@ -145,15 +124,11 @@ export function createRefusals({ database, world, log }: { database: Database; w
       own.rows += 1
       if (own.rows <= ROWS_A_MINUTE) wait(rowOf(fault, call), 1)
       else wait(restOf(own.rest, fault, call), 1)
-      schedule(FLUSH_AFTER_MS)
+      soon()
     },
     isNoted: (fault) => noted.has(fault),
     flush,
-    close() {
-      closed = true
-      scheduled?.()
-      return flush()
-    },
+    close,
     forget: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
     get dropped() {
       return dropped

@@ -157,12 +157,14 @@ create table content (
   account_id text collate "C" not null,
   id text collate "C" not null,
   key_id text collate "C" not null,
-  sealed bytea not null,
+  -- Null: it was removed, and what is still on its way must not come after that.
+  sealed bytea,
   at timestamptz not null default now(),
   expires_at timestamptz not null,
   primary key (account_id, id)
 );
 create index content_age on content (expires_at);
+create index content_call on content (id);
 
 create table usage_hour (
   account_id text collate "C" not null,

@@ -17,9 +17,10 @@ const done = z.object({ ok: z.literal(true) })
 
 export function contentResources({ contents, contentRules: rules, statements }: ContentDeps): Resource[] {
   async function accountOf({ requestId }: { requestId: string }): Promise<string> {
-    const found = await statements.usageOf(requestId)
-    if (!found) throw nothingKept()
-    return found.account
+    // A refused call is not in the list yet, or of many like it is not listed one by one.
+    const account = (await statements.usageOf(requestId))?.account ?? (await contents.accountOf(requestId))
+    if (account === undefined) throw nothingKept()
+    return account
   }
 
   return [
