@@ -63,9 +63,9 @@ test('a refused call is in the usage of its account with code, message, key and 
   ])
   assert.deepEqual(told.reverse(), [
     [402, 'credits_short', 'alpha-5.4', 'chat', '0', 1],
+    [400, 'request_invalid', 'alpha-5.4', 'chat', '0', 1],
     [400, 'request_invalid', '', 'chat', '0', 1],
-    [400, 'request_invalid', '', 'chat', '0', 1],
-    [403, 'model_restricted', '', 'chat', '0', 1],
+    [403, 'model_restricted', 'alpha-5.4', 'chat', '0', 1],
     [401, 'key_unknown', '', 'chat', '0', 1],
   ])
   assert.equal(rows.at(-1)?.keyId, keyId)
@@ -146,7 +146,7 @@ test('operators see refusals live with account, key and reason, also those at th
   )
   const refused = [
     [poor, 402, 'credits_short', 'alpha-5.4'],
-    [bound, 403, 'model_restricted', ''],
+    [bound, 403, 'model_restricted', 'alpha-5.4'],
     [ended, 401, 'key_unknown', ''],
   ] as const
   for (const [{ key }, status] of refused) assert.equal((await read(g.call(CHAT, key, good))).status, status)

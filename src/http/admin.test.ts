@@ -676,4 +676,23 @@ test('usage sums up by product, key, status and endpoint, to what the calls were
   const total = home.topAccounts.reduce((sum, one) => sum + micro(one.charged), 0)
   assert.ok(micro(home.totals.charged) >= total)
   assert.ok(home.lowBalances.every(({ daysLeft }, at, all) => at === 0 || daysLeft >= all[at - 1]!.daysLeft))
+  assert.equal(home.series.length, 8, 'days without calls are days too')
+  assert.equal(home.series.filter(({ requests }) => requests > 0).length, 1)
+  const { daysLeft } = (await ask<Overview>('GET', `/accounts/${account}/overview?days=30`)).data
+  const low = home.lowBalances.find(({ id }) => id === account)
+  if (low) assert.equal(daysLeft, low.daysLeft, 'one figure, wherever it is shown')
+  assert.ok(daysLeft !== null && daysLeft > 0)
+})
+
+test('sums say which range they are of, and tell keys of one name apart', async () => {
+  const account = await makeAccount()
+  const create = async (name: string) => (await ask<NewKey>('POST', `/accounts/${account}/keys`, { name })).data
+  const made = [await create('till'), await create('till')]
+  const alone = await create('alone')
+  for (const { id: key } of [...made, alone]) await call(account, { input: 1000, output: 10 }, { key })
+  const path = `/accounts/${account}/usage/sums?by=key&per=day&from=2026-01-01T05:00:00Z&to=2026-12-31T00:00:00Z`
+  const { data } = await ask<UsageSums>('GET', path)
+  assert.deepEqual([data.from, data.to], ['2026-01-01T00:00:00.000Z', '2026-12-30T00:00:00.000Z'])
+  const names = data.groups.map(({ name }) => name).sort()
+  assert.deepEqual(names, ['alone', ...made.map(({ last4 }) => `till (…${last4})`)].sort())
 })

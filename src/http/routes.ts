@@ -56,7 +56,8 @@ export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refuse
     const endpoint = routeOptions.config?.endpoint
     const whose = principal ?? fault.details.whose
     if (endpoint === undefined || !whose || refusals.isNoted(fault)) return
-    const call = { requestId, account: whose.accountId, key: whose.keyId, product: '', endpoint }
+    const { product } = fault
+    const call = { requestId, account: whose.accountId, key: whose.keyId, product, endpoint }
     refusals.note(fault, call)
     monitor.refused(fault, call)
   }

@@ -131,6 +131,8 @@ export class Fault extends Error {
   readonly status: number
   readonly blame: Blame
   readonly details: FaultDetails
+  /** Which product was refused, once that is known. */
+  product = ''
 
   constructor(kind: FaultName, details: FaultDetails = {}) {
     const spec = FAULTS[kind]

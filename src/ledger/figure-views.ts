@@ -23,6 +23,9 @@ export type SumRow = z.infer<typeof sumRow>
 export const usageSums = z.object({
   by: grouping,
   per: step,
+  /** The first and the last step; those without calls have no rows in `series`. */
+  from: time,
+  to: time,
   totals: z.object({ ...sums, refused: count }),
   /** Dearest first. */
   groups: z.array(z.object({ group: z.string(), name: z.string().nullable(), ...sums })),

@@ -1,11 +1,13 @@
 // What usage sums up to: by product and key from the hourly sums, whose cost does not grow with the number of calls; by status and
 // endpoint, and for the spread of latencies, from the calls of a range.
 import { type Database, statement, type Value } from '../database/database.ts'
+import { DAY_MS } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime } from '../kernel/world.ts'
 import type { FillView, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './figure-views.ts'
 import { type Limits, showLimits } from './limits.ts'
+import { daysLeft } from './overview.ts'
 
 export interface SumsFilter {
   readonly account: string
@@ -71,6 +73,8 @@ export async function readSums(database: Database, filter: SumsFilter): Promise<
   return {
     by,
     per,
+    from: stepAt(fromMs, per),
+    to: stepAt(toMs - 1, per),
     totals: { ...shownSums(totals), refused: Number(refused?.calls ?? 0n) },
     groups: [...groups]
       .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
@@ -83,6 +87,11 @@ export async function readSums(database: Database, filter: SumsFilter): Promise<
       p95Ms: Math.round(p95),
     })),
   }
+}
+
+function stepAt(ms: number, per: Step): string {
+  const stepMs = per === 'hour' ? DAY_MS / 24 : DAY_MS
+  return new Date(Math.floor(ms / stepMs) * stepMs).toISOString()
 }
 
 function sumRow(row: SummedRow): SumRow {
@@ -194,7 +203,7 @@ export async function readHome(database: Database, days: number): Promise<Omit<H
       name,
       available: formatCredits(available),
       perDay: formatCredits(week / 7n),
-      daysLeft: Math.round((Number(available) / Number(week)) * 70) / 10,
+      daysLeft: daysLeft(available, week) ?? 0,
     })),
   }
 }
@@ -211,9 +220,12 @@ const hours = (GROUP: string, NAME: string) =>
 const calls = (GROUP: string) =>
   `select date_trunc($6, at, 'UTC') as at, ${GROUP} as group, null::text as name, ${COUNTED} from usage
    where account_id = $1 and id >= $2 and id < $3 and ${ONLY} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
+// Keys of one name are told apart, as a rotated one and its successor always have the same.
+const KEY_NAME = `(select case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
+     then k.name || ' (…' || k.last4 || ')' else k.name end from api_key k where k.id = key_id)`
 const SUMS = {
   product: statement('sums_product', hours('product', 'null::text')),
-  key: statement('sums_key', hours('key_id', '(select k.name from api_key k where k.id = key_id)')),
+  key: statement('sums_key', hours('key_id', KEY_NAME)),
   status: statement('sums_status', calls('status::text')),
   endpoint: statement('sums_endpoint', calls('endpoint')),
 } satisfies Record<Grouping, unknown>
@@ -252,7 +264,15 @@ const OWN = `not ${IS_TEST('account_id')}`
 const SINCE = (UNIT: string) => `hour >= date_trunc(${UNIT}, now(), 'UTC') - make_interval(days => $1)`
 const HOME_SERIES = statement(
   'home_series',
-  `select date_trunc($2, hour, 'UTC') as at, ${SUMMED} from usage_hour where ${SINCE('$2')} and ${OWN} group by 1 order by 1`,
+  `with summed as (
+     select date_trunc($2, hour, 'UTC') as at, ${SUMMED} from usage_hour where ${SINCE('$2')} and ${OWN} group by 1
+   ), span as (
+     select date_trunc($2, now(), 'UTC') - i * make_interval(hours => case $2 when 'hour' then 1 else 24 end) as at
+     from generate_series(0, $1::int * case $2 when 'hour' then 24 else 1 end) i
+   )
+   select at, coalesce(requests, 0)::bigint as requests, coalesce(errors, 0)::bigint as errors, coalesce(charged, 0)::bigint as charged,
+     coalesce(duration_ms, 0)::bigint as duration_ms
+   from span left join summed using (at) order by at`,
 )
 const HOME_TOP = statement(
   'home_top',

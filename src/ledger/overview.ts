@@ -9,10 +9,11 @@ const HOURLY_DAYS_MAX = 2
 export async function readOverview(database: Database, account: string, days: number): Promise<Overview | undefined> {
   const unit = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
   const steps = unit === 'hour' ? days * 24 : days
-  const [balances, series, products] = await Promise.all([
+  const [balances, series, products, [spent]] = await Promise.all([
     database.query<{ posted: bigint; held: bigint }>(BALANCES, [account]),
     database.query<SeriesRow>(SERIES, [account, unit, steps]),
     database.query<ProductRow>(PRODUCTS, [account, unit, steps]),
+    database.query<{ week: bigint }>(WEEK, [account]),
   ])
   const [row] = balances
   if (!row) return undefined
@@ -22,6 +23,7 @@ export async function readOverview(database: Database, account: string, days: nu
     balance: formatCredits(row.posted),
     held: formatCredits(row.held),
     available: formatCredits(row.posted - row.held),
+    daysLeft: daysLeft(row.posted - row.held, spent?.week ?? 0n),
     series: series.map((entry) => ({
       at: entry.at.toISOString(),
       requests: Number(entry.requests),
@@ -38,6 +40,11 @@ export async function readOverview(database: Database, account: string, days: nu
     })),
     statuses: { ok: requests - errors, failed: errors },
   }
+}
+
+/** At the pace of the last seven days. */
+export function daysLeft(available: bigint, week: bigint): number | null {
+  return week > 0n ? Math.round((Number(available) / Number(week)) * 70) / 10 : null
 }
 
 /** What was taken and what it cost, of the calls whose cost is known; from the rows themselves, as only operators ask. */
@@ -101,6 +108,10 @@ const PRODUCTS = statement(
    select product, sum(requests)::bigint as requests, sum(charged)::bigint as charged
    from usage_hour where account_id = $1 and hour >= (select min(at) from span)
    group by product order by sum(charged) desc, product limit 100`,
+)
+const WEEK = statement(
+  'overview_week',
+  `select coalesce(sum(charged), 0)::bigint as week from usage_hour where account_id = $1 and hour >= now() - interval '7 days'`,
 )
 const MARGIN = statement(
   'overview_margin',

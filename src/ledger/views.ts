@@ -100,6 +100,8 @@ const story = z.object({
   /** From the beginning of the call until its credits were held. */
   heldMs: count.nullable(),
   attempts: z.array(attemptView),
+  /** Its parameters by name, without anything that was said; of lists, how long they were. */
+  asked: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
   /** As the caller was told; null: the call succeeded, or its caller left. */
   fault: z
     .object({
@@ -217,6 +219,8 @@ export const overview = z.object({
   balance: credits,
   held: credits,
   available: credits,
+  /** How long that lasts at the pace of the last seven days; null: nothing was spent in them. */
+  daysLeft: z.number().nullable(),
   series: z.array(
     z.object({
       at: time,

@@ -8,6 +8,7 @@ import type { RefusedCall } from '../ledger/refusals.ts'
 import type { AttemptView, Story } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Trail, Tried } from '../routing/attempt.ts'
+import { askedOf } from './asked.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
@@ -189,11 +190,13 @@ class SeenCall implements Seen, Trail {
   story(fault?: Fault): Story | undefined {
     const tried = this.#tried ?? []
     if (tried.length === 0 && fault === undefined) return undefined
-    const { startedMs } = this.#beginning
+    const { startedMs, ask } = this.#beginning
+    const asked = askedOf(ask.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => toldAttempt(one, startedMs, at + 1 < tried.length)),
-      fault: fault ? toldFault(fault, this.#beginning.ask.sent) : null,
+      ...(asked ? { asked } : {}),
+      fault: fault ? toldFault(fault, ask.sent) : null,
     }
   }
 

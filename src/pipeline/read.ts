@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import type { Model } from '../catalog/document.ts'
-import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
+import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { KindName } from '../catalog/kind.ts'
 import { cacheKey } from '../catalog/query.ts'
@@ -90,8 +90,20 @@ const READERS: Record<KindName, Reader> = {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
-  const asked = READERS[incoming.spec.sells](incoming, deps)
-  return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
+  try {
+    const asked = READERS[incoming.spec.sells](incoming, deps)
+    return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
+  } catch (error) {
+    if (error instanceof Fault) error.product = productOf(incoming)
+    throw error
+  }
+}
+
+/** What a refused request was about; empty: nothing that there is. */
+function productOf({ spec, catalog, body: { json } }: Incoming): string {
+  if (isDataEndpoint(spec)) return spec.product
+  const { model } = json.value
+  return typeof model === 'string' && modelAt(catalog, model) ? model : ''
 }
 
 /** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */

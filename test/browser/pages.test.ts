@@ -44,6 +44,11 @@ test('pages that need no login pass the accessibility check in light and dark', 
   }
 })
 
+/** What does not fit its frame: the page, or a table of ours; an answer has as many columns as it has. */
+const WIDER = `[document.documentElement, ...document.querySelectorAll('.table-frame:not(.bench .table-frame)')]
+  .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
+  .map(({ tagName, scrollWidth, clientWidth }) => tagName + ' ' + scrollWidth + ' > ' + clientWidth)`
+
 test('every page passes the accessibility check in light and dark, and fits a phone', async (t) => {
   visitor = await home.visitor()
   await home.setUp(visitor, 'op@example.com')
@@ -54,6 +59,8 @@ test('every page passes the accessibility check in light and dark, and fits a ph
       await act?.(visitor.page)
       await settled(visitor.page)
       await check(name)
+      const wide = (await visitor.page.evaluate(WIDER)) as string[]
+      assert.deepEqual(wide, [], `${name} has to be scrolled sideways on a laptop`)
       await visitor.page.setViewportSize({ width: 390, height: 844 })
       const width = (await visitor.page.evaluate('document.documentElement.scrollWidth')) as number
       assert.ok(width <= 390, `${name} is ${width} pixels wide on a phone`)

@@ -71,6 +71,23 @@ test('a plain success has no story, and says which route answered and when its f
   assert.ok(detail.firstByteMs !== null && detail.firstByteMs >= 1)
 })
 
+test('what failed says with which parameters it was asked, and nothing of what was said', async () => {
+  first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"no"}}')
+  const { detail } = await told(
+    chatBody('my secret question', {
+      temperature: 0.25,
+      max_tokens: 77,
+      reasoning_effort: 'low',
+      user: 'mara',
+      seed: 7,
+    }),
+  )
+  assert.deepEqual(detail.story?.asked, {
+    ...{ max_tokens: 77, temperature: 0.25, seed: 7, reasoning_effort: 'low', messages: 1 },
+  })
+  assert.ok(!/secret question|mara/.test(JSON.stringify(detail)))
+})
+
 test('a call that took another way tells of the attempt before, in the vendor’s words without our key', async () => {
   first.answer = ({ response }) =>
     response.writeHead(529).end(`{"error":{"type":"overloaded_error","message":"too busy for ${SECRET}"}}`)

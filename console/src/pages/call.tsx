@@ -1,6 +1,6 @@
 import { ApiError, api } from '../api.ts'
 import { briefCredits, formatCredits, sumCredits } from '../credits.ts'
-import { formatMs, formatWhole } from '../format.ts'
+import { formatMs, formatWhole, plural } from '../format.ts'
 import { UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
@@ -12,6 +12,7 @@ import { Table } from '../ui/table.tsx'
 import type { UsageDetail } from '../wire.ts'
 import { CallContent } from './call-content.tsx'
 import { Verdict, Waterfall } from './call-story.tsx'
+import { keyLabels } from './key-label.ts'
 import { OutcomeBadge } from './usage.tsx'
 
 export function CallPage({ account, request }: { account: string; request: string }) {
@@ -21,7 +22,7 @@ export function CallPage({ account, request }: { account: string; request: strin
   const unknown = call.error instanceof ApiError && call.error.status === 404
   return (
     <Page
-      title={call.data?.product ?? 'Call'}
+      title={call.data?.product || 'Call'}
       lead={<code>{request}</code>}
       back={{ to: `${base}/usage`, label: 'Usage' }}
       actions={<CopyButton text={request} label="Copy request id" small={false} />}
@@ -64,6 +65,8 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
 
 function Asked({ base, call }: { base: string; call: UsageDetail }) {
   const keyId = call.keyName === null ? undefined : call.keyId
+  const keys = useQuery(`keys/${call.account}/choice`, (signal) => api.keys(call.account, { limit: 200 }, signal))
+  const vendors = [...new Set(call.story?.attempts.flatMap(({ vendor }) => vendor ?? []))]
   return (
     <Card title="What was asked">
       <Facts
@@ -74,21 +77,34 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
           ['Endpoint', <code key="e">{call.endpoint || '–'}</code>],
           [
             'Model',
-            <Link key="m" to={`${base}/models/${encodeURIComponent(call.product)}`}>
-              {call.product}
-            </Link>,
+            call.product ? (
+              <Link key="m" to={`${base}/models/${encodeURIComponent(call.product)}`}>
+                {call.product}
+              </Link>
+            ) : (
+              'refused before it was known'
+            ),
           ],
           [
             'Key',
             keyId ? (
               <Link key="k" to={`${base}/usage?key=${encodeURIComponent(keyId)}`}>
-                {call.keyName}
+                {keyLabels(keys.data?.items ?? []).get(keyId) ?? call.keyName}
               </Link>
             ) : (
               'console'
             ),
           ],
           ['Answer', call.stream ? 'streamed' : 'whole'],
+          ...Object.entries(call.story?.asked ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
+          vendors.length > 0
+            ? [
+                plural(vendors.length, 'Vendor').replace(/^\d+ /, ''),
+                <Link key="v" to={`/operator/vendors#${encodeURIComponent(vendors[0] ?? '')}`}>
+                  {vendors.join(', ')}
+                </Link>,
+              ]
+            : false,
           call.route === null ? false : ['Route', `number ${call.route} of the model`],
           call.catalogVersion === null ? false : ['Price list', `version ${call.catalogVersion}`],
           ...othersOf(call),

@@ -4,7 +4,7 @@ import { creditsAsNumber, formatCredits } from '../credits.ts'
 import { formatWhole, plural } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
-import { Ago } from '../ui/page.tsx'
+import { Ago, Badges } from '../ui/page.tsx'
 import type { TableColumn } from '../ui/table.tsx'
 import type { Key, KeyFigures } from '../wire.ts'
 import { faultTitle } from './fault-words.ts'
@@ -18,7 +18,11 @@ export function useKeyFigures(account: string): Figures {
   return new Map(figures.data?.items.map((one) => [one.keyId, one]))
 }
 
-export function figureColumns(account: string, figures: Figures): TableColumn<Key>[] {
+export function figureColumns(
+  account: string,
+  figures: Figures,
+  restrictionsOf: (key: Key) => string[],
+): TableColumn<Key>[] {
   const base = `/a/${encodeURIComponent(account)}/usage`
   return [
     {
@@ -45,13 +49,20 @@ export function figureColumns(account: string, figures: Figures): TableColumn<Ke
       sort: (key) => figures.get(key.id)?.requests ?? 0,
     },
     {
-      head: 'Limits used',
+      head: 'Restrictions',
       cell: (key) => {
         const limits = figures.get(key.id)?.limits ?? []
-        if (limits.length === 0) return <span className="muted">–</span>
-        return limits.map((fill) => <FillBar key={fill.limit} fill={fill} />)
+        const names = restrictionsOf(key)
+        if (limits.length === 0 && names.length === 0) return <span className="muted">None</span>
+        return (
+          <>
+            {names.length ? <Badges names={names} title={key.models?.join(', ')} /> : null}
+            {limits.map((fill) => (
+              <FillBar key={fill.limit} fill={fill} />
+            ))}
+          </>
+        )
       },
-      wideOnly: true,
     },
     {
       head: 'Last error',

@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Ago, Amount, Badge, Badges, Page, useNow } from '../ui/page.tsx'
+import { Ago, Amount, Badge, Page, useNow } from '../ui/page.tsx'
 import { Empty, Fault } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -15,7 +15,6 @@ import type { Key, NewKey } from '../wire.ts'
 import { ContentCard } from './content-card.tsx'
 import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
-import { describeLimits } from './limits.tsx'
 import { NewKeyDialog } from './new-key.tsx'
 import { OwnKeysCard } from './own-keys.tsx'
 
@@ -180,10 +179,19 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
           ),
           tight: true,
         },
-        ...figureColumns(account, figures),
-        { head: 'Restrictions', cell: (key) => <Restrictions row={key} /> },
-        { head: 'Last used', cell: (key) => <Ago at={key.lastUsedAt} none="Never" />, tight: true },
-        { head: 'Created', cell: (key) => <Ago at={key.createdAt} />, tight: true, wideOnly: true },
+        ...figureColumns(account, figures, restrictionsOf),
+        {
+          head: 'Last used',
+          cell: (key) => (
+            <>
+              <Ago at={key.lastUsedAt} none="Never" />
+              <span className="cell-sub">
+                made <Ago at={key.createdAt} />
+              </span>
+            </>
+          ),
+          tight: true,
+        },
         {
           head: 'Actions',
           cell: (key) =>
@@ -231,15 +239,13 @@ function KeyState({ row, now }: { row: Key; now: number }) {
   )
 }
 
-function Restrictions({ row }: { row: Key }) {
-  const parts = [
+/** Beside its limits, which are shown with how much of them is used. */
+function restrictionsOf(row: Key): string[] {
+  return [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
     row.keepsAnswers === null ? '' : `kept answers ${row.keepsAnswers ? 'on' : 'off'}`,
-    ...describeLimits(row.limits),
   ].flatMap((part) => part || [])
-  if (parts.length === 0) return <span className="muted">None</span>
-  return <Badges names={parts} title={row.models?.join(', ')} />
 }
 
 const OVERLAPS = [

@@ -111,11 +111,9 @@ interface BodyProps {
   days: number | undefined
 }
 
-/** How long the credits last at the period's pace. */
-function lastsOf(data: Overview, charged: string, days: number): string | undefined {
-  const perDay = creditsAsNumber(charged) / days
-  if (!(perDay > 0)) return undefined
-  const left = creditsAsNumber(data.available) / perDay
+/** The same figure as in the operator's list and in alerts. */
+function lastsOf({ daysLeft: left }: Overview): string | undefined {
+  if (left === null) return undefined
   return left < 1 ? 'less than a day' : left > 999 ? 'years' : plural(Math.floor(left), 'day')
 }
 
@@ -134,9 +132,7 @@ export function OverviewBody({ account, data, sums, days }: BodyProps) {
             </>
           }
         />
-        {days && lastsOf(data, charged, days) ? (
-          <Stat label="Lasts" value={lastsOf(data, charged, days)} note="at the pace of this period" />
-        ) : null}
+        {data.daysLeft === null ? null : <Stat label="Lasts" value={lastsOf(data)} note="at the pace of seven days" />}
         <Stat label="Spent" value={formatCredits(charged, 2)} note="credits" />
         <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
@@ -153,7 +149,7 @@ export function OverviewBody({ account, data, sums, days }: BodyProps) {
           }
           note="before a vendor was asked"
         />
-        {data.margin ? (
+        {data.margin?.requests ? (
           <Stat
             label="Margin"
             value={formatCredits(sumCredits([data.margin.charged]) - sumCredits([data.margin.cost]), 2)}

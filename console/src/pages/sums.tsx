@@ -109,7 +109,7 @@ function SumsBody({ data, measure }: { data: UsageSums; measure: Measure }) {
 
 /** The dearest groups as bars on one another, the others summed up above them. */
 export function StackedSums({ data, measure, title }: { data: UsageSums; measure: Measure; title?: string }) {
-  const times = [...new Set(data.series.map(({ at }) => at))].sort()
+  const times = stepsOf(data)
   const value = (row: { charged: string; requests: number }) =>
     measure === 'charged' ? creditsAsNumber(row.charged) : row.requests
   const ranked = data.groups.toSorted((a, b) => value(b) - value(a))
@@ -141,6 +141,16 @@ export function StackedSums({ data, measure, title }: { data: UsageSums; measure
       ]}
     />
   )
+}
+
+const HOUR_MS = 3_600_000
+
+/** Each step of the range, also those in which nothing happened: a chart without them is no chart of time. */
+function stepsOf({ from, to, per }: UsageSums): string[] {
+  const stepMs = per === 'hour' ? HOUR_MS : 24 * HOUR_MS
+  const [first, last] = [Date.parse(from), Math.min(Date.parse(to), Date.now())]
+  const count = Math.max(1, Math.floor((last - first) / stepMs) + 1)
+  return Array.from({ length: count }, (_, index) => new Date(first + index * stepMs).toISOString())
 }
 
 const groupName = ({ group, name }: UsageSums['groups'][number]) => name ?? (group || 'unknown')

@@ -126,7 +126,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
     { head: 'Time', cell: (row) => <When at={row.at} />, tight: true, sort: (row) => row.at },
     {
       head: 'Key',
-      cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted nowrap">console</span>,
+      cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted">console</span>,
       sort: (row) => row.keyName ?? '',
     },
     { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true, sort: (row) => row.status },
@@ -135,7 +135,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
     { head: 'First byte', cell: (row) => formatMs(row.firstByteMs), right: true, wideOnly: true },
     {
       head: 'Duration',
-      cell: (row) => formatMs(row.durationMs),
+      cell: (row) => (row.outcome === 'refused' ? '–' : formatMs(row.durationMs)),
       right: true,
       wideOnly: true,
       sort: (row) => row.durationMs,

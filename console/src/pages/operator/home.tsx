@@ -185,7 +185,7 @@ function LowBalances({ rows: all }: { rows: HomeFigures['lowBalances'] }) {
 }
 
 function HomeCharts({ data: { series, per } }: { data: HomeFigures }) {
-  if (series.length === 0) return null
+  if (series.every(({ requests }) => requests === 0)) return null
   const hourly = per === 'hour'
   const labels = series.map(({ at }) => (hourly ? formatTime(at) : `${formatDate(at)} UTC`))
   const axis = series.map(({ at }) => (hourly ? formatHour : formatDate)(at))
