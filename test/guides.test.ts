@@ -108,4 +108,8 @@ test('the menu has no two entries of one name', async () => {
   const names = [...menu.matchAll(/<a [^>]*>([^<]*)<\/a>/g)].map(([, name]) => name)
   assert.deepEqual([...new Set(names)], names)
   assert.ok(names.length > 20)
+  const [forPrograms = '', forOperators = ''] = menu.split('For operators')
+  for (const guide of ['connect-a-vendor', 'import', 'keys-of-vendors', 'production']) {
+    assert.ok(forOperators.includes(`/docs/guides/${guide}"`) && !forPrograms.includes(`/docs/guides/${guide}"`), guide)
+  }
 })

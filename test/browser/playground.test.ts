@@ -103,6 +103,11 @@ test('two models answer the same question side by side, with cost and time', asy
   await page.getByText(/ credits, cheapest/).waitFor()
   await page.getByText(/, fastest/).waitFor()
   assert.equal(await page.getByRole('link', { name: 'Cost breakdown' }).count(), 3)
+  await page.getByRole('button', { name: 'Add a model' }).click()
+  await page.getByLabel('Search models').fill('haiku')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Ask all 4' }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Add a model' }).count(), 0, 'four fit a screen')
 })
 
 test('what a failed call sent is kept when its owner wants it, read on its page, opened in the playground and deleted', async () => {

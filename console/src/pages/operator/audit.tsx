@@ -45,7 +45,9 @@ export function AuditPage() {
                 <button type="button" className="text-button" onClick={() => setOpen(row)}>
                   {row.action}
                 </button>
-                <code className="cell-sub">{row.object}</code>
+                <span className="cell-sub">
+                  <ObjectLink row={row} />
+                </span>
               </>
             ),
           },
@@ -117,6 +119,7 @@ function OneRow({ row, onClose }: { row: AuditRow; onClose: () => void }) {
 }
 
 function ObjectLink({ row }: { row: AuditRow }) {
+  if (row.object.startsWith('req_')) return <RequestId id={row.object} />
   const noun = row.action.split('.')[0]
   const shown = <code>{row.object}</code>
   if (noun === 'account') return <Link to={`/operator/accounts/${encodeURIComponent(row.object)}`}>{shown}</Link>
