@@ -18,7 +18,9 @@ export function BalanceBanner({ account }: { account: string }) {
   return (
     <div className="banner" role="status">
       <Note tone="warn">
-        {available <= 0n ? 'No credits are left' : 'Less than one credit is left'}: calls are refused with HTTP 402.{' '}
+        {available <= 0n
+          ? 'No credits are left: calls are refused with HTTP 402.'
+          : 'Less than one credit is left: calls that may cost more are refused with HTTP 402.'}{' '}
         {operator ? (
           <Link to={`/operator/accounts/${id}`}>Add credits</Link>
         ) : (

@@ -249,7 +249,7 @@ test('is my balance about to end: one click from home, and said on every page wh
   for (let status = 200; status === 200; ) status = (await ask()).status
   await page.reload()
   const banner = page.locator('.banner')
-  await banner.getByText(/calls are refused with HTTP 402/).waitFor()
+  await banner.getByText(/calls that may cost more are refused with HTTP 402/).waitFor()
   await banner.getByRole('link', { name: 'See what was refused' }).click()
   // Refusals are written together, a moment later.
   await page.getByRole('button', { name: 'Refresh by itself' }).click()
