@@ -2,24 +2,10 @@
 // door's request. Run with GOLDEN=write to write them anew, and read the difference before committing it.
 import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
-import type { TextTraitsGiven } from '../src/catalog/traits.ts'
-import { FIXTURES, fixture, openBody, openPair, replay } from './text-replay.ts'
-
-/** Recordings of vendors with habits need the traits that name them. */
-const TRAITS: Record<string, TextTraitsGiven> = {
-  'think-tags': { quirks: ['think-tags', 'reasoning-details'] },
-  snapshots: { quirks: ['think-tags', 'reasoning-details'] },
-  'no-index': { quirks: ['tool-index'] },
-}
-
-function recordings(back: TextProtocolName, ending: string): string[] {
-  return globSync(`*.${ending}`, { cwd: join(FIXTURES, back) })
-    .filter((name) => !name.startsWith('request') && !name.startsWith('error.json'))
-    .sort()
-}
+import { TEXT_PROTOCOLS } from '../src/catalog/kind.ts'
+import { FIXTURES, fixture, openBody, openPair, recordingsOf, replay, traitsOf } from './text-replay.ts'
 
 function compare(path: string, text: string): void {
   const file = join(FIXTURES, 'golden', path)
@@ -37,7 +23,7 @@ for (const front of TEXT_PROTOCOLS)
 
     test(`a ${front} caller reads every recorded stream of a ${back} vendor`, async () => {
       let golden = ''
-      for (const name of recordings(back, 'sse')) {
+      for (const name of recordingsOf(back, 'sse')) {
         const tools =
           front === 'openai-chat' && name.startsWith('no-index')
             ? [{ type: 'function', function: { name: 'f' } }]
@@ -45,7 +31,7 @@ for (const front of TEXT_PROTOCOLS)
         const exchange = await openPair({
           front,
           back,
-          traits: TRAITS[basename(name, '.sse')] ?? {},
+          traits: traitsOf(name),
           request: { tools },
         })
         const { sent, last, usage, fault, terminal } = replay(exchange, [fixture(back, name)])
@@ -56,8 +42,8 @@ for (const front of TEXT_PROTOCOLS)
 
     test(`a ${front} caller reads every recorded answer of a ${back} vendor`, async () => {
       let golden = ''
-      for (const name of recordings(back, 'json')) {
-        const exchange = await openPair({ front, back, stream: false, traits: TRAITS[basename(name, '.json')] ?? {} })
+      for (const name of recordingsOf(back, 'json')) {
+        const exchange = await openPair({ front, back, stream: false, traits: traitsOf(name) })
         const { body, usage, outputChars } = await exchange.answer(fixture(back, name), {})
         const pretty = JSON.stringify(JSON.parse(Buffer.from(body).toString('utf8')), undefined, 1)
         golden += `======== ${name}\n${pretty}\n-------- ${JSON.stringify(usage)} ${outputChars}\n`

@@ -1,6 +1,6 @@
 // Recorded streams and answers, replayed through any pair of doors without a network.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { join, parse } from 'node:path'
 import type { TextProtocolName } from '../src/catalog/kind.ts'
 import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -15,6 +15,32 @@ export const FIXTURES = join(import.meta.dirname, 'fixtures')
 
 export function fixture(protocol: TextProtocolName, name: string): Buffer {
   return readFileSync(join(FIXTURES, protocol, name))
+}
+
+/** Every recorded answer: texts, tools, thoughts, refusals, and as streams faults too. */
+export function recordingsOf(protocol: TextProtocolName, ending: 'sse' | 'json'): string[] {
+  return globSync(`*.${ending}`, { cwd: join(FIXTURES, protocol) })
+    .filter((name) => !name.startsWith('request') && !name.startsWith('error.json'))
+    .sort()
+}
+
+/** Recordings of vendors with habits need the traits that name them. */
+const TRAITS: Record<string, TextTraitsGiven> = {
+  'think-tags': { quirks: ['think-tags', 'reasoning-details'] },
+  snapshots: { quirks: ['think-tags', 'reasoning-details'] },
+  'no-index': { quirks: ['tool-index'] },
+}
+
+/** Offered to every vendor: some recordings call tools, whose pieces are only looked at for those who have some. */
+export const TOOLS: Record<TextProtocolName, unknown> = {
+  'openai-chat': [{ type: 'function', function: { name: 'f' } }],
+  'openai-responses': [{ type: 'function', name: 'f' }],
+  'anthropic-messages': [{ name: 'f', input_schema: { type: 'object' } }],
+  gemini: [{ functionDeclarations: [{ name: 'f' }] }],
+}
+
+export function traitsOf(recording: string): TextTraitsGiven {
+  return TRAITS[parse(recording).name] ?? {}
 }
 
 /** A short request at each door. */

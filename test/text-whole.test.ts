@@ -1,37 +1,19 @@
 // Vendors that answer otherwise than they were asked: JSON to a request for a stream, a stream to a request for JSON. For
 // every pair of doors and every recording.
 import assert from 'node:assert/strict'
-import { globSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { test } from 'node:test'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
-import type { TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
-import { FIXTURES, fixture, openPair, type Pair, replay, sliced } from './text-replay.ts'
+import { fixture, openPair, type Pair, recordingsOf, replay, sliced, TOOLS, traitsOf } from './text-replay.ts'
 
 type Json = Record<string, unknown>
 const JSON_TYPE = 'application/json; charset=utf-8'
 const PAIRS = TEXT_PROTOCOLS.flatMap((front) => TEXT_PROTOCOLS.map((back) => ({ front, back })))
 
-function recordings(back: TextProtocolName): string[] {
-  return globSync('*.sse', { cwd: join(FIXTURES, back) })
-    .map((name) => basename(name, '.sse'))
-    .filter((name) => name !== 'error')
-}
-
-function traitsOf(name: string): TextTraitsGiven {
-  if (name === 'no-index') return { quirks: ['tool-index'] }
-  return name === 'think-tags' || name === 'snapshots' ? { quirks: ['think-tags', 'reasoning-details'] } : {}
-}
-
-/** Offered to every vendor: some recordings call tools, whose pieces are only looked at for those who have some. */
-const TOOLS: Record<TextProtocolName, unknown> = {
-  'openai-chat': [{ type: 'function', function: { name: 'f' } }],
-  'openai-responses': [{ type: 'function', name: 'f' }],
-  'anthropic-messages': [{ name: 'f', input_schema: { type: 'object' } }],
-  gemini: [{ functionDeclarations: [{ name: 'f' }] }],
-}
+const recordings = (back: TextProtocolName) =>
+  recordingsOf(back, 'sse').flatMap((name) => (name === 'error.sse' ? [] : [basename(name, '.sse')]))
 
 const open = (pair: Pair) => openPair({ ...pair, request: { tools: TOOLS[pair.front], ...pair.request } })
 
