@@ -118,6 +118,7 @@ create table background (
   request text not null,
   status text not null default 'queued'::text,
   answer text,
+  streams boolean not null default false,
   vendor_id text,
   tries smallint not null default 0,
   created_at timestamp with time zone not null default now(),
@@ -132,6 +133,16 @@ create table background (
 ) with (fillfactor=70);
 CREATE INDEX background_age ON public.background USING btree (created_at);
 CREATE INDEX background_open ON public.background USING btree (step_at) WHERE open;
+
+create table background_event (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  last integer not null,
+  events text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint background_event_pkey PRIMARY KEY (account_id, id, last)
+);
+CREATE INDEX background_event_age ON public.background_event USING btree (created_at);
 
 create table batch (
   account_id text collate "C" not null,

@@ -12,7 +12,6 @@ import {
   compactAnswer,
   countTokensAnswer,
   imagesAnswer,
-  inputItemsAnswer,
   inputTokensAnswer,
   JOB_STATUSES,
   jobAnswer,
@@ -21,7 +20,6 @@ import {
   modelAnswer,
   modelsAnswer,
   responseAnswer,
-  responseDeletedAnswer,
   videoAnswer,
 } from './generation-answers.ts'
 import {
@@ -35,6 +33,7 @@ import {
   videoBody,
 } from './generation-bodies.ts'
 import { moderations, rerank } from './judgement.ts'
+import { STORED_RESPONSES } from './stored-responses.ts'
 
 const inPath = (description: string, example: string): TextField => ({
   kind: 'text',
@@ -45,13 +44,6 @@ const inPath = (description: string, example: string): TextField => ({
 })
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
 const modelId = inPath('The public id of a model.', 'alpha-5.4')
-const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
-
-const includes: TextField = {
-  kind: 'text',
-  description: 'What else to show, as the protocol names it; may be repeated.',
-  example: 'reasoning.encrypted_content',
-}
 
 /** Endpoints that are paid for, besides the data endpoints. */
 export const PAID = define({
@@ -153,58 +145,7 @@ export const PAID = define({
 
 /** Endpoints that are free of charge. */
 export const FREE = define({
-  'responses/{id}': {
-    route: 'GET /alpha/responses/{id}',
-    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
-    tag: 'Text',
-    surface: 'responses',
-    title: 'A stored response',
-    description: 'A response of this account that its vendor keeps. Free of charge. An extension of the contract.',
-    returns: 'The `response`, whole.',
-    params: { id: responseId, include: includes },
-    answer: responseAnswer,
-  },
-  'responses/{id}/delete': {
-    route: 'DELETE /alpha/responses/{id}',
-    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
-    tag: 'Text',
-    surface: 'responses',
-    title: 'Delete a stored response',
-    description: 'Has the vendor delete a response of this account. Free of charge. An extension of the contract.',
-    returns: '`{id, object, deleted}`.',
-    params: { id: responseId },
-    answer: responseDeletedAnswer,
-  },
-  'responses/{id}/cancel': {
-    route: 'POST /alpha/responses/{id}/cancel',
-    aliases: ['/alpha/v1/responses/{id}/cancel', '/v1/responses/{id}/cancel'],
-    tag: 'Text',
-    surface: 'responses',
-    title: 'Cancel a response in the background',
-    description:
-      'Ends a response that was made with `background`. What its vendor has worked on by then is charged. An extension of the contract.',
-    returns: 'The `response`.',
-    params: { id: responseId },
-    answer: responseAnswer,
-  },
-  'responses/{id}/input_items': {
-    route: 'GET /alpha/responses/{id}/input_items',
-    aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
-    tag: 'Text',
-    surface: 'responses',
-    title: 'The input of a stored response',
-    description:
-      'The items that a response of this account was made from. Free of charge. An extension of the contract.',
-    returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
-    params: {
-      id: responseId,
-      limit: { kind: 'integer', min: 1, max: 100, description: 'How many.', example: '20' },
-      order: { kind: 'choice', allowed: ['asc', 'desc'], description: 'Oldest or newest first.', example: 'asc' },
-      after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
-      include: includes,
-    },
-    answer: inputItemsAnswer,
-  },
+  ...STORED_RESPONSES,
   count_tokens: {
     route: 'POST /beta/v1/messages/count_tokens',
     aliases: ['/v1/messages/count_tokens', '/beta/messages/count_tokens'],

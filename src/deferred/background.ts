@@ -13,10 +13,12 @@ import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import { GONE } from '../pipeline/call.ts'
+import type { Out } from '../pipeline/out.ts'
 import type { Overload } from '../pipeline/overload.ts'
 import { mayUse, type PaidSpec, read } from '../pipeline/read.ts'
-import { isObject, type Json, text } from '../protocols/check.ts'
+import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/members.ts'
+import { EventTaker, follow, forgetEvents, hasEvents, ours, removeEvents } from './background-events.ts'
 import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
 import { type Errand, startErrands } from './errands.ts'
 import { secondsOf } from './files.ts'
@@ -38,21 +40,25 @@ interface BackgroundRow extends Errand {
   readonly vendor_id: string | null
   readonly created_at: Date
   readonly overdue: boolean
+  /** Its events are kept, for those who follow it. */
+  readonly streams: boolean
 }
 
-interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id'> {
+interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 'streams' | 'created_at'> {
   /** The response as it is now. */
   readonly answer: string
 }
 
 export interface Background {
-  /** The response, which is queued. Throws what is wrong with the request. */
+  /** The response, which is queued, or what it was when the key was used before. Throws what is wrong with the request. */
   accept(asked: {
     readonly principal: Principal
     readonly spec: PaidSpec
     readonly json: JsonText
     readonly idempotencyKey: string | undefined
-  }): Promise<string>
+  }): Promise<Found>
+  /** Streams its events, from the one after `after`, until it has ended. */
+  follow(found: Found, after: number, out: Out): Promise<void>
   /** The request with what its vendor calls the response that it goes on from. */
   goingOn(json: JsonText, account: string): Promise<JsonText>
   /** Undefined: there is none of this account, or not for this key. */
@@ -75,8 +81,8 @@ const CANCEL_LOOK_MS = 1_000
 
 const INSERT = statement(
   'background_insert',
-  `insert into background (account_id, id, key_id, product, request)
-   select $1, $2, $3, $4, $5 where (select count(*) from background where account_id = $1 and open) < $6
+  `insert into background (account_id, id, key_id, product, request, streams)
+   select $1, $2, $3, $4, $5, $7 where (select count(*) from background where account_id = $1 and open) < $6
    on conflict (account_id, id) do update set id = excluded.id returning *`,
 )
 const FIND = statement('background_find', 'select * from background where account_id = $1 and id = $2')
@@ -136,17 +142,29 @@ export function startBackground(deps: BackgroundDeps): Background {
       const catalog = catalogFor(accountId, deps.catalog.current)
       const { ask } = read({ spec, catalog, principal, params: {}, query: '', body: { json: request } }, deps.read)
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
-      const values = [accountId, id, keyId, ask.product, request.text, OPEN_MAX]
+      const streams = json.value.stream === true
+      const values = [accountId, id, keyId, ask.product, request.text, OPEN_MAX, streams]
       const [row] = await database.query<BackgroundRow>(INSERT, values)
       if (!row)
         throw new Fault('rate_limited', {
           message: `This account has ${OPEN_MAX} responses in the background that have not ended, which is the most.`,
           retryAfterSeconds: 5,
         })
-      if (row.request !== request.text)
+      if (row.request !== request.text || row.streams !== streams)
         throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
       errands.wake(row)
-      return viewOf(row)
+      return { ...row, answer: viewOf(row) }
+    },
+    async follow(found, after, out) {
+      const { account_id, id } = found
+      const row = await load(account_id, id)
+      if (!row) throw new Fault('not_found')
+      const ended = async () => {
+        if ((await database.query(IS_OVER, [account_id, id])).length > 0) return undefined
+        const last = await load(account_id, id)
+        return last ? (JSON.parse(viewOf(last)) as Json) : null // As it was written.
+      }
+      await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, { database, world })
     },
     async find(principal, id) {
       const row = await load(principal.accountId, id)
@@ -160,6 +178,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     },
     async remove({ account_id, id }) {
       await database.query(REMOVE, [account_id, id])
+      await removeEvents({ account_id, id }, database)
       return JSON.stringify({ id, object: 'response', deleted: true })
     },
     stop: (forMs) => errands.stop(forMs),
@@ -168,6 +187,7 @@ export function startBackground(deps: BackgroundDeps): Background {
 
 export async function forgetBackground(database: Database): Promise<void> {
   await removeAll(database, FORGET)
+  await forgetEvents(database)
 }
 
 /** Two that come with the same key are one. */
@@ -180,8 +200,9 @@ function nameOf(account: string, key: string): string {
 
 /** The request as it is sent when nobody waits. */
 function readyToRun(json: JsonText): JsonText {
-  if (json.value.stream === true)
-    throw invalid('"stream" must be false with "background": ask for the response until it has ended.', 'stream')
+  const { stream } = json.value
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
+    throw mustBe('stream', 'true or false', stream)
   if (json.value.store === false)
     throw invalid('"store" must be true with "background": it is asked for later.', 'store')
   if (json.text.length > REQUEST_CHARS_MAX)
@@ -212,15 +233,13 @@ async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number
   const stopLooking = every(world, CANCEL_LOOK_MS, look, log)
   try {
     const principal = await keys.holder(row.key_id, row.account_id)
-    const call = {
-      account: row.account_id,
-      principal,
-      spec,
-      body: Buffer.from(row.request),
-      name: row.id,
-      signal: cancelled.signal,
-    }
+    const { signal } = cancelled
+    const isShown = row.streams && !(await hasEvents(row, database))
+    const out = row.streams ? new EventTaker(row, { database, world, signal, isShown }) : undefined
+    const body = Buffer.from(row.streams ? streaming(row.request) : row.request)
+    const call = { account: row.account_id, principal, spec, body, name: row.id, signal, ...(out ? { out } : {}) }
     const ending = await callLater(call, deps)
+    await out?.flushed()
     if (cancelled.signal.aborted) return undefined
     if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)
     if (!ending.isVendors || (await triedOf(row, database)) < VENDOR_TRIES_MAX)
@@ -229,6 +248,10 @@ async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number
   } finally {
     stopLooking()
   }
+}
+
+function streaming(request: string): string {
+  return splice(readJson(Buffer.from(request)), { add: { stream: 'true' } })
 }
 
 async function triedOf({ account_id, id }: BackgroundRow, database: Database): Promise<number> {
@@ -261,7 +284,7 @@ function answerOf(row: BackgroundRow, { status, body }: Told): Ended {
   const isWhole = response.status !== 'incomplete'
   return {
     status: isWhole ? 'completed' : 'incomplete',
-    answer: { ...response, id: row.id, background: true, store: true },
+    answer: { ...response, ...ours(row.id) },
     vendorId: response.store === true ? (text(response.id) ?? null) : null,
   }
 }
@@ -280,8 +303,7 @@ function begun({ id, request, product, created_at, status }: BackgroundRow): Jso
     output: [],
     ...echoed(readJson(Buffer.from(request)).value),
     model: product,
-    background: true,
-    store: true,
+    ...ours(id),
   }
 }
 

@@ -15,6 +15,9 @@ import type { PathDeps } from '../pipeline/call.ts'
 import { withKeeper } from '../pipeline/keeper.ts'
 import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
+import { rollUpResponse } from '../protocols/text/openai-responses/roll.ts'
+import { readEvents } from '../protocols/text/whole.ts'
+import { openaiError } from '../protocols/vendor-fault.ts'
 
 export interface DeferredDeps {
   readonly catalog: CatalogStore
@@ -36,6 +39,8 @@ interface DeferredCall {
   readonly batch?: string
   /** Aborts when it is not wanted any more. Absent: never, since whoever cuts off what is tried again pays for a part of it, and then for the whole. */
   readonly signal?: AbortSignal
+  /** Takes the answer as it comes, where that may be a stream of the Responses format. */
+  readonly out?: AnswerTaker
 }
 
 export interface Told {
@@ -73,12 +78,12 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
   const requestId = `req_${newId(path.world)}`
   try {
     const { principal, spec, body, name, batch, signal = NEVER } = call
-    const out = new AnswerTaker(signal, Number.POSITIVE_INFINITY)
+    const { out = new AnswerTaker(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
     const { accountId } = principal
     const catalog = catalogFor(accountId, deps.catalog.current)
     const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
-    if (asked.ask.stream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+    if (asked.ask.stream && !call.out) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const arrived = {
       ...(batch === undefined ? asked : inBatch(asked)),
@@ -89,7 +94,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
     await serve(await withKeeper(arrived, path), path)
     const again = out.headers['idempotent-replayed'] && (await paidBefore(call.account, [name], deps)).get(name)
     if (again) return again
-    return { status: out.status, requestId, body: inOneLine(out.body.toString()) }
+    return told(out.status, requestId, out.body)
   } catch (error) {
     const ending = endingOf(asFault(error), { ...call, requestId }, deps)
     if (isLater(ending)) return ending
@@ -105,10 +110,7 @@ export async function paidBefore(
 ): Promise<ReadonlyMap<string, Told>> {
   const stored = await storedAnswers(path.database, account, names.map(keyOf))
   return new Map(
-    stored.map(({ key, hold, status, body }): [string, Told] => [
-      key.slice(1),
-      { status, requestId: `req_${hold}`, body: inOneLine(body.toString()) },
-    ]),
+    stored.map(({ key, hold, status, body }): [string, Told] => [key.slice(1), told(status, `req_${hold}`, body)]),
   )
 }
 
@@ -139,6 +141,17 @@ function inBatch(asked: Read): Read {
   if (batchFactor === undefined) return asked
   const cheaper: Product = { ...product, pricing: scaled(product.pricing, batchFactor) }
   return { ...asked, product: cheaper }
+}
+
+/** A stream is told as the whole that it came to; one that broke has been paid for as far as it came, and is not made again. */
+function told(status: number, requestId: string, body: Buffer): Told {
+  if (body.length === 0 || body[0] === 0x7b) return { status, requestId, body: inOneLine(body.toString()) }
+  try {
+    return { status, requestId, body: JSON.stringify(rollUpResponse(readEvents(body))) }
+  } catch (error) {
+    const { code, message } = openaiError(asFault(error))
+    return { status: 502, requestId, body: JSON.stringify({ error: { code, message } }) }
+  }
 }
 
 /** Line breaks of a JSON text stand between its values, never in them. */

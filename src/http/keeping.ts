@@ -79,10 +79,13 @@ export async function serveFree(
   await serve(await withKeeper(arrived, path), path)
 }
 
+/** What is asked of the gateway, and of no vendor. */
+const OURS = new Set(['stream', 'starting_after'])
+
 /** The parameters that the endpoint knows, as they came; others are left behind. */
 export function knownQuery(request: FastifyRequest, { params = {} }: EndpointSpec): string {
-  const known = [...new URLSearchParams(rawQuery(request))].filter(([name]) =>
-    Object.hasOwn(params, name.replace(/\[\]$/, '')),
+  const known = [...new URLSearchParams(rawQuery(request))].filter(
+    ([name]) => Object.hasOwn(params, name.replace(/\[\]$/, '')) && !OURS.has(name),
   )
   return known.length === 0 ? '' : `?${new URLSearchParams(known)}`
 }

@@ -48,6 +48,9 @@ interface Taken extends RequestBody {
   release?(): void
 }
 
+/** The number before that of a stream's first event. */
+const NOTHING_YET = -1
+
 const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 
 export function paidHandler(deps: PaidDeps): Paid {
@@ -89,7 +92,8 @@ async function handleResponse(
     return handle(visit, out, { spec, body: { ...body, json: goesOn } }, deps)
   }
   const accepted = await deps.background.accept({ principal, spec, json, idempotencyKey: idempotencyKeyOf(visit) })
-  out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted)
+  if (accepted.streams) return deps.background.follow(accepted, NOTHING_YET, out)
+  out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
 }
 
 async function handle(

@@ -27,16 +27,20 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
   const handle = (name: FreeId, method: 'GET' | 'DELETE', below: string) => {
     const spec = FREE[name]
     return (request: FastifyRequest, reply: FastifyReply) => {
-      refuseStream(request)
-      const query = knownQuery(request, spec)
+      const after = below === '' && method === 'GET' ? followedFrom(request) : undefined
+      const query = after === undefined ? knownQuery(request, spec) : ''
       reply.hijack()
       onPath(request, reply.raw, deps, async (out) => {
         const { id: asked } = request.params as { id: string } // The path has it.
-        const own = await background.find(request.principal!, asked) // The key was checked before the handler.
+        const principal = request.principal! // The key was checked before the handler.
+        const own = await background.find(principal, asked)
+        if (own && after !== undefined) return background.follow(own, after, out)
         if (own && below === '') {
           const body = method === 'GET' ? own.answer : await background.remove(own)
           return out.send(200, { 'content-type': JSON_TYPE }, body)
         }
+        if (after !== undefined && (await findKeptAnswer(database, principal.accountId, asked)))
+          throw invalid('"stream" must be false: only a response in the background can be followed.', 'stream')
         const id = own?.vendor_id ?? asked
         const isResponse = method === 'GET' && below === ''
         const question = { method, path: `/responses/${encodeURIComponent(id)}${below}`, query, isResponse }
@@ -70,7 +74,13 @@ function unknown(): Fault {
   })
 }
 
-function refuseStream(request: FastifyRequest): void {
-  if (new URLSearchParams(rawQuery(request)).get('stream') === 'true')
-    throw invalid('"stream" must be false: a stored response is given whole.', 'stream')
+/** The number of the event after which the stream is to go on; undefined: the response is asked for whole. */
+function followedFrom(request: FastifyRequest): number | undefined {
+  const query = new URLSearchParams(rawQuery(request))
+  const stream = query.get('stream') ?? 'false'
+  if (stream !== 'true' && stream !== 'false') throw invalid('"stream" must be true or false.', 'stream')
+  const after = query.get('starting_after') ?? '-1'
+  if (!/^(?:-1|\d{1,9})$/.test(after))
+    throw invalid('"starting_after" must be the number of an event.', 'starting_after')
+  return stream === 'true' ? Number(after) : undefined
 }

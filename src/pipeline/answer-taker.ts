@@ -31,7 +31,7 @@ export class AnswerTaker implements Out {
   send(status: number, headers: Record<string, string>, body: string | Buffer): void {
     this.status = status
     this.startStream(headers)
-    this.write(body)
+    void this.write(body)
   }
 
   startStream(headers: Record<string, string>): void {
@@ -39,15 +39,16 @@ export class AnswerTaker implements Out {
     this.headers = headers
   }
 
-  write(piece: string | Buffer): undefined {
+  write(piece: string | Buffer): Promise<void> | undefined {
     const bytes = Buffer.from(piece)
     this.#bytes += bytes.length
     if (this.overflowed) this.destroy()
     else this.#pieces.push(bytes)
+    return undefined
   }
 
   end(piece: string | Buffer): void {
-    this.write(piece)
+    void this.write(piece)
   }
 
   destroy(): void {

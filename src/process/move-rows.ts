@@ -17,7 +17,7 @@ type Growing = (typeof GROWING)[number] | (typeof LISTED)[number]
 const CHANGING: readonly Table[] = [
   ...[
     ...['api_key', 'grant_key', 'limited', 'idempotency', 'kept_answer', 'own_key', 'usage_hour', 'content_rule'],
-    ...['stored_file', 'batch', 'batch_line', 'background'],
+    ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
   ].map((name) => ({
     name,
     OF: 'account_id = $1',

@@ -86,7 +86,7 @@ test('the next response goes on from one that was made in the background', async
 test('what is wrong is said at once, and what goes wrong later is in the response', async () => {
   for (const [over, param] of [
     [{ input: 7 }, 'input'],
-    [{ stream: true }, 'stream'],
+    [{ stream: 'yes' }, 'stream'],
     [{ store: false }, 'store'],
     [{ background: 'yes' }, 'background'],
     [{ previous_response_id: 'resp_bg01m7h30sc77t113ajbmzxmjc6g' }, 'previous_response_id'],
@@ -156,4 +156,143 @@ test('a response whose process died after its settlement is given again, and not
   assert.deepEqual(again.output, first.output)
   assert.deepEqual(await g.balance(made.id), before)
   assert.equal((await usageOf(made.id)).length, 1)
+})
+
+/** The events of a stream, until there have been `most`. */
+async function events(stream: AsyncIterable<any>, most = Number.POSITIVE_INFINITY): Promise<any[]> {
+  const seen: any[] = []
+  for await (const event of stream) {
+    seen.push(event)
+    if (seen.length >= most) break
+  }
+  return seen
+}
+const said = (all: readonly any[]) =>
+  all.map(({ type, delta }) => (type === 'response.output_text.delta' ? delta : '')).join('')
+const resumed = (id: string, after?: number, apiKey = key) =>
+  client(apiKey).responses.retrieve(id, { stream: true, ...(after === undefined ? {} : { starting_after: after }) })
+
+test('a response in the background is streamed, and whoever left goes on where they were, as often as they like', async () => {
+  for (const model of ['alpha-5.4', 'beta-sonnet-4-6']) {
+    const made = await g.account()
+    const input = 'A story. [[chunks=40]] [[slow=10]]'
+    const first = await events((await start({ model, input, stream: true }, made.key)) as any, 6)
+    const { id } = first[0].response
+    assert.match(id, /^resp_bg/)
+    const rest = await events(await resumed(id, first.at(-1).sequence_number, made.key))
+    const all = [...first, ...rest]
+    assert.deepEqual(
+      all.map(({ sequence_number }) => sequence_number),
+      all.map((_, i) => i),
+    )
+    assert.deepEqual(
+      all.slice(0, 3).map(({ type }) => type),
+      ['response.created', 'response.queued', 'response.in_progress'],
+    )
+    const { type, response } = all.at(-1)
+    assert.equal(type, 'response.completed')
+    for (const event of all) if (event.response) assert.equal(event.response.id, id)
+    const whole = await ended(id, made.key)
+    assert.equal(said(all), whole.output_text)
+    assert.deepEqual(response.output, whole.output)
+    assert.deepEqual(await events(await resumed(id, undefined, made.key)), all, 'again, from the beginning')
+    assert.deepEqual(await events(await resumed(id, all.length, made.key)), [], 'there is no more')
+    await g.settled()
+    assert.deepEqual(
+      (await usageOf(made.id)).map(({ outcome }) => outcome),
+      ['settled'],
+      'it is paid for once, however often it is read',
+    )
+  }
+})
+
+test('the SDK puts the stream of a response in the background together, new and resumed', async () => {
+  const stream = client().responses.stream({ model: 'alpha-5.4', input: 'Say hello.', background: true })
+  const final = await stream.finalResponse()
+  assert.equal(final.status, 'completed')
+  const again = await client().responses.stream({ response_id: final.id, starting_after: 3 }).finalResponse()
+  assert.deepEqual(again.output, final.output)
+})
+
+test('only what was made with stream in the background can be followed, by its account', async () => {
+  const [first] = await events((await start({ stream: true })) as any, 1)
+  const { id } = first.response
+  await assert.rejects(resumed(id, undefined, (await g.account()).key), { status: 404 })
+  const plain: any = await start()
+  const stored = await client().responses.create({ model: 'alpha-5.4', input: 'Hello.' })
+  for (const one of [plain.id, stored.id])
+    await assert.rejects(resumed(one), (error: any) => error.status === 400 && error.param === 'stream')
+  for (const [query, param] of [
+    ['stream=true&starting_after=x', 'starting_after'],
+    ['stream=perhaps', 'stream'],
+  ])
+    assert.match(
+      await (
+        await fetch(`${g.url}/v1/responses/${id}?${query}`, { headers: { authorization: `Bearer ${key}` } })
+      ).text(),
+      new RegExp(`"${param}`),
+    )
+  await ended(id)
+  await g.gateway.database.query(
+    { text: `update background set created_at = now() - interval '25 hours' where id = $1` },
+    [id],
+  )
+  await assert.rejects(resumed(id), (error: any) => error.status === 400 && /kept for a day/.test(error.message))
+  await client().responses.delete(id)
+  const left = await g.gateway.database.query({ text: 'select 1 from background_event where id = $1' }, [id])
+  assert.equal(left.length, 0)
+})
+
+test('however a streamed response in the background ends, its followers are told, and it is settled or released once', async () => {
+  const endings: Array<[input: string, type: string, outcomes: readonly string[]]> = [
+    ['Hello.', 'response.completed', ['settled']],
+    ['Hello. [[max=1]]', 'response.completed', ['settled']],
+    ['Hello. [[400]]', 'response.failed', ['released']],
+  ]
+  for (const [input, type, outcomes] of endings) {
+    const made = await g.account()
+    const all = await events((await start({ input, stream: true }, made.key)) as any)
+    assert.equal(all.at(-1).type, type, input)
+    await g.settled()
+    assert.deepEqual(
+      (await usageOf(made.id)).map(({ outcome }) => outcome),
+      outcomes,
+      input,
+    )
+    assert.equal((await g.balance(made.id)).held, 0n)
+  }
+  // Cancelled in the middle: what came until then is owed, and the stream ends.
+  const made = await g.account()
+  const input = 'A story. [[chunks=400]] [[slow=20]]'
+  const stream: any = await start({ input, stream: true }, made.key)
+  const seen: any[] = []
+  for await (const event of stream) {
+    seen.push(event)
+    if (event.type === 'response.output_text.delta' && seen.at(-2)?.type !== event.type)
+      assert.equal((await client(made.key).responses.cancel(seen[0].response.id)).status, 'cancelled')
+  }
+  assert.equal(seen.at(-1).type, 'response.failed')
+  assert.equal(seen.at(-1).response.status, 'cancelled')
+  await g.settled()
+  const [row] = await usageOf(made.id)
+  assert.equal(row?.outcome, 'settled')
+  assert.ok(row.charged > 0n)
+})
+
+test('a stream whose process died goes on with its end, and neither its text nor its price is doubled', async () => {
+  const made = await g.account()
+  const all = await events((await start({ input: 'Once.', stream: true }, made.key)) as any)
+  const { id } = all[0].response
+  await g.settled()
+  const before = await g.balance(made.id)
+  await g.gateway.database.query(
+    {
+      text: `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
+    },
+    [id],
+  )
+  assert.deepEqual(await events(await resumed(id, undefined, made.key)), all)
+  assert.deepEqual(await g.balance(made.id), before)
+  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
+  assert.deepEqual(problems, [])
 })

@@ -557,6 +557,8 @@ create table background (
   status text not null default 'queued' check (status in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
   -- The response, whole, when it has ended.
   answer text,
+  -- Its events are kept for those who follow it.
+  streams boolean not null default false,
   -- What its vendor calls it, where that keeps it too.
   vendor_id text,
   -- Tries that a vendor failed.
@@ -572,6 +574,17 @@ create table background (
 ) with (fillfactor = 70);
 create index background_open on background (step_at) where open;
 create index background_age on background (created_at);
+
+-- What was streamed of them: events in lines, the last of which has the number `last`.
+create table background_event (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  last integer not null,
+  events text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id, last)
+);
+create index background_event_age on background_event (created_at);
 
 -- Where each request of a batch stands in its file, and what became of it. Gone when the results are files.
 create table batch_line (

@@ -1,0 +1,248 @@
+// The stream of a response in the background: its events are kept for a day, so that whoever listens may come, go and come back, at any
+// process. Who works on it writes them, who follows it reads them, and neither knows of the other.
+import { type Database, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import { Fault } from '../kernel/fault.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { AnswerTaker } from '../pipeline/answer-taker.ts'
+import type { Out } from '../pipeline/out.ts'
+import { isObject, type Json, text } from '../protocols/check.ts'
+import { readData } from '../protocols/text/relay.ts'
+import { encodeEvent, SseDecoder } from '../upstream/sse.ts'
+
+/** The first two are known before any vendor is: that it was created, and that it waits. */
+const FIRST = 2
+const FLUSH_MS = 150
+const FLUSH_CHARS = 200_000
+/** What is beyond is not shown piece by piece; the last event has the whole response. */
+const KEPT_CHARS_MAX = 32_000_000
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+const LOOK_MS = 200
+const PING_MS = 10_000
+const PAGE = 20
+const FOLLOWERS_MAX = 1_000
+const DAY_MS = 86_400_000
+/** Those that are told from the row: at the beginning, and at the end. */
+const FROM_ROW = new Set([
+  ...['response.created', 'response.queued', 'response.completed', 'response.incomplete', 'response.failed', 'error'],
+])
+
+/** One row for what came within a moment: events in lines, numbered up to `last`. */
+const KEEP = statement(
+  'background_event_keep',
+  `insert into background_event (account_id, id, last, events)
+   select $1, $2, $3, $4 where exists (select 1 from background where account_id = $1 and id = $2 and version = $5)
+   on conflict do nothing`,
+)
+const HAS = statement(
+  'background_event_has',
+  'select 1 from background_event where account_id = $1 and id = $2 limit 1',
+)
+const AFTER = statement(
+  'background_event_after',
+  `select last, events from background_event where account_id = $1 and id = $2 and last > $3 order by last limit ${PAGE}`,
+)
+const LAST = statement(
+  'background_event_last',
+  'select coalesce(max(last), 1)::int as last from background_event where account_id = $1 and id = $2',
+)
+const REMOVE = statement('background_event_remove', 'delete from background_event where account_id = $1 and id = $2')
+const FORGET = statement(
+  'background_event_forget',
+  `with gone as (
+     delete from background_event where ctid = any(array(
+       select ctid from background_event where created_at < now() - interval '1 day' limit 1000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+interface Whose {
+  readonly account_id: string
+  readonly id: string
+}
+
+export const forgetEvents = (database: Database) => removeAll(database, FORGET)
+export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
+
+/** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */
+export class EventTaker extends AnswerTaker {
+  readonly #row: Whose & { readonly version: number }
+  readonly #database: Database
+  readonly #world: World
+  readonly #decoder = new SseDecoder()
+  #isShown: boolean
+  #lines: string[] = []
+  #chars = 0
+  #keptChars = 0
+  #last = FIRST - 1
+  #writing: Promise<unknown> = Promise.resolve()
+  #cancel: (() => void) | undefined
+
+  constructor(
+    row: Whose & { readonly version: number },
+    { database, world, signal, isShown }: { database: Database; world: World; signal: AbortSignal; isShown: boolean },
+  ) {
+    super(signal, ANSWER_BYTES_MAX)
+    this.#row = row
+    this.#database = database
+    this.#world = world
+    this.#isShown = isShown
+  }
+
+  override write(piece: string | Buffer): Promise<void> | undefined {
+    super.write(piece)
+    if (!this.#isShown) return undefined
+    for (const { data } of this.#decoder.push(Buffer.from(piece))) this.#take(readData(data))
+    if (this.#chars > FLUSH_CHARS) return this.#flush()
+    if (this.#lines.length > 0) this.#cancel ??= this.#world.after(FLUSH_MS, () => void this.#flush())
+    return undefined
+  }
+
+  /** Everything is where followers find it; what could not be written there is not, and the end has it. */
+  async flushed(): Promise<void> {
+    await this.#flush()
+  }
+
+  #take(event: unknown): void {
+    const type = isObject(event) ? text(event.type) : undefined
+    if (!isObject(event) || type === undefined || FROM_ROW.has(type) || !this.#isShown) return
+    const response = isObject(event.response) ? { ...event.response, ...ours(this.#row.id) } : undefined
+    this.#last += 1
+    const line = JSON.stringify({ ...event, ...(response ? { response } : {}), sequence_number: this.#last })
+    this.#lines.push(line)
+    this.#chars += line.length
+    this.#keptChars += line.length
+    if (this.#keptChars > KEPT_CHARS_MAX) this.#isShown = false
+  }
+
+  async #flush(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = undefined
+    const { account_id, id, version } = this.#row
+    if (this.#lines.length > 0) {
+      const values = [account_id, id, this.#last, this.#lines.join('\n'), version]
+      this.#lines = []
+      this.#chars = 0
+      const write = () => this.#database.query(KEEP, values)
+      this.#writing = this.#writing.then(write).catch(() => {
+        // A gap would shift the numbers of what follows.
+        this.#isShown = false
+      })
+    }
+    await this.#writing
+  }
+}
+
+/** What of a response is the gateway's, whoever made it. */
+export function ours(id: string): Json {
+  return { id, background: true, store: true }
+}
+
+export async function hasEvents({ account_id, id }: Whose, database: Database): Promise<boolean> {
+  return (await database.query(HAS, [account_id, id])).length > 0
+}
+
+interface Followed extends Whose {
+  readonly streams: boolean
+  readonly created_at: Date
+}
+
+interface Following {
+  readonly out: Out
+  /** The number of the last event that the caller has. */
+  readonly after: number
+  /** As it was when it was accepted. */
+  readonly begun: Json
+  /** How it has ended; undefined while it has not, null when it is gone. */
+  ended(): Promise<Json | undefined | null>
+}
+
+let followers = 0
+
+/** Sends what is there, and what comes, until the response has ended or nobody listens. */
+export async function follow(
+  row: Followed,
+  following: Following,
+  deps: { database: Database; world: World },
+): Promise<void> {
+  checkFollowed(row, deps.world)
+  followers += 1
+  try {
+    await send(row, following, deps)
+  } finally {
+    followers -= 1
+  }
+}
+
+function checkFollowed({ streams, created_at }: Followed, world: World): void {
+  const why = !streams
+    ? 'this response was not made with "stream": true'
+    : world.nowMs() - created_at.getTime() > DAY_MS
+      ? 'the events of a response are kept for a day'
+      : undefined
+  if (why !== undefined)
+    throw new Fault('request_invalid', {
+      message: `"stream" must be false: ${why}. Ask for it whole.`,
+      param: 'stream',
+    })
+  if (followers >= FOLLOWERS_MAX) throw new Fault('unavailable', { retryAfterSeconds: 2 })
+}
+
+async function send(
+  { account_id, id }: Followed,
+  { out, after, begun, ended }: Following,
+  { database, world }: { database: Database; world: World },
+): Promise<void> {
+  out.startStream({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-store, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  for (const [number, type] of ['response.created', 'response.queued'].entries())
+    if (number > after) await out.write(encoded({ type, sequence_number: number, response: begun }))
+  let seen = Math.max(after, FIRST - 1)
+  let wroteMs = world.elapsedMs()
+  while (!out.signal.aborted) {
+    // Asked for first: when it has ended, all of its events are there.
+    const ending = await ended()
+    const rows = await database.query<{ last: number; events: string }>(AFTER, [account_id, id, seen])
+    for (const { last, events } of rows) {
+      const lines = events.split('\n')
+      const fresh = lines.slice(Math.max(0, lines.length - (last - seen)))
+      await out.write(fresh.map((line) => encodeEvent(line, typeOf(line))).join(''))
+      seen = last
+      wroteMs = world.elapsedMs()
+    }
+    if (rows.length === PAGE) continue
+    if (ending !== undefined) return out.end(await lastOf(ending))
+    if (world.elapsedMs() - wroteMs > PING_MS) {
+      await out.write(': ping\n')
+      wroteMs = world.elapsedMs()
+    }
+    await sleep(world, LOOK_MS)
+  }
+
+  async function lastOf(response: Json | null): Promise<string> {
+    const [row] = await database.query<{ last: number }>(LAST, [account_id, id])
+    const number = (row?.last ?? 1) + 1
+    const gone = { type: 'error', code: 'not_found', message: 'This response was deleted.', param: null }
+    const told = response ? { type: `response.${endOf(response)}`, response } : gone
+    return (number > after ? encoded({ ...told, sequence_number: number }) : '') + DONE
+  }
+}
+
+const DONE = 'data: [DONE]\n\n'
+
+/** There is no event for what was cancelled. */
+function endOf({ status }: Json): string {
+  return status === 'completed' || status === 'incomplete' ? status : 'failed'
+}
+
+function encoded(event: Json & { type: string }): string {
+  return encodeEvent(JSON.stringify(event), event.type)
+}
+
+function typeOf(line: string): string | undefined {
+  const event = readData(line)
+  return isObject(event) ? text(event.type) : undefined
+}
