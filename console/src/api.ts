@@ -226,6 +226,17 @@ export const api = {
   job: (id: string, jobId: string, signal?: AbortSignal) =>
     get<wire.Job>(account(id, `/play/v1/jobs/${encode(jobId)}`), undefined, signal),
   cancelJob: (id: string, jobId: string) => remove<unknown>(account(id, `/play/v1/jobs/${encode(jobId)}`)),
+  batches: (id: string, query: { status?: string | undefined } & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.Batch>>(account(id, '/batches'), { ...query }, signal),
+  batch: (id: string, batch: string, signal?: AbortSignal) =>
+    get<wire.BatchDetail>(account(id, `/batches/${encode(batch)}`), undefined, signal),
+  batchLines: (id: string, batch: string, query: { outcome: 'failed' | 'completed' } & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.BatchLine>>(account(id, `/batches/${encode(batch)}/lines`), { ...query }, signal),
+  cancelBatch: (id: string, batch: string) => post<wire.BatchDetail>(account(id, `/batches/${encode(batch)}/cancel`)),
+  checkFile: (id: string, file: string, endpoint: string) =>
+    get<wire.FileCheck>(account(id, `/files/${encode(file)}/check`), { endpoint }),
+  /** Where the browser can save it from. */
+  fileAddress: (id: string, file: string) => apiUrl(account(id, `/play/v1/files/${encode(file)}/content`)),
   csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter | LedgerFilter = {}) => {
     const response = await send('GET', account(id, `/${table}`), {
       query: { ...query },
@@ -246,7 +257,13 @@ export const api = {
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
   changeModel: (
     uid: string,
-    input: { enabled?: boolean; pricing?: wire.Pricing; routes?: wire.CatalogRoute[]; routing?: wire.CatalogRouting },
+    input: {
+      enabled?: boolean
+      pricing?: wire.Pricing
+      batchFactor?: string
+      routes?: wire.CatalogRoute[]
+      routing?: wire.CatalogRouting
+    },
   ) => patch<unknown>(`/models/${encode(uid)}`, input),
 
   routeFigures: (uid: string, signal?: AbortSignal) =>

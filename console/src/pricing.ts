@@ -24,6 +24,20 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
 
 export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
 
+/** What is not part of every call: offered where it has a price. */
+export const EXTRA_UNITS: readonly PriceUnit[] = ['webSearch', 'fileSearch', 'codeRun', 'image', 'cacheWriteHour']
+
+/** What makes the rates of a model dearer or cheaper, in words: "service_tier priority", "2". */
+export function multipliersOf(
+  pricing: Pricing,
+  batchFactor: string | null,
+): readonly { when: string; times: string }[] {
+  const tiers = Object.entries(pricing.multipliers ?? {}).flatMap(([field, values]) =>
+    Object.entries(values).map(([value, times]) => ({ when: `${field} ${value}`, times: String(times) })),
+  )
+  return batchFactor === null ? tiers : [...tiers, { when: 'in batches', times: batchFactor }]
+}
+
 interface PriceWords {
   amount: string
   per: string

@@ -231,6 +231,7 @@ function useNavigation(accountId: string | undefined): Navigation {
         { to: `${base}/keys`, label: 'Keys', icon: 'key' },
         { to: `${base}/usage`, label: 'Usage', icon: 'usage' },
         { to: `${base}/jobs`, label: 'Jobs', icon: 'jobs' },
+        { to: `${base}/batches`, label: 'Batches', icon: 'batches' },
         { to: `${base}/statement`, label: 'Statement', icon: 'statement' },
         { to: `${base}/alerts`, label: 'Alerts', icon: 'bell' },
         ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),

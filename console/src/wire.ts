@@ -19,6 +19,12 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit-view.ts'
+export type {
+  BatchDetail,
+  BatchLineView as BatchLine,
+  BatchView as Batch,
+  FileCheck,
+} from '../../src/deferred/views.ts'
 export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
 export type {
@@ -92,6 +98,17 @@ export interface ConnectInput extends ConnectPlace {
   models?: { model: string; uid?: string; type?: ModelType; cost?: Pricing; pricing?: Pricing }[]
   markup?: string
   note?: string
+}
+
+/** Of the public API, which the console calls for an account. */
+export interface StoredFile {
+  id: string
+  filename: string
+  bytes: number
+  purpose: string
+  /** In seconds. */
+  created_at: number
+  expires_at: number
 }
 
 export type JobStatus = JobView['status']

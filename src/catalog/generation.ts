@@ -264,6 +264,13 @@ export const FREE = define({
           'The id of the endpoint that the request is meant for: `chat`, `images`, `siteanalytics/websites/visits` … Absent: it follows from the model and the fields.',
         example: 'chat',
       },
+      batch: {
+        kind: 'choice',
+        allowed: ['true', 'false'],
+        default: 'false',
+        description: 'At the price that the model has in batches.',
+        example: 'false',
+      },
     },
     body: quoteBody,
   },

@@ -135,7 +135,7 @@ function endingOf(
 }
 
 /** At the price that its model has in batches. */
-function inBatch(asked: Read): Read {
+export function inBatch<T extends Read>(asked: T): T {
   const { product } = asked
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
   if (batchFactor === undefined) return asked

@@ -5,7 +5,7 @@ import type { Principal } from '../admission/api-key.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
@@ -62,8 +62,11 @@ export function accountHandlers(
       return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
     async quote(request, reply) {
-      const endpoint = new URLSearchParams(rawQuery(request)).get('endpoint')
-      const data = await quoteCall({ body: jsonBody(request), endpoint, principal: request.principal! }, deps)
+      const query = new URLSearchParams(rawQuery(request))
+      const [endpoint, inBatch] = [query.get('endpoint'), query.get('batch') ?? 'false']
+      if (inBatch !== 'true' && inBatch !== 'false') throw invalid('"batch" must be true or false.', 'batch')
+      const asked = { body: jsonBody(request), endpoint, batch: inBatch === 'true', principal: request.principal! }
+      const data = await quoteCall(asked, deps)
       return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },
   }

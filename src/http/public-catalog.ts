@@ -3,6 +3,7 @@
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import type { PublicCatalog } from './views.ts'
 
 export function createPublicCatalog(current: () => Catalog): () => PublicCatalog {
@@ -24,6 +25,7 @@ function build({ document, input }: Catalog): PublicCatalog {
       type: model.type,
       family: model.family,
       pricing: input.models[uid]?.pricing ?? null,
+      batchFactor: model.batchFactor === undefined ? null : formatCredits(model.batchFactor),
       doors: model.doors,
       capabilities: model.capabilities,
       limits: model.limits,

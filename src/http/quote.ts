@@ -3,6 +3,8 @@ import type { Principal } from '../admission/api-key.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { type Catalog, findProduct } from '../catalog/store.ts'
+import { inBatch } from '../deferred/call.ts'
+import { endpointAt } from '../deferred/lines.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
@@ -17,6 +19,8 @@ export interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null
+  /** As a line of a batch, at the price that its model has there. */
+  readonly batch?: boolean
   readonly principal: Principal
 }
 
@@ -25,7 +29,7 @@ const NEVER = new AbortController().signal
 const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 export async function readQuoted(
-  { body, endpoint, principal }: Question,
+  { body, endpoint, batch = false, principal }: Question,
   catalog: Catalog,
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
@@ -36,7 +40,11 @@ export async function readQuoted(
     try {
       const asked = spec.largeBody && !spec.form ? await withPictures(body, deps.budget) : { json }
       const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
-      return { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
+      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
+      if (!batch) return quoted
+      if (!endpointAt(spec.path))
+        throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
+      return inBatch(quoted)
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
       first ??= endpoint === null && specs.length > 1 ? elsewhere(error, spec) : error

@@ -137,6 +137,8 @@ export const publicCatalog = z.object({
       type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
       family: z.string(),
       pricing: pricing.nullable(),
+      /** What the rates are multiplied by in batches; null: nothing. */
+      batchFactor: credits.nullable(),
       doors: z.array(z.enum(TEXT_PROTOCOLS)),
       capabilities: z.array(z.string()),
       limits: z.object({

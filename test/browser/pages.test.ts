@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
+import { askInBatch } from './seed.ts'
 
 const FIRST_SCRIPTS_BYTES_MAX = 250 * 1024
 
@@ -16,6 +17,7 @@ before(async () => {
   account = made.id
   for (const model of ['alpha-5.4', 'beta-opus-5', 'no-such-model'])
     await home.call('/v1/chat-completions', made.key, { model, messages: [{ role: 'user', content: 'Hello!' }] })
+  await askInBatch(home, made.key)
   visitor = await home.visitor()
 })
 

@@ -213,6 +213,32 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await videoLoaded(page)
       },
     },
+    {
+      name: 'batches',
+      path: `${base}/batches`,
+      act: (page) => page.getByRole('link', { name: 'questions.jsonl' }).waitFor(),
+    },
+    {
+      name: 'batch',
+      path: `${base}/batches`,
+      async act(page) {
+        await page.getByRole('link', { name: 'questions.jsonl' }).click()
+        await page.getByRole('table', { name: 'Failed lines' }).waitFor()
+      },
+    },
+    {
+      name: 'batch-problems',
+      path: `${base}/batches`,
+      async act(page) {
+        const text = '{"custom_id":"a","method":"GET","url":"/v1/chat/completions","body":{}}\nno JSON'
+        await press(page, 'New batch')
+        await page
+          .locator('input[type=file]')
+          .setInputFiles({ name: 'lines.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) })
+        await press(page, 'Upload and check')
+        await page.getByRole('table', { name: 'Problems' }).waitFor()
+      },
+    },
     { name: 'statement', path: `${base}/statement` },
     { name: 'alerts', path: `${base}/alerts` },
     {

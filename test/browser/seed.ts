@@ -1,4 +1,5 @@
 // Accounts, keys and calls such as a small company makes, so that pictures of the console show something.
+import OpenAI, { toFile } from 'openai'
 import type { TestConsole } from './console.ts'
 
 const BY = { actor: 'op@example.com', ip: '127.0.0.1', requestId: null }
@@ -62,6 +63,7 @@ export async function seed(home: TestConsole): Promise<Seed> {
   )
   for (const prompt of ['Fog rolls over a pine forest at dawn', 'A paper boat drifts down a rain-soaked street'])
     await home.call('/v1/video/seedance', website.key, { model: 'videogen-2.0', prompt })
+  await askInBatch(home, website.key)
   // Written once a minute, which no picture waits for.
   await database.query({ text: 'update api_key set last_used_at = now() where account_id = $1' }, [account])
 
@@ -87,4 +89,21 @@ export async function seed(home: TestConsole): Promise<Seed> {
       ])
     },
   }
+}
+
+/** One of its lines fails. */
+export async function askInBatch(home: Pick<TestConsole, 'url'>, key: string): Promise<void> {
+  const client = new OpenAI({ apiKey: key, baseURL: `${home.url}/v1` })
+  const lines = QUESTIONS.map((content, at) => ({
+    custom_id: `question-${at + 1}`,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: at === 3 ? 'alpha-4' : 'alpha-5.4', messages: [{ role: 'user', content }] },
+  }))
+  const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
+  const file = await client.files.create({ file: await toFile(content, 'questions.jsonl'), purpose: 'batch' })
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+  const { id } = await client.batches.create(order)
+  while ((await client.batches.retrieve(id)).status !== 'completed')
+    await new Promise((resolve) => setTimeout(resolve, 50))
 }

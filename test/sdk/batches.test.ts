@@ -241,6 +241,18 @@ test('an answer of any size is paid for once, also when its process died between
   assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
 })
 
+test('a quote knows the price in batches, and refuses what is not offered there', async () => {
+  const quote = async (query: string, body: object = chat('One of 3.')) => {
+    const answer = await g.call(`/v1/quote?${query}`, key, body)
+    return { status: answer.status, data: ((await answer.json()) as any).data }
+  }
+  const usual = parseCredits((await quote('')).data.costAtMost)!
+  const inBatch = parseCredits((await quote('batch=true')).data.costAtMost)!
+  assert.ok(inBatch === usual / 2n || inBatch === usual / 2n + 1n, `${inBatch} of ${usual}`)
+  assert.equal((await quote('batch=yes')).status, 400)
+  assert.equal((await quote('batch=true', { model: 'alpha-image-2', prompt: 'A gate' })).status, 400)
+})
+
 test('responses, embeddings and messages go in batches too, at their full price where no factor is set', async () => {
   const cases = [
     ['/v1/responses', { model: 'alpha-5.5', input: 'Hello.' }, 'response'],

@@ -3,7 +3,7 @@ import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
 import { InlineMarkdown } from '../markdown.tsx'
-import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
+import { describeTier, multipliersOf, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
@@ -98,6 +98,7 @@ function ModelBody({ model }: { model: PublicModel }) {
         />
       </Card>
       <PriceCard pricing={model.pricing} />
+      <MultiplierCard model={model} />
       {kind ? (
         <Card
           title="Call it"
@@ -202,6 +203,24 @@ function PriceCard({ pricing }: { pricing: Pricing | null }) {
             cell: ({ tier }: { tier: Pricing['tiers'][number] }) =>
               tier[unit] === undefined ? '–' : <b>{formatCredits(tier[unit])}</b>,
           })),
+        ]}
+      />
+    </Card>
+  )
+}
+
+function MultiplierCard({ model: { pricing, batchFactor } }: { model: PublicModel }) {
+  const rows = pricing ? multipliersOf(pricing, batchFactor) : []
+  if (rows.length === 0) return null
+  return (
+    <Card flush title="Multipliers" lead="What each rate above is multiplied by. A quote says what it comes to.">
+      <Table
+        label="Multipliers"
+        rows={rows}
+        rowKey={({ when }) => when}
+        columns={[
+          { head: 'When', main: true, cell: ({ when }) => <code>{when}</code> },
+          { head: 'Times', right: true, cell: ({ times }) => <b>{formatCredits(times)}</b> },
         ]}
       />
     </Card>

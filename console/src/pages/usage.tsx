@@ -193,7 +193,7 @@ function useKeyLabels(account: string): Map<string, string> {
   return keyLabels(keys.data?.items ?? [])
 }
 
-/** What agents spent, by their session or name, where there were any; a click shows the calls of one. */
+/** What agents and batches spent, where there were any; a click shows the calls of one. */
 function Clients({ account, filter, chosen }: { account: string; filter: UsageFilter; chosen: string | undefined }) {
   const { from, to, test } = filter
   const sums = useQuery(`clients/${account}/${from}/${to}/${test}`, (signal) =>
@@ -202,21 +202,27 @@ function Clients({ account, filter, chosen }: { account: string; filter: UsageFi
   const items = sums.data?.items ?? []
   if (items.length === 0) return null
   return (
-    <section className="filters" aria-label="Spent by agents">
-      <span className="field-label">Agents</span>
+    <section className="filters" aria-label="Spent by agents and batches">
+      <span className="field-label">Agents and batches</span>
       {items.slice(0, CLIENTS_SHOWN).map(({ client, requests, charged }) => (
         <Button
           key={client}
           small
+          className="button-long"
+          title={client}
           aria-pressed={client === chosen}
           onClick={() => setQuery({ client: client === chosen ? undefined : client })}
         >
-          {client}: {formatCredits(charged)} credits, {requests === 1 ? '1 call' : `${formatCompact(requests)} calls`}
+          {clientName(client)}: {formatCredits(charged)} credits,{' '}
+          {requests === 1 ? '1 call' : `${formatCompact(requests)} calls`}
         </Button>
       ))}
     </section>
   )
 }
+
+/** Of an id the end tells it apart. */
+const clientName = (client: string) => (/^batch_\w{20,}$/.test(client) ? `Batch …${client.slice(-6)}` : client)
 
 function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; chosen: UsageFilter }) {
   const catalog = useQuery('public-catalog', api.publicCatalog)

@@ -49,12 +49,13 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         .strictObject({
           enabled: z.boolean().optional(),
           pricing: z.record(z.string(), z.unknown()).optional(),
+          batchFactor: z.union([z.string(), z.number()]).optional(),
           routes: z.array(z.record(z.string(), z.unknown())).max(100).optional(),
           routing: z.record(z.string(), z.unknown()).optional(),
         })
         .refine(
           (body) => Object.values(body).some((value) => value !== undefined),
-          'give "enabled", "pricing", "routes" or "routing"',
+          'give "enabled", "pricing", "batchFactor", "routes" or "routing"',
         ),
       answer: appliedView.extend({ uid: z.string() }),
       run: async ({ params: { uid }, body, by }) => ({

@@ -1,23 +1,21 @@
 import { useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
-import { parseCredits } from '../../credits.ts'
-import { describeTier, PRICE_UNITS, UNIT_NAMES } from '../../pricing.ts'
 import { refresh } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
-import { FormDialog } from '../../ui/dialog.tsx'
-import { SearchField, Switch, TextField } from '../../ui/field.tsx'
-import { Badge, Card, Note } from '../../ui/page.tsx'
+import { SearchField, Switch } from '../../ui/field.tsx'
+import { Badge, Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
-import type { Catalog, CatalogDocument, CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
+import type { Catalog, CatalogDocument, CatalogModel } from '../../wire.ts'
 import { Price } from '../models.tsx'
+import { PriceForm } from './price-form.tsx'
 import { RoutesForm } from './routes-form.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
 interface Row {
   uid: string
-  model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'routes' | 'routing'>
+  model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'batchFactor' | 'routes' | 'routing'>
 }
 
 function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
@@ -110,88 +108,7 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
           onClose={() => setRouting(undefined)}
         />
       ) : null}
-      {editing ? <PriceForm row={editing} onClose={() => setEditing(undefined)} /> : null}
+      {editing ? <PriceForm row={editing} onClose={() => setEditing(undefined)} onDone={catalogChanged} /> : null}
     </>
   )
-}
-
-type TierTexts = Partial<Record<PriceUnit, string>>
-
-function PriceForm({ row, onClose }: { row: Row; onClose: () => void }) {
-  const { tiers } = row.model.pricing
-  const [texts, setTexts] = useState<TierTexts[]>(() =>
-    tiers.map((tier) =>
-      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
-    ),
-  )
-  const units = unitsOf(row.model)
-  const fault = (text: string | undefined) =>
-    text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
-  const valid = texts.every((tier) => units.every((unit) => !fault(tier[unit])))
-  const run = async () => {
-    await api.changeModel(row.uid, { pricing: withPrices(row.model.pricing, texts, units) })
-    toast(`New prices for ${row.model.name} hold from now on.`)
-    catalogChanged()
-  }
-  return (
-    <FormDialog
-      title={`Price of ${row.model.name}`}
-      wide
-      action="Set the price"
-      disabled={!valid}
-      run={run}
-      onClose={onClose}
-    >
-      <Note>In credits. Calls in flight keep the old price. Tiers are edited in the JSON document.</Note>
-      {tiers.map((tier, index) => (
-        <fieldset key={describeTier(tier)} className="stack">
-          {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
-          <div className="grid-2">
-            {units.map((unit) => (
-              <TextField
-                key={unit}
-                label={UNIT_NAMES[unit].price}
-                inputMode="decimal"
-                value={texts[index]?.[unit] ?? ''}
-                placeholder="–"
-                fault={fault(texts[index]?.[unit])}
-                onText={(text) =>
-                  setTexts((old) => old.map((entry, at) => (at === index ? { ...entry, [unit]: text } : entry)))
-                }
-              />
-            ))}
-          </div>
-        </fieldset>
-      ))}
-    </FormDialog>
-  )
-}
-
-/** What may have a price beside what has one. */
-const USUAL: Partial<Record<CatalogModel['type'], readonly PriceUnit[]>> = {
-  text: ['input', 'cachedInput', 'cacheWrite', 'output'],
-  image: ['image', 'input', 'output'],
-  video: ['second', 'output'],
-  data: ['call', 'row'],
-}
-
-function unitsOf(model: Row['model']): PriceUnit[] {
-  return PRICE_UNITS.filter(
-    (unit) => USUAL[model.type]?.includes(unit) || model.pricing.tiers.some((tier) => tier[unit] !== undefined),
-  )
-}
-
-function withPrices(pricing: Pricing, texts: readonly TierTexts[], units: readonly PriceUnit[]): Pricing {
-  return {
-    ...pricing,
-    tiers: pricing.tiers.map((tier, index) => {
-      const next: PriceTier = { ...tier }
-      for (const unit of units) {
-        const text = texts[index]?.[unit]?.trim()
-        if (text) next[unit] = text
-        else delete next[unit]
-      }
-      return next
-    }),
-  }
 }

@@ -1,0 +1,194 @@
+// What a model costs: rates for each tier, extras among them, what multiplies them, and what they are in batches.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { parseCredits } from '../../credits.ts'
+import { describeTier, EXTRA_UNITS, PRICE_UNITS, UNIT_NAMES } from '../../pricing.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Note } from '../../ui/page.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
+
+export interface Priced {
+  uid: string
+  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'batchFactor'>
+}
+
+type TierTexts = Partial<Record<PriceUnit, string>>
+
+/** `service_tier` `priority`: times 2. */
+interface Multiplier {
+  field: string
+  value: string
+  times: string
+}
+
+/** What may have a price beside what has one. */
+const USUAL: Partial<Record<CatalogModel['type'], readonly PriceUnit[]>> = {
+  text: ['input', 'cachedInput', 'cacheWrite', 'output'],
+  image: ['image', 'input', 'output'],
+  video: ['second', 'output'],
+  data: ['call', 'row'],
+}
+/** What the batches of an account may hold. */
+const IN_BATCHES: ReadonlySet<CatalogModel['type']> = new Set(['text', 'embedding', 'moderation', 'rerank'])
+
+const faultOf = (text: string | undefined) =>
+  text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
+
+export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () => void; onDone: () => void }) {
+  const { model } = row
+  const { tiers } = model.pricing
+  const [texts, setTexts] = useState<TierTexts[]>(() =>
+    tiers.map((tier) =>
+      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
+    ),
+  )
+  const [multipliers, setMultipliers] = useState(() => multipliersOf(model.pricing))
+  const [batchFactor, setBatchFactor] = useState(String(model.batchFactor ?? ''))
+  const units = unitsOf(model)
+  const extras = model.type === 'text' ? EXTRA_UNITS.filter((unit) => !units.includes(unit)) : []
+  const all = [...units, ...extras]
+  const valid =
+    texts.every((tier) => all.every((unit) => !faultOf(tier[unit]))) &&
+    multipliers.every(({ field, value, times }) => field.trim() && value.trim() && times.trim() && !faultOf(times)) &&
+    !faultOf(batchFactor)
+  const run = async () => {
+    const pricing = withMultipliers(withPrices(model.pricing, texts, all), multipliers)
+    const factor = batchFactor.trim() || (model.batchFactor === undefined ? undefined : '1')
+    await api.changeModel(row.uid, { pricing, ...(factor === undefined ? {} : { batchFactor: factor }) })
+    toast(`New prices for ${model.name} hold from now on.`)
+    onDone()
+  }
+  const fields = (index: number, shown: readonly PriceUnit[]) => (
+    <div className="grid-2">
+      {shown.map((unit) => (
+        <TextField
+          key={unit}
+          label={UNIT_NAMES[unit].price}
+          inputMode="decimal"
+          value={texts[index]?.[unit] ?? ''}
+          placeholder="–"
+          fault={faultOf(texts[index]?.[unit])}
+          onText={(text) =>
+            setTexts((old) => old.map((entry, at) => (at === index ? { ...entry, [unit]: text } : entry)))
+          }
+        />
+      ))}
+    </div>
+  )
+  return (
+    <FormDialog
+      title={`Price of ${model.name}`}
+      wide
+      action="Set the price"
+      disabled={!valid}
+      run={run}
+      onClose={onClose}
+    >
+      <Note>In credits. Calls in flight keep the old price. Tiers are edited in the JSON document.</Note>
+      {tiers.map((tier, index) => (
+        <fieldset key={describeTier(tier)} className="stack">
+          {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
+          {fields(index, units)}
+          {extras.length > 0 ? (
+            <details>
+              <summary>Extras: tools that run at the vendor, and caches for an hour</summary>
+              <div className="stack">
+                <p className="field-hint">What has no price in every tier is not offered to callers.</p>
+                {fields(index, extras)}
+              </div>
+            </details>
+          ) : null}
+        </fieldset>
+      ))}
+      {model.type === 'text' ? <Multipliers list={multipliers} onChange={setMultipliers} /> : null}
+      {IN_BATCHES.has(model.type) ? (
+        <TextField
+          label="Times in batches"
+          hint="What each rate is multiplied by in batches, such as 0.5. Empty: the price is the same."
+          inputMode="decimal"
+          placeholder="1"
+          value={batchFactor}
+          fault={faultOf(batchFactor)}
+          onText={setBatchFactor}
+        />
+      ) : null}
+    </FormDialog>
+  )
+}
+
+function Multipliers({ list, onChange }: { list: readonly Multiplier[]; onChange: (list: Multiplier[]) => void }) {
+  const change = (at: number, part: Partial<Multiplier>) =>
+    onChange(list.map((one, index) => (index === at ? { ...one, ...part } : one)))
+  return (
+    <fieldset className="stack">
+      <legend className="field-label">Multipliers of requests that ask for a tier</legend>
+      {list.map(({ field, value, times }, at) => (
+        <div key={at} className="row">
+          <TextField label="Field" value={field} onText={(text) => change(at, { field: text })} />
+          <TextField label="Value" value={value} onText={(text) => change(at, { value: text })} />
+          <TextField
+            label="Times"
+            inputMode="decimal"
+            value={times}
+            fault={faultOf(times)}
+            onText={(text) => change(at, { times: text })}
+          />
+          <IconButton
+            icon="trash"
+            label={`Remove ${field} ${value}`}
+            onClick={() => onChange(list.filter((_, index) => index !== at))}
+          />
+        </div>
+      ))}
+      <div>
+        <Button
+          small
+          icon="plus"
+          onClick={() =>
+            onChange([...list, { field: 'service_tier', value: list.length ? '' : 'priority', times: '' }])
+          }
+        >
+          Add a multiplier
+        </Button>
+      </div>
+    </fieldset>
+  )
+}
+
+function multipliersOf({ multipliers = {} }: Pricing): Multiplier[] {
+  return Object.entries(multipliers).flatMap(([field, values]) =>
+    Object.entries(values).map(([value, times]) => ({ field, value, times: String(times) })),
+  )
+}
+
+function unitsOf({ type, pricing }: Priced['model']): PriceUnit[] {
+  return PRICE_UNITS.filter(
+    (unit) => USUAL[type]?.includes(unit) || pricing.tiers.some((tier) => tier[unit] !== undefined),
+  )
+}
+
+function withPrices(pricing: Pricing, texts: readonly TierTexts[], units: readonly PriceUnit[]): Pricing {
+  return {
+    ...pricing,
+    tiers: pricing.tiers.map((tier, index) => {
+      const next: PriceTier = { ...tier }
+      for (const unit of units) {
+        const text = texts[index]?.[unit]?.trim()
+        if (text) next[unit] = text
+        else delete next[unit]
+      }
+      return next
+    }),
+  }
+}
+
+function withMultipliers({ multipliers: _, ...pricing }: Pricing, list: readonly Multiplier[]): Pricing {
+  if (list.length === 0) return pricing
+  const multipliers: NonNullable<Pricing['multipliers']> = {}
+  for (const { field, value, times } of list)
+    multipliers[field.trim()] = { ...multipliers[field.trim()], [value.trim()]: times.trim() }
+  return { ...pricing, multipliers }
+}
