@@ -28,6 +28,7 @@ function save(account: string, { id, filename }: StoredFile): void {
 async function readFiles(account: string, after: string | undefined, signal: AbortSignal | undefined) {
   const query = { limit: PAGE, after }
   const response = await api.play(account, 'GET', '/v1/files', signal ? { query, signal } : { query })
+  // As the public API says it.
   const page = (await response.json()) as { data: StoredFile[]; last_id: string | null; has_more: boolean }
   return { items: page.data, next: page.has_more ? page.last_id : null }
 }

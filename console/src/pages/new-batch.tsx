@@ -30,12 +30,14 @@ async function upload(account: string, file: File): Promise<StoredFile> {
   const body = new FormData()
   body.set('purpose', 'batch')
   body.set('file', file)
-  return (await (await api.play(account, 'POST', '/v1/files', { body })).json()) as StoredFile
+  const response = await api.play(account, 'POST', '/v1/files', { body })
+  return (await response.json()) as StoredFile // As the public API says it.
 }
 
 async function begin(account: string, { file, endpoint }: Checked): Promise<string> {
   const body = { input_file_id: file.id, endpoint, completion_window: '24h' }
-  const made = (await (await api.play(account, 'POST', '/v1/batches', { body })).json()) as { id: string }
+  const response = await api.play(account, 'POST', '/v1/batches', { body })
+  const made = (await response.json()) as { id: string } // As the public API says it.
   return made.id
 }
 

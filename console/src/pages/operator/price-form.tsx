@@ -10,7 +10,7 @@ import { Note } from '../../ui/page.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
 
-export interface Priced {
+interface Priced {
   uid: string
   model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'batchFactor'>
 }
