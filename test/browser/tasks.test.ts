@@ -180,6 +180,7 @@ test('why did this call fail: two clicks from home, with the reason, the advice 
   const made = await home.account()
   await home.call('/v1/chat-completions', made.key, {
     model: 'gamma-v4-pro',
+    max_tokens: 321,
     messages: [{ role: 'user', content: 'Hello [[503]]' }],
   })
   const page = await walk(made.id, follow('Usage'), follow(/gamma-v4-pro/))
@@ -190,6 +191,12 @@ test('why did this call fail: two clicks from home, with the reason, the advice 
   const code = story.getByRole('link', { name: /upstream unavailable/ })
   assert.equal(await code.getAttribute('href'), '/docs/reference/errors#upstream_unavailable')
   await page.getByRole('region', { name: 'Where the time went' }).getByText('Admission and hold').waitFor()
+  const asked = page.getByRole('region', { name: 'What was asked' })
+  await asked.getByText('321', { exact: true }).waitFor()
+  await asked.getByRole('link', { name: 'gamma', exact: true }).click()
+  await page.getByRole('heading', { name: 'Vendors' }).waitFor()
+  await page.goBack()
+  await asked.waitFor()
   const words = (await page.locator('main').textContent()) ?? ''
   assert.ok(!/Route 0|First byte0 ms|first byte0 ms/i.test(words), words)
   assert.deepEqual(await home.violations(page), [])
