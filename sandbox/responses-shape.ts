@@ -69,6 +69,7 @@ const HOSTED = [
   ['searches', 'web_search_call'],
   ['file-searches', 'file_search_call'],
   ['code-runs', 'code_interpreter_call'],
+  ['pictures', 'image_generation_call'],
 ] as const
 
 function outputItems(answer: TextAnswer): Json[] {

@@ -55,6 +55,10 @@ const g = testGateway({
       document.models[`plain-${door}`] = model({ pricing: plain })
       document.models[`strict-${door}`] = model({ pricing: plain, traits: { webSearch: 'refuse' } })
     }
+    document.models.drawing = {
+      ...document.models['rich-openai-responses']!,
+      pricing: { unit: 'credits', tiers: [{ ...PRICE, image: '4' }], multipliers: MULTIPLIERS },
+    }
     document.models['rich-both'] = { ...document.models['rich-anthropic-messages']!, doors: ['openai-responses'] }
   },
 })
@@ -163,6 +167,31 @@ test('the bound of the request is held for, or ten uses, of which the vendor is 
   const quoted = await g.call('/v1/quote', key, { model: 'rich-openai-responses', input: 'Hello', ...many })
   const { data } = (await quoted.json()) as { data: { worstCase: Record<string, number> } }
   assert.deepEqual([data.worstCase.webSearch, data.worstCase.codeRun], [10, 10])
+})
+
+test('pictures that a text model makes are charged by the picture where they have a price, whole and streamed, never above what was held', async () => {
+  const { id, key } = await g.account()
+  const tools = [{ type: 'image_generation' }]
+  for (const stream of [false, true])
+    for (const [made, charged, bound] of [
+      [0, 0, {}],
+      [2, 2, {}],
+      [2, 2, { max_tool_calls: 2 }],
+      [99, 10, {}],
+      [99, 3, { max_tool_calls: 3 }],
+    ] as const) {
+      const body = { ...BODIES['openai-responses'](`Draw [[pictures=${made}]]`), tools, ...bound }
+      const answer = await call(key, 'openai-responses', body, { model: 'drawing', stream })
+      assert.equal(answer.status, 200, await answer.clone().text())
+      await answer.text()
+      const row = await paid(id)
+      assert.equal(quantity(row, 'image'), charged, `${stream} ${made}`)
+      if (charged > 0) assert.equal(row.lines.find(([unit]) => unit === 'image')?.[2], '4000000000000')
+    }
+  const quoted = await g.call('/v1/quote', key, { model: 'drawing', input: 'Draw', tools })
+  assert.equal(((await quoted.json()) as { data: { worstCase: { image: number } } }).data.worstCase.image, 10)
+  const { database } = g.gateway
+  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
 })
 
 test('whoever leaves after a search pays for it', async () => {

@@ -13,6 +13,9 @@ export type Kind =
   | 'rerank'
   | 'moderation'
   | 'audio'
+  | 'speech'
+  | 'embedding'
+  | 'kept'
   | 'leave'
   | 'fail'
 
@@ -109,6 +112,9 @@ const PATHS: Record<Kind, string> = {
   rerank: '/v1/rerank',
   moderation: '/v1/moderations',
   audio: '/v1/audio/transcriptions',
+  speech: '/v1/audio/speech',
+  embedding: '/v1/embeddings',
+  kept: '/v1/chat-completions',
   leave: '/v1/chat-completions',
   fail: '/v1/chat-completions',
 }
@@ -193,6 +199,12 @@ function bodyOf(kind: Kind, model: string): string | Buffer | undefined {
       return JSON.stringify({ model: 'alpha-moderation-1', input: 'a few words' })
     case 'audio':
       return RECORDING
+    case 'speech':
+      return JSON.stringify({ model: 'alpha-speech-1', voice: 'alloy', input: 'a few words' })
+    case 'embedding':
+      return JSON.stringify({ model: 'alpha-embed-3-small', input: 'a few words' })
+    case 'kept':
+      return JSON.stringify({ model, temperature: 0, messages: [{ role: 'user', content: sameAgain() }] })
     case 'messages':
       return JSON.stringify({ model: 'beta-haiku-4-5', max_tokens: 100, messages })
     case 'responses':
@@ -203,6 +215,11 @@ function bodyOf(kind: Kind, model: string): string | Buffer | undefined {
       return JSON.stringify({ model, messages, stream: kind === 'stream' || kind === 'leave' })
   }
 }
+
+let sames = 0
+/** So many ask the same, some at once and some later. */
+const SAME = 8
+const sameAgain = () => `the same words ${Math.floor(sames++ / SAME)}`
 
 function promptOf(kind: Kind): string {
   if (kind === 'fail') return 'please fail [[500]]'
