@@ -31,7 +31,7 @@ export function replayOf(account: string, { endpoint, method, path, body }: Repl
     const [address = '', query = ''] = path.split('?')
     const filled = new URLSearchParams(query)
     filled.set('address', address)
-    return () => navigate(`${base}/${address.startsWith('/v1/social/') ? 'social' : 'analytics'}?${filled}`)
+    return () => navigate(`${base}/${address.split('/')[2] === 'social' ? 'social' : 'analytics'}?${filled}`)
   }
   const asked = readMembers(body)
   if (!asked) return undefined
