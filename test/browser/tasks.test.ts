@@ -261,6 +261,10 @@ test('is my balance about to end: one click from home, and said on every page wh
   // Refusals are written together, a moment later.
   await page.getByRole('button', { name: 'Refresh by itself' }).click()
   await page.getByRole('row').getByText('Refused · credits short').first().waitFor()
+  await page.getByRole('row').getByRole('link').first().click()
+  await page.getByText('It was refused before anything was held').waitFor()
+  const words = (await page.locator('main').textContent()) ?? ''
+  assert.ok(!/0 ms|hold went back/.test(words), words)
 })
 
 test('an invitation is listed until it is withdrawn, and a second operator can be made', async () => {

@@ -57,8 +57,14 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
     <>
       <Verdict call={call} />
       <Asked base={base} call={call} />
-      <Waterfall call={call} />
-      <Money call={call} />
+      {call.outcome === 'refused' ? (
+        <Note>It was refused before anything was held or a vendor was asked, and costs nothing.</Note>
+      ) : (
+        <>
+          <Waterfall call={call} />
+          <Money call={call} />
+        </>
+      )}
     </>
   )
 }
@@ -95,7 +101,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
               'console'
             ),
           ],
-          ['Answer', call.stream ? 'streamed' : 'whole'],
+          call.outcome === 'refused' ? false : ['Answer', call.stream ? 'streamed' : 'whole'],
           ...Object.entries(call.story?.asked ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
           vendors.length > 0
             ? [
