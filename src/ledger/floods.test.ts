@@ -1,20 +1,24 @@
 // Keys that are refused again and again: few operations of the database, and every answer as exact as one that was asked for alone.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, behind, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import type { Ledger } from './ledger.ts'
 import { keepLimits, type Limits } from './limits.ts'
 import type { Reservation, Reserved } from './operation.ts'
 
 type Counted = Ledger & { readonly ops: () => number }
 
-/** A process that counts what it asks of the database for calls and leases. */
+/** A process that counts what it asks of the database: for calls, for leases, and by looking. */
 async function counting(): Promise<Counted> {
   let ops = 0
   const batch = (size: number) => {
     ops += size
   }
-  const ledger = await processOf({ meters: { batch, moved() {} } })
+  const looking = behind((run, name) => {
+    if (name === 'flood_look') ops += 1
+    return run()
+  })
+  const ledger = await processOf({ database: looking, meters: { batch, moved() {} } })
   return Object.assign(ledger, { ops: () => ops })
 }
 
@@ -98,6 +102,21 @@ test('of a thousand calls in a flood as many are admitted as there are credits f
   ])
 })
 
+test('in a flood, what another process has only leased is asked back, and a frozen account says so', async () => {
+  const [ledger, other] = [await processOf(), await processOf()]
+  const acc = await account(1_000n)
+  for (const one of await atOnce(300, () => reserve(ledger, acc, 5_000n))) assert.equal(one.outcome, 'short')
+  await lease(other, acc)
+  const [row] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])
+  const all = await reserve(ledger, acc, row!.posted)
+  assert.equal(all.outcome, 'held', 'all that there is, leased or not')
+  for (const one of await atOnce(300, () => reserve(ledger, acc, 10n))) assert.equal(one.outcome, 'short')
+  await rows(`update account set frozen_until = now() + interval '1 minute' where id = $1`, [acc])
+  for (const one of await atOnce(20, () => reserve(ledger, acc, 10n))) assert.equal(one.outcome, 'frozen')
+  await rows('update account set frozen_until = null where id = $1', [acc])
+  await settle(ledger, acc, all.id, 0n)
+})
+
 test('a flood beyond a limit is told that limit, and neither other keys nor who cannot pay are', async () => {
   const ledger = await counting()
   const acc = await account(1_000n)
@@ -150,7 +169,7 @@ test('what was asked with an idempotency key is asked for alone', async () => {
 
 test('a flood while the database is away is told so, and goes on when it is back', async () => {
   let away = false
-  const gone = behind((run, name) => (away && name.startsWith('ledger_') ? Promise.reject(new Error('away')) : run()))
+  const gone = behind((run) => (away ? Promise.reject(new Error('away')) : run()))
   const ledger = await processOf({ database: gone, reserveForMs: 100, leases: false })
   const acc = await account(0n)
   await floodOf(ledger, acc, 10n)

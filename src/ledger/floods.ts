@@ -1,6 +1,8 @@
 // Keys that are refused again and again. Their calls are decided together: the one that wants the least asks the database, once in a few milliseconds, and
 // what it is told holds for all that came before it asked and want no less. So no refusal is older than its call, credits that were given anywhere
-// count for the next one, and five thousand refusals a second cost the database a hundred operations. Whoever is refused now and then is not concerned.
+// count for the next one, and five thousand refusals a second cost the database a hundred looks at a row. Whoever is refused now and then is not concerned.
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Reservation, Reserved } from './operation.ts'
@@ -17,6 +19,8 @@ interface Flood {
   /** A sum that halves every second. */
   refused: number
   refusedMs: number
+  /** The last one was for want of credits. */
+  isShort: boolean
   askedMs: number
   asking: boolean
   line: Waiting[]
@@ -36,7 +40,15 @@ const KEYS_MAX = 10_000
 /** Refusals that are answered before others have their turn. */
 const ANSWERS_AT_ONCE = 8
 
-export function createFloods(world: World): Floods {
+// Where nothing is leased, what is available is all that decides, and to look at it costs a tenth of the ledger's statement.
+const LOOK = statement(
+  'flood_look',
+  `select posted - held as available from account where id = $1 and (frozen_until is null or frozen_until <= now())
+     and not exists (select 1 from lease where account_id = $1 and amount > 0)`,
+  SHORT_MS,
+)
+
+export function createFloods({ world, database }: { world: World; database: Database }): Floods {
   const floods = new Map<string, Flood>()
   const answers: Array<() => void> = []
   let answering = false
@@ -49,13 +61,19 @@ export function createFloods(world: World): Floods {
     else void ask(flood)
   }
 
+  /** Undefined: there may be enough, or only the ledger's statement can tell. */
+  async function look({ account, floor, want }: Reservation): Promise<Reserved | undefined> {
+    const [row] = await database.query<{ available: Credits }>(LOOK, [account]).catch(() => [])
+    return row && row.available < floor ? { outcome: 'short', required: want, available: row.available } : undefined
+  }
+
   async function ask(flood: Flood): Promise<void> {
     flood.askedMs = world.elapsedMs()
     const { line } = flood
     flood.line = []
     const first = line.reduce((least, one) => (isLess(one.reservation, least.reservation) ? one : least))
     try {
-      const reserved = await first.hold()
+      const reserved = (flood.isShort && (await look(first.reservation))) || (await first.hold())
       first.resolve(reserved)
       for (const one of line) if (one !== first) follow(one, alsoRefused(first.reservation, reserved, one.reservation))
     } catch (error) {
@@ -109,11 +127,13 @@ export function createFloods(world: World): Floods {
       if (!flood) {
         // Those who wait are decided all the same.
         if (floods.size >= KEYS_MAX) floods.clear()
-        flood = { refused: 0, refusedMs: 0, askedMs: Number.NEGATIVE_INFINITY, asking: false, line: [] }
+        const never = { refused: 0, refusedMs: 0, isShort: false, askedMs: Number.NEGATIVE_INFINITY }
+        flood = { ...never, asking: false, line: [] }
         floods.set(name, flood)
       }
       flood.refused = refusedLately(flood, world) + 1
       flood.refusedMs = world.elapsedMs()
+      flood.isShort = outcome === 'short'
     },
   }
 }

@@ -246,7 +246,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
-  const floods = createFloods(world)
+  const floods = createFloods({ world, database })
   const ledger: Ledger = {
     async reserve(reservation) {
       const flood = floods.of(reservation)
