@@ -4,7 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { forgetKeptAnswers } from '../src/admission/kept-answers.ts'
+import { findKeeper, forgetKeptAnswers, keepAnswer } from '../src/admission/kept-answers.ts'
+import { Fault } from '../src/kernel/fault.ts'
+import { OWN_KEY } from '../src/ledger/operation.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
@@ -283,5 +285,38 @@ test('a conversation goes on at the vendor that keeps it, whatever the order of 
     }
   } finally {
     await own.close()
+  }
+})
+
+test('what an own key would look up goes by no other, and what it made is not looked for by the gateway’s', async () => {
+  const { id: owner } = await g.account()
+  const { database } = g.gateway
+  const kept = { vendor: 'alpha', product: 'alpha-5.4' }
+  await keepAnswer(database, owner, ['resp_house'], kept)
+  await keepAnswer(database, owner, ['resp_own'], { ...kept, credential: OWN_KEY })
+  const routes = g.gateway.catalog.current.document.models['alpha-5.4']!.routes
+  const find = (ids: string[], own?: { fallback: boolean }) => {
+    const continues = ids.map((id) => ({ id, unknown: new Fault('not_found', { message: id }) }))
+    const keeper = findKeeper({ continues, door: 'openai-responses', account: owner, routes, own }, database)
+    return keeper.then(
+      (found) => found?.credential ?? (found ? 'house' : 'nobody'),
+      (error: Fault) => `${error.kind}: ${error.message}`,
+    )
+  }
+  const strict = { fallback: false }
+  assert.equal(await find(['resp_house']), 'house')
+  assert.equal(await find(['resp_own'], strict), OWN_KEY)
+  assert.equal(await find(['file_mine'], strict), 'nobody')
+  assert.equal(await find(['resp_own', 'file_mine'], strict), OWN_KEY)
+  assert.equal(await find(['resp_house', 'file_other'], strict), 'not_found: file_other')
+  assert.equal(await find(['file_other', 'resp_house'], strict), 'not_found: file_other')
+  assert.equal(await find(['resp_own']), 'not_found: resp_own')
+  assert.equal(await find(['file_other'], { fallback: true }), 'not_found: file_other')
+})
+
+test('a type that is the name of something else is an unknown type, and nobody’s mistake but the caller’s', async () => {
+  for (const type of ['constructor', 'toString', '__proto__x']) {
+    const answer = await g.call('/v1/responses', key, { model: 'alpha-5.4', input: [{ type }] })
+    assert.ok(answer.status < 500, `${type}: ${await answer.text()}`)
   }
 })

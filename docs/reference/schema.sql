@@ -346,7 +346,8 @@ create table kept_answer (
   created_at timestamp with time zone not null default now(),
   constraint kept_answer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX kept_answer_age ON public.kept_answer USING btree (created_at);
+CREATE INDEX kept_answer_age ON public.kept_answer USING btree (created_at) WHERE (id !~~ 'conv%'::text);
+CREATE INDEX kept_answer_conversation_age ON public.kept_answer USING btree (created_at) WHERE (id ~~ 'conv%'::text);
 
 create table lease (
   account_id text collate "C" not null,

@@ -4,6 +4,8 @@ import type { ProtocolName } from '../catalog/kind.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
+import type { Fault } from '../kernel/fault.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 
 /** Who has it: a vendor, and where that has several credentials the one by which it was made. */
@@ -21,8 +23,8 @@ const FORGET = statement(
   'kept_answer_forget',
   `with gone as (
      delete from kept_answer where ctid = any(array(
-       select ctid from kept_answer where created_at < now() - interval '30 days'
-         and (id not like 'conv%' or created_at < now() - interval '365 days') limit 5000))
+       (select ctid from kept_answer where id not like 'conv%' and created_at < now() - interval '30 days' limit 5000)
+       union all (select ctid from kept_answer where id like 'conv%' and created_at < now() - interval '365 days' limit 5000)))
      returning 1
    ) select count(*)::int as count from gone`,
 )
@@ -30,7 +32,9 @@ const KEEP = statement(
   'kept_answer_keep',
   `insert into kept_answer (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
    on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential,
-     created_at = now()`,
+     created_at = now()
+   where kept_answer.created_at < now() - interval '1 day'
+     or (kept_answer.vendor, kept_answer.product, kept_answer.credential) is distinct from (excluded.vendor, excluded.product, excluded.credential)`,
 )
 const FIND = statement(
   'kept_answer_find',
@@ -65,13 +69,13 @@ export async function findKeptAnswer(database: Database, account: string, id: st
 interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
   readonly account: string
   readonly routes: Product['routes']
-  /** Whatever is not known here is looked up by the account's own key. */
-  readonly lenient: boolean
+  /** The keys of the account's own that it may go by. */
+  readonly own: { readonly fallback: boolean } | undefined
 }
 
 /** Who keeps what a request refers to; undefined when it refers to nothing. It must be one vendor, by one of its keys. */
 export async function findKeeper(
-  { continues = [], door, account, routes, lenient }: Referring,
+  { continues = [], door, account, routes, own }: Referring,
   database: Database,
 ): Promise<Keeper | undefined> {
   const isSpoken = routes.some(({ protocol }) => protocol === door)
@@ -81,13 +85,19 @@ export async function findKeeper(
   const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [account, ids])
   const byId = new Map(rows.map((row) => [row.id, row]))
   let keeper: Keeper | undefined
+  let elsewhere: Fault | undefined
   for (const { id, unknown } of wanted) {
     const kept = byId.get(id)
-    if (!kept && lenient) continue
-    if (!kept || !hasRoute(routes, kept, door)) throw unknown
+    if (!kept && own?.fallback === false) {
+      // The account's own key looks it up, if it goes by that.
+      elsewhere ??= unknown
+      continue
+    }
+    if (!kept || !hasRoute(routes, kept, door) || (kept.credential === OWN_KEY && !own)) throw unknown
     keeper ??= kept
     if (keeper.vendor !== kept.vendor || keeper.credential !== kept.credential) throw unknown
   }
+  if (elsewhere && keeper && keeper.credential !== OWN_KEY) throw elsewhere
   return keeper
 }
 

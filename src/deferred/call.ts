@@ -12,7 +12,6 @@ import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import { withKeeper } from '../pipeline/keeper.ts'
 import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { rollUpResponse } from '../protocols/text/openai-responses/roll.ts'
@@ -91,7 +90,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
       startedMs: path.world.elapsedMs(),
       idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body), keepsAll: true as const },
     }
-    await serve(await withKeeper(arrived, path), path)
+    await serve(arrived, path)
     const again = out.headers['idempotent-replayed'] && (await paidBefore(call.account, [name], deps)).get(name)
     if (again) return again
     return told(out.status, requestId, out.body)

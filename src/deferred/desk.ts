@@ -25,6 +25,7 @@ export interface BatchDesk {
 const PAGE_BYTES = 8_000_000
 const MESSAGE_CHARS_MAX = 500
 const LINE_BREAK = 10
+const CURSOR = /^\d{1,9}(?:-\d{1,15})?$/
 
 export function createBatchDesk(deps: { database: Database; files: Files; table: BatchTable }): BatchDesk {
   const { database, files, table } = deps
@@ -52,7 +53,8 @@ export function createBatchDesk(deps: { database: Database; files: Files; table:
     async lines(account, id, { ok, cursor, limit }) {
       const batch = await table.find(account, id)
       if (!batch) return undefined
-      const [after = 0, byte = 0] = (cursor ?? '').split('-').map((part) => Number(part) || 0)
+      // One that no page gave begins at the beginning.
+      const [after = 0, byte = 0] = cursor !== undefined && CURSOR.test(cursor) ? cursor.split('-').map(Number) : []
       const read = batch.ended_at ? fromFile : fromRows
       const { heads, next } = await read(batch, { ok, after, byte, limit })
       const lines = heads.flatMap((head) => lineOf(head, ok))

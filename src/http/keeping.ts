@@ -8,7 +8,6 @@ import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import { withKeeper } from '../pipeline/keeper.ts'
 import { mayUse } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
@@ -51,8 +50,9 @@ export async function askKeeper(request: FastifyRequest, question: Question, dep
     await serveFree(request, { ...question, catalog: now, model: model as Model, ask }, deps)
   } catch (error) {
     if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
-    // What is gone at the vendor is gone; of something inside it nobody knows more.
-    if (!question.spec.path.includes('{item}')) await dropKeptAnswer(database, accountId, id)
+    // What is gone at the vendor is gone. Of something inside it, or that was sent along, that says nothing.
+    if (question.spec.path.lastIndexOf('/') < question.spec.path.indexOf('{'))
+      await dropKeptAnswer(database, accountId, id)
     throw unknown()
   }
   if (question.removes) await dropKeptAnswer(database, accountId, id)
@@ -76,7 +76,7 @@ export async function serveFree(
     { ask, product: model, ...(own ? { own } : {}) },
     path,
   )
-  await serve(await withKeeper(arrived, path), path)
+  await serve(arrived, path)
 }
 
 /** What is asked of the gateway, and of no vendor. */

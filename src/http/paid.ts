@@ -10,7 +10,6 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Arrived, PathDeps } from '../pipeline/call.ts'
-import { withKeeper } from '../pipeline/keeper.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
@@ -110,7 +109,7 @@ async function handle(
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
   const arrived = arrive(request, { endpoint: spec.id, out, catalog, digest: body.digest }, asked, path)
-  return serve(asked.ask.continues ? await withKeeper(arrived, path) : arrived, path)
+  return serve(arrived, path)
 }
 
 /** A request, as far as the path has to know of it. Written out, because copying objects for every call costs. */

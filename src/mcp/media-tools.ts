@@ -12,7 +12,15 @@ import { mayUse, type PaidSpec } from '../pipeline/read.ts'
 import { firstSentence } from './field-schema.ts'
 import { markdownOf } from './markdown.ts'
 import { callEndpoint, type PaidDeps } from './paid-call.ts'
-import { type Arguments, objectSchema, requiredText, type Tool, type ToolAnswer, type ToolCall } from './tool.ts'
+import {
+  type Arguments,
+  objectSchema,
+  requiredText,
+  type Tool,
+  type ToolAnswer,
+  type ToolCall,
+  textArgument,
+} from './tool.ts'
 
 interface MediaDeps extends PaidDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
@@ -55,7 +63,7 @@ function askModel(deps: MediaDeps): Tool {
   const asBody = ({ prompt, system, ...rest }: Arguments): Arguments => ({
     ...rest,
     messages: [
-      ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+      ...(system === undefined ? [] : [{ role: 'system', content: textArgument({ system }, 'system') }]),
       { role: 'user', content: prompt },
     ],
   })

@@ -12,6 +12,7 @@ import { attempt } from '../routing/attempt.ts'
 import { byOwnKeys, type Candidate, routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
 import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
+import { withKeeper } from './keeper.ts'
 import type { Seen } from './monitor.ts'
 import { LEFT_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
 import { release, type Settled } from './settle.ts'
@@ -31,7 +32,14 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   }
 }
 
+/** What a vendor keeps is looked for here, where every door comes by. */
 function run(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
+  return arrived.ask.continues
+    ? withKeeper(arrived, deps).then((found) => begin(found, seen, deps))
+    : begin(arrived, seen, deps)
+}
+
+function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
   const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
   // A repetition has its own store, and gives the very answer again.

@@ -120,6 +120,11 @@ for (const era of ERAS)
       (await client.callTool({ name, arguments: args })) as Result
     const answer = await call('ask_model', { model: 'gamma-v4-pro', prompt: 'Hello', system: 'Be brief.' })
     assert.match(answer.structuredContent.text, /\w/)
+    const file = [{ type: 'file', file: { file_id: 'file-1' } }]
+    assert.match(
+      textOf(await call('ask_model', { model: 'gamma-v4-pro', prompt: 'Hi', system: file })),
+      /system.* must be a text/,
+    )
     assert.ok(textOf(answer).startsWith(answer.structuredContent.text))
     const image = await call('generate_image', { model: 'alpha-image-2', prompt: 'a gate', quality: 'low' })
     const link = image.content.find((part: any) => part.type === 'resource_link') as any

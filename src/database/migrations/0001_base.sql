@@ -496,7 +496,9 @@ create table kept_answer (
   created_at timestamptz not null default now(),
   primary key (account_id, id)
 );
-create index kept_answer_age on kept_answer (created_at);
+-- Conversations stay longer.
+create index kept_answer_age on kept_answer (created_at) where id not like 'conv%';
+create index kept_answer_conversation_age on kept_answer (created_at) where id like 'conv%';
 
 -- Files of callers: what they uploaded for batches, and what batches gave. Their bytes are in the store of results, by this name.
 create table stored_file (

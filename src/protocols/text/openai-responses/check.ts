@@ -81,9 +81,9 @@ function checkItem(item: Json, at: string): void {
     custom_tool_call: ['call_id', 'name', 'input'],
     custom_tool_call_output: ['call_id'],
   }
-  for (const name of strings[type] ?? [])
-    if (typeof item[name] !== 'string') throw mustBe(`${at}.${name}`, 'a string', item[name])
-  if (/_output$/.test(type) && strings[type] && typeof item.output !== 'string' && !Array.isArray(item.output))
+  const needed = Object.hasOwn(strings, type) ? (strings[type] ?? []) : []
+  for (const name of needed) if (typeof item[name] !== 'string') throw mustBe(`${at}.${name}`, 'a string', item[name])
+  if (/_output$/.test(type) && needed.length > 0 && typeof item.output !== 'string' && !Array.isArray(item.output))
     throw mustBe(`${at}.output`, 'a string or an array of parts', item.output)
   if (type !== 'message') return
   if (typeof item.role !== 'string' || !ROLES.includes(item.role))

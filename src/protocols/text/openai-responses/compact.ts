@@ -13,17 +13,21 @@ import { passResponses } from './pass.ts'
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
 
 export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
-  const { input, previous_response_id: previous, stream, max_output_tokens: most } = sent.value
+  const { input, previous_response_id: previous, stream, max_output_tokens: most, tools } = sent.value
   const isBare = input === undefined || input === null
   if (isBare && typeof previous !== 'string') throw invalid('"input" or "previous_response_id" is required.', 'input')
   if (stream === true) throw invalid('"stream" must be false: a conversation is compacted as a whole.', 'stream')
   if (most !== undefined && most !== null)
     throw invalid('"max_output_tokens" is no parameter here; leave it out.', 'max_output_tokens')
+  if (tools !== undefined && tools !== null)
+    throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
   // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
   const { outputOpen: _, ...ask } = readTextAsk('openai-responses', isBare ? withInput(sent) : sent, model)
-  const { uid, traits } = model
+  const { uid, traits, limits } = model
+  const output = limits.outputTokensMax ?? limits.contextTokens ?? ask.worst.output ?? 0
   return {
     ...ask,
+    worst: { ...ask.worst, output },
     offer: 'compact',
     refusal: (protocol) =>
       protocol === 'openai-responses' ? undefined : invalid(`The provider of "${uid}" does not compact.`, 'model'),
