@@ -75,6 +75,7 @@ test('batches and responses in the background go on after kill -9, each answered
     }
   }
   const later: string[] = []
+  const stories = new Set<string>()
   for (let round = 1; round <= KILLS; round++) {
     const seen = await reaches((LINES / (KILLS + 1)) * round)
     assert.notEqual(seen.status, 'completed', 'it must be killed while it works')
@@ -83,7 +84,22 @@ test('batches and responses in the background go on after kill -9, each answered
       input: `Later ${i}. [[wait=${i * 100}]]`,
     }))
     for (const body of asked) later.push((await client(now.url).responses.create({ ...body, background: true })).id)
+    // One that somebody listens to, and a caller who waits for a compaction: they hear of the end of the process.
+    const story = { model: 'alpha-5.4', input: `Story ${round}. [[chunks=60]] [[slow=20]]`, background: true } as const
+    const stream = await client(now.url).responses.create({ ...story, stream: true })
+    for await (const event of stream) {
+      if (event.type === 'response.created') stories.add(event.response.id)
+      if (event.type === 'response.output_text.delta') break
+    }
+    later.push(...[...stories].slice(-1))
+    const waiting = new OpenAI({ apiKey: made.key, baseURL: `${now.url}/v1`, maxRetries: 0 })
+    const compacting = waiting.responses.compact({ model: 'alpha-5.4', input: `Round ${round}. [[wait=5000]]` })
+    const broken = assert.rejects(compacting)
+    const isThere = () => g.sandbox.seen.calls.some(({ url }) => url.endsWith('/responses/compact'))
+    while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 10))
     await now.kill()
+    await broken
+    g.sandbox.seen.clear()
     // Twenty seconds of silence, at once.
     await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
     await g.gateway.ledger.sweep()
@@ -107,6 +123,13 @@ test('batches and responses in the background go on after kill -9, each answered
       response = await client(now.url).responses.retrieve(one)
     }
     assert.equal(response.status, 'completed')
+    // Whoever comes back to a stream is given its end, whatever died in between.
+    if (!stories.has(one)) continue
+    let last: { type: string; response?: { output: unknown } } | undefined
+    for await (const event of await client(now.url).responses.retrieve(one, { stream: true, starting_after: 3 }))
+      last = event as typeof last
+    assert.equal(last?.type, 'response.completed')
+    assert.deepEqual(last.response?.output, response.output)
   }
   const rows = await database.query<{ outcome: string; count: number }>(
     {

@@ -156,7 +156,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('request-id', request.id)
     // Before the framework would read the body of a request that nobody takes.
-    done(request.is404 ? notTaken(request.method, paths.methodsAt(request.raw.url ?? '')) : undefined)
+    done(request.is404 ? notTaken(request, paths.methodsAt(request.raw.url ?? '')) : undefined)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (leaveBody(reply.raw)) hurry(reply.raw)
@@ -230,7 +230,14 @@ function mayBeLong(request: IncomingMessage): boolean {
   return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
 }
 
-function notTaken(method: string, methods: ReadonlySet<string> | undefined): Fault {
+function notTaken(
+  { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
+  methods: ReadonlySet<string> | undefined,
+): Fault {
+  if (methods && headers.upgrade?.toLowerCase() === 'websocket')
+    return new Fault('request_invalid', {
+      message: 'WebSockets are not offered here. Send a POST, with "stream": true for events.',
+    })
   // A path that takes the method and was not found has a part that is too long, or is spelt in a way that the router refuses.
   if (!methods || methods.has(method)) return new Fault('not_found')
   const allow = [...methods].join(', ')
