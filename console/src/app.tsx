@@ -3,7 +3,7 @@ import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'r
 import { ApiError, api, whenSignedOut } from './api.ts'
 import { Login } from './pages/login.tsx'
 import { useQuery } from './query.ts'
-import { BASE, match, navigate, useLocation } from './router.tsx'
+import { BASE, Link, match, navigate, useLocation } from './router.tsx'
 import { lastAccount, SessionProvider, useSession } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { LinkButton } from './ui/button.tsx'
@@ -166,11 +166,26 @@ function TryPage({ tab }: Params) {
   useEffect(() => {
     if (target) navigate(target, { replace: true })
   }, [target])
-  if (target) return null
+  return target ? null : <TryAs to={(id) => `/a/${encodeURIComponent(id)}/playground/${tab}?${query}`} />
+}
+
+/** An operator who has chosen no account yet: the only one there is, or one of the list. */
+function TryAs({ to }: { to: (account: string) => string }) {
+  const accounts = useQuery('accounts/try', (signal) => api.accounts({ limit: 20 }, signal))
+  const [first, second] = accounts.data?.items ?? []
+  const only = first && !second ? to(first.id) : undefined
+  useEffect(() => {
+    if (only) navigate(only, { replace: true })
+  }, [only])
   return (
     <Page title="Playground">
       <Empty icon="play" title="Choose an account first">
         <p>The playground runs on an account’s credits.</p>
+        {accounts.data?.items.map(({ id, name }) => (
+          <p key={id}>
+            <Link to={to(id)}>{name}</Link>
+          </p>
+        ))}
       </Empty>
     </Page>
   )

@@ -90,6 +90,20 @@ test('a picture goes to a model that sees', async () => {
   await page.locator('.turn-image').waitFor()
 })
 
+test('an example of the documentation is filled in for whoever has chosen no account yet', async () => {
+  const fresh = await home.visitor()
+  await home.logIn(fresh, 'op@example.com')
+  await fresh.page.goto(`${home.url}/console/try/chat?model=beta-opus-5&message=Say+hello`)
+  const message = fresh.page.getByLabel('Message', { exact: true })
+  const name = fresh.page.getByRole('link', { name: 'Harbor Books' })
+  await message.or(name).first().waitFor()
+  if (await name.isVisible()) await name.click()
+  await message.waitFor()
+  assert.equal(await message.inputValue(), 'Say hello')
+  await fresh.page.getByRole('button', { name: /^Model.*Opus 5/ }).waitFor()
+  await fresh.close()
+})
+
 test('two models answer the same question side by side, with cost and time', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/compare`)
