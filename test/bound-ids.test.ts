@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
+import type { TextProtocolName } from '../src/catalog/kind.ts'
+import { readJson } from '../src/kernel/json.ts'
+import { referencesIn } from '../src/protocols/text/references.ts'
 import { testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
@@ -25,6 +28,15 @@ const g = testGateway(
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const said = (...content: object[]) => ({ input: [{ role: 'user', content }] })
 const chat = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const fileOf = (id: string) => ({ type: 'file', file: { file_id: id } })
+const reasoned = { type: 'reasoning_text', text: 'Hm.' }
+const ran = (content: object[]) =>
+  chat({
+    type: 'bash_code_execution_tool_result',
+    tool_use_id: 't',
+    content: { type: 'bash_code_execution_result', stdout: '', stderr: '', return_code: 0, content },
+  })
+const message = (content: string) => ({ type: 'message', role: 'user', content }) as const
 const RESPONSES = '/v1/responses'
 const MESSAGES = '/v1/messages'
 const CHAT = '/v1/chat/completions'
@@ -51,6 +63,43 @@ test('an id that was not made for the account is refused by its field, with noth
     ],
     [CHAT, chat({ type: 'file', file: { file_id: 'file-1' } }), 400, 'messages[0].content[0].file.file_id'],
     [CHAT, { messages: [{ role: 'assistant', audio: { id: 'a' } }] }, 400, 'messages[0].audio'],
+    // An empty proof is no content.
+    [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', encrypted_content: '' }] }, 404, 'input[0]'],
+    [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', content: [reasoned] }] }, 404, 'input[0]'],
+    [RESPONSES, { input: [{ type: 'image_generation_call', id: 'ig_1', result: '' }] }, 404, 'input[0]'],
+    [RESPONSES, { input: [{ type: 'something_new', id: 'sn_1', content: 'a' }] }, 404, 'input[0]'],
+    // Neither a type that an answer may have nor a request for approval excuses what stands beside it.
+    [
+      RESPONSES,
+      { input: [{ type: 'code_execution_output', content: [{ file_id: 'file-1' }] }] },
+      400,
+      'input[0].content[0].file_id',
+    ],
+    [
+      RESPONSES,
+      {
+        input: [
+          { type: 'mcp_approval_request', id: 'file-1', name: 'a', arguments: '{}', server_label: 's' },
+          ...said({ type: 'input_file', file_id: 'file-1' }).input,
+        ],
+      },
+      400,
+      'input[1].content[0].file_id',
+    ],
+    [CHAT, { type: 'code_execution_output', ...chat(fileOf('file-1')) }, 400, 'messages[0].content[0].file.file_id'],
+    [
+      CHAT,
+      { messages: [{ type: 'code_execution_output', role: 'user', content: [fileOf('file-1')] }] },
+      400,
+      'messages[0].content[0].file.file_id',
+    ],
+    [
+      MESSAGES,
+      ran([{ type: 'bash_code_execution_output', source: { type: 'file', file_id: 'file_1' } }]),
+      400,
+      'messages[0].content[0].content.content[0].source.file_id',
+    ],
+    [MESSAGES, chat({ type: 'bash_code_execution_output', file_id: 'file_1' }), 400, 'messages[0].content[0].file_id'],
     [MESSAGES, { container: 'container_1' }, 400, 'container'],
     [
       MESSAGES,
@@ -59,6 +108,7 @@ test('an id that was not made for the account is refused by its field, with noth
       'messages[0].content[0].source.file_id',
     ],
   ]
+  const wrong: string[] = []
   g.sandbox.seen.clear()
   for (const [path, over, status, param] of cases) {
     const model = path === MESSAGES ? 'beta-sonnet-4-6' : 'alpha-5.4'
@@ -68,9 +118,8 @@ test('an id that was not made for the account is refused by its field, with noth
         : { max_tokens: 50, messages: chat({ type: 'text', text: 'Hello.' }).messages }
     const answer = await g.call(path, key, { model, ...plain, ...over }, { headers: { 'x-stainless-lang': 'js' } })
     const told = await answer.text()
-    assert.equal(answer.status, status, `${param}: ${told}`)
-    if (path !== MESSAGES) assert.equal((JSON.parse(told) as any).error.param, param)
-    else assert.ok(told.includes(param), told)
+    const isSaid = path === MESSAGES ? told.includes(param) : told.includes(`"param":"${param}"`)
+    if (answer.status !== status || !isSaid) wrong.push(`${JSON.stringify(over)}: ${answer.status} ${told}`)
   }
   // An escaped letter hides no name.
   const hidden = `{"model":"alpha-5.4","input":[{"role":"user","content":[{"type":"input_file","file\\u005fid":"file-1"}]}]}`
@@ -80,8 +129,128 @@ test('an id that was not made for the account is refused by its field, with noth
     body: hidden,
   })
   assert.equal(answer.status, 400, await answer.text())
+  assert.deepEqual(wrong, [])
   assert.equal(g.sandbox.seen.requests, 0)
   assert.equal((await g.balance(account)).held, 0n)
+})
+
+test('an item that is only an id is looked up for the account at every door, whatever it says of itself', async () => {
+  const { id } = await client().conversations.create()
+  const cases: Array<[items: unknown[], status: number, param: string]> = [
+    [[{ id: 'msg_1' }], 404, 'items[0]'],
+    [[{ type: null, id: 'msg_1' }], 404, 'items[0]'],
+    [[{ type: null, role: null, id: 'msg_1', content: 'a' }], 404, 'items[0]'],
+    [[{ role: 'user', id: 'msg_1' }], 404, 'items[0]'],
+    [[{ type: 'message', id: 'msg_1' }], 404, 'items[0]'],
+    [[message('a'), { type: 'function_call', id: 'fc_1' }], 404, 'items[1]'],
+    [[{ type: 'item_reference', id: 'msg_1', content: 'a' }], 404, 'items[0]'],
+    [[{ type: 7, id: 'msg_1' }], 400, 'items[0].type'],
+    [[{ type: 'message', id: { id: 'msg_1' }, role: 'user', content: 'a' }], 400, 'items[0].id'],
+  ]
+  const wrong: string[] = []
+  g.sandbox.seen.clear()
+  for (const path of ['/v1/conversations', `/v1/conversations/${id}/items`])
+    for (const [items, status, param] of cases) {
+      const answer = await g.call(path, key, { items })
+      const told = await answer.text()
+      const isRight = answer.status === status && told.includes(`"param":"${param}"`)
+      if (!isRight) wrong.push(`${path} ${JSON.stringify(items)}: ${answer.status} ${told}`)
+    }
+  assert.deepEqual(wrong, [])
+  assert.equal(g.sandbox.seen.requests, 0)
+  // Without an id, or with its content, an item is itself.
+  const whole = [message('a'), { ...message('b'), id: null }, { ...message('c'), id: 'msg_mine' }]
+  assert.equal((await g.call(`/v1/conversations/${id}/items`, key, { items: whole })).status, 200)
+})
+
+test('an id that a caller wrote into an item is not kept for the account, however the vendor shows it again', async () => {
+  const victim = await client().responses.create({ model: 'alpha-5.4', input: 'A secret.' })
+  const stolen = victim.output.find(({ type }) => type === 'message')!.id!
+  const other = client((await g.account()).key)
+  const named = { id: stolen, type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a' }] }
+  const { id } = await other.conversations.create({ items: [named as any] })
+  const added = await other.conversations.items.create(id, { items: [named as any, message('b')] })
+  const input = [named, message('Go on.')] as OpenAI.Responses.ResponseInput
+  const made = await other.responses.create({ model: 'alpha-5.4', input })
+  const shown = [
+    ...(await other.conversations.items.list(id)).data,
+    await other.conversations.items.retrieve(stolen, { conversation_id: id }),
+    ...(await other.responses.inputItems.list(made.id)).data,
+  ]
+  assert.ok(shown.filter((item) => item.id === stolen).length >= 3, 'the vendor shows it')
+  const refer = (to: string) =>
+    other.responses.create({ model: 'alpha-5.4', input: [{ type: 'item_reference', id: to }, message('Go on.')] })
+  g.sandbox.seen.clear()
+  await assert.rejects(refer(stolen), { status: 404 })
+  assert.equal(g.sandbox.seen.requests, 0)
+  const own = added.data.find((item) => item.id !== stolen)!
+  assert.equal((await refer(own.id!)).status, 'completed', 'what the vendor named is the account’s own')
+})
+
+test('a thought without its proof goes to no vendor of another format under its id', async () => {
+  const details = [{ type: 'reasoning.encrypted', id: 'rs_victim', data: '' }]
+  const turns = (content: unknown, extra = {}) => [
+    { role: 'user', content: 'Hello.' },
+    { role: 'assistant', content, ...extra },
+    { role: 'user', content: 'And?' },
+  ]
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }]
+  const thought = { type: 'thinking', thinking: 'Hm.', signature: 'tollgate.encrypted:rs_victim:' }
+  const cases: Array<[path: string, body: object]> = [
+    [CHAT, { messages: turns('Hi.', { reasoning_details: details }), tools }],
+    [
+      MESSAGES,
+      {
+        messages: turns([thought, { type: 'text', text: 'Hi.' }]),
+        max_tokens: 50,
+        tools: [{ name: 'f', input_schema: { type: 'object', properties: {} } }],
+      },
+    ],
+  ]
+  for (const [path, body] of cases) {
+    g.sandbox.seen.clear()
+    const answer = await g.call(path, key, { model: 'alpha-5.4', ...body })
+    assert.equal(answer.status, 200, await answer.text())
+    const [call] = g.sandbox.seen.calls
+    assert.match(call!.url, /responses$/, 'it was converted')
+    assert.ok(!String(call!.body).includes('rs_victim'), String(call!.body))
+  }
+})
+
+test('words of the gateway’s own in a plain input are words', async () => {
+  g.sandbox.seen.clear()
+  const answer = await g.call(RESPONSES, key, { model: 'alpha-5.4', input: 'tollgate.example is an address.' })
+  assert.equal(answer.status, 200, await answer.text())
+  assert.match(String(g.sandbox.seen.calls.at(-1)!.body), /"input":\s*"tollgate\.example is an address\."/)
+})
+
+const idsIn = (door: TextProtocolName, body: string) =>
+  referencesIn(door, readJson(Buffer.from(body)), []).map(({ id }) => id)
+
+test('a file behind the vendor’s credential is found however its address is written', () => {
+  const uris = [
+    'files/a',
+    'files\\/a',
+    ' files/a',
+    '\\tfiles/a',
+    '\\u0020files/a',
+    'gs:\\/\\/b',
+    '\\ngs://b',
+    ' s3://b',
+  ]
+  for (const uri of [...uris, 'https:\\/\\/generativelanguage.googleapis.com/v1beta/files/a'])
+    for (const name of ['fileUri', 'file_uri'])
+      assert.deepEqual(
+        idsIn('gemini', `{"contents":[{"parts":[{"fileData":{"${name}":"${uri}"}}]}]}`),
+        [JSON.parse(`"${uri}"`)],
+        uri,
+      )
+})
+
+test('what code has made in a container, as an answer listed it, may come back', () => {
+  const body = JSON.stringify(ran([{ type: 'bash_code_execution_output', file_id: 'file_1' }]))
+  assert.deepEqual(idsIn('anthropic-messages', body), [])
+  assert.deepEqual(idsIn('openai-chat', body), ['file_1'])
 })
 
 test('what a tool, a schema or a quotation calls a file is nobody’s id', async () => {

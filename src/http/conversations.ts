@@ -48,7 +48,7 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
               {
                 ...{ method, query },
                 path: item === undefined ? path : `${path}/${encodeURIComponent(item)}`,
-                ...(json ? { body: json.text, continues: referencesIn(PROTOCOL, json, sharedIds(product)) } : {}),
+                ...(json ? { body: json, continues: referencesIn(PROTOCOL, json, sharedIds(product)) } : {}),
               },
               product,
             ),
@@ -71,7 +71,7 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
-      const question = { method: 'POST', path: '/conversations', query: '', body: json.text, continues } as const
+      const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
       const ask = { ...storedAsk(question, uid), offer: 'conversations' } as const
       reply.hijack()
       onPath(request, reply.raw, deps, (out) =>

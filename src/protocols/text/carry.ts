@@ -26,7 +26,8 @@ export function unpackProof(packed: string): Proof | undefined {
   if (kind === 'google') return { google: rest }
   if (kind !== 'encrypted') return {}
   const [id, data] = cut(rest)
-  return { encrypted: { id, data } }
+  // The id alone would name a thought at its vendor, anybody's.
+  return data === '' ? {} : { encrypted: { id, data } }
 }
 
 /** What a chat vendor attached to a call. */

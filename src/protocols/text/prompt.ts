@@ -1,6 +1,6 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
-import { isObject, type Json, objects } from '../check.ts'
+import { isObject, type Json, objects, text } from '../check.ts'
 
 export interface PromptSize {
   /** What the request's own content probably comes to. */
@@ -164,7 +164,7 @@ class Measure {
     if (typeof object.type === 'string') {
       if (REFERENCES.has(object.type)) this.elsewhere = true
       // A vendor that stores responses finds the thought by its id.
-      if (object.type === 'reasoning' && typeof object.encrypted_content !== 'string') this.packed = true
+      if (object.type === 'reasoning' && !text(object.encrypted_content)) this.packed = true
     }
     this.frames += typeof object.role === 'string' ? MESSAGE_TOKENS : 2
     for (const name in object) {

@@ -3,14 +3,17 @@
 import type { TextProtocolName } from '../../catalog/kind.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
-import { isObject, type Json, objects, text } from '../check.ts'
+import { isObject, type Json, mustBe, objects, text } from '../check.ts'
 import type { Continued } from '../protocol.ts'
 
 const REFERENCES_MAX = 500
 
-/** The names by which a request may refer to something, as a look at its text can tell; an escaped letter may hide any of them. */
+/**
+ * The names by which a request may refer to something, as a look at its text can tell, whatever stands escaped in it: for the
+ * doors at which only a member or an address can. Of Responses items the whole must be seen.
+ */
 const MAY_REFER =
-  /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio|prompt|conversation|item_reference|reasoning|[a-z_]{1,40}_call)"|\\u|"(?:gs|s3):|"files\/|generativelanguage/i
+  /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio)"|\\u|(?:[^a-z]|\\[a-z])(?:gs|s3):|files\\?\/|generativelanguage/i
 
 /** Members that hold a caller's or a tool's own JSON, or what an answer quoted: nothing is looked up by an id in there. */
 const OWN = new Set([
@@ -25,7 +28,11 @@ const OWN = new Set([
   'labels',
 ])
 const OWN_BELOW = new Set([...OWN, 'input', 'args', 'response'])
-const OWN_TYPES = new Set(['code_execution_output', 'bash_code_execution_output'])
+/** Files that code has made in an Anthropic container, as an answer listed them: by the type of what lists them. */
+const MADE: Readonly<Record<string, string>> = {
+  code_execution_result: 'code_execution_output',
+  bash_code_execution_result: 'bash_code_execution_output',
+}
 
 /** By the member's name, without its underscores and in lower case: what it names. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -44,14 +51,39 @@ const ADDRESSES = new Set(['url', 'uri', 'imageurl', 'fileurl', 'fileuri', 'vide
 /** Addresses that a vendor reads by the credential that all share. */
 const BEHIND_CREDENTIAL = /^\s*(?:gs:|s3:|files\/|https?:\/\/generativelanguage\.googleapis\.com)/i
 
-/** Items whose content is at the vendor, unless one of these members has it. */
-const ITEMS: Readonly<Record<string, readonly string[]>> = {
-  item_reference: [],
-  reasoning: ['encrypted_content', 'content'],
-  image_generation_call: ['result'],
-  web_search_call: [],
-  file_search_call: [],
-  code_interpreter_call: [],
+/**
+ * By its type, the member without which an item is not whole, so that its vendor looks it up by its id. What has another type
+ * is always looked up. A thought in plain words is too: its vendor goes by the id, whatever a caller writes beside it.
+ */
+const WHOLE: Readonly<Record<string, string>> = {
+  message: 'content',
+  reasoning: 'encrypted_content',
+  compaction: 'encrypted_content',
+  image_generation_call: 'result',
+  function_call: 'call_id',
+  function_call_output: 'call_id',
+  custom_tool_call: 'call_id',
+  custom_tool_call_output: 'call_id',
+  computer_call: 'call_id',
+  computer_call_output: 'call_id',
+  shell_call: 'call_id',
+  shell_call_output: 'call_id',
+  apply_patch_call: 'call_id',
+  apply_patch_call_output: 'call_id',
+  local_shell_call: 'call_id',
+  local_shell_call_output: 'output',
+  mcp_list_tools: 'tools',
+  mcp_call: 'name',
+  mcp_approval_request: 'name',
+  mcp_approval_response: 'approval_request_id',
+}
+
+function isWhole(item: Json): boolean {
+  // What has neither a type nor a role is nothing but an id, whatever else stands in it.
+  const type = item.type ?? (item.role === undefined || item.role === null ? '' : 'message')
+  const needed = typeof type === 'string' && Object.hasOwn(WHOLE, type) ? WHOLE[type] : undefined
+  const member = needed === undefined ? undefined : item[needed]
+  return Array.isArray(member) ? member.length > 0 : typeof member === 'string' && member !== ''
 }
 
 /** `shared` are ids that every account may use, because the catalogue says so. */
@@ -60,8 +92,8 @@ export function referencesIn(
   { text: sent, value }: JsonText,
   shared: readonly string[],
 ): Continued[] {
-  if (!MAY_REFER.test(sent)) return [] // As nearly always.
-  const seeker = new Seeker()
+  if (door !== 'openai-responses' && !MAY_REFER.test(sent)) return [] // As nearly always.
+  const seeker = new Seeker(door)
   if (door === 'openai-responses') {
     seeker.conversation(value.conversation)
     const prompt = isObject(value.prompt) ? text(value.prompt.id) : undefined
@@ -74,6 +106,13 @@ export function referencesIn(
 
 class Seeker {
   readonly found: Continued[] = []
+  private readonly door: TextProtocolName
+  /** Requests for approval that came with their answers. */
+  private asked: ReadonlySet<unknown> = new Set()
+
+  constructor(door: TextProtocolName) {
+    this.door = door
+  }
 
   add(id: string, at: string, what: string): void {
     this.push({ id, unknown: unknownOf(what, at) })
@@ -87,31 +126,31 @@ class Seeker {
   items(given: unknown, list: string): void {
     if (!Array.isArray(given)) return
     given.forEach((item: unknown, i) => {
-      if (!isObject(item)) return
-      const { type, id } = item
-      // What is nothing but an id is one, whatever it says that it is.
-      const members = type === undefined && item.role === undefined ? [] : ITEMS[String(type)]
-      if (typeof id === 'string' && members && !members.some((name) => isThere(item[name])))
-        this.push({ id, unknown: itemUnknown(`${list}[${i}]`), native: true })
+      const at = `${list}[${i}]`
+      if (!isObject(item)) throw mustBe(at, 'an object', item)
+      for (const name of ['type', 'id'])
+        if (typeof (item[name] ?? '') !== 'string') throw mustBe(`${at}.${name}`, 'a string', item[name])
+      const id = text(item.id) ?? ''
+      if (id !== '' && !isWhole(item)) this.push({ id, unknown: itemUnknown(at), native: true })
     })
-    const asked = objects(given).flatMap(({ type, id }) => (type === 'mcp_approval_request' ? [id] : []))
-    this.answered = new Set(asked)
+    const asked = objects(given).filter((item) => item.type === 'mcp_approval_request' && isWhole(item))
+    this.asked = new Set(asked.map(({ id }) => id))
   }
 
-  /** Requests for approval that came with their answers. */
-  private answered: ReadonlySet<unknown> = new Set()
-
-  seek(value: unknown, at: string): void {
-    if (Array.isArray(value)) for (const [i, entry] of value.entries()) this.seek(entry, `${at}[${i}]`)
-    if (!isObject(value) || OWN_TYPES.has(String(value.type))) return
+  /** `made` is the type of what is listed here as an answer of the vendor's. */
+  seek(value: unknown, at: string, made?: string): void {
+    if (Array.isArray(value)) for (const [i, entry] of value.entries()) this.seek(entry, `${at}[${i}]`, made)
+    if (!isObject(value)) return
     const own = at === '' ? OWN : OWN_BELOW
+    const isMade = made !== undefined && value.type === made
+    const lists = this.door === 'anthropic-messages' && typeof value.type === 'string' ? MADE[value.type] : undefined
     for (const name in value) {
       const member = value[name]
       if (typeof member === 'object' ? member === null : typeof member !== 'string') continue
-      if (own.has(name)) continue
+      if (own.has(name) || (isMade && name === 'file_id' && typeof member === 'string')) continue
       const here = at === '' ? name : `${at}.${name}`
       this.look(name.replaceAll('_', '').toLowerCase(), member, here)
-      if (typeof member === 'object') this.seek(member, here)
+      if (typeof member === 'object') this.seek(member, here, name === 'content' ? lists : undefined)
     }
   }
 
@@ -121,7 +160,12 @@ class Seeker {
     const what = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined
     if (what === undefined) return
     const ids = (Array.isArray(member) ? member : [isObject(member) ? member.id : member]).map(text)
-    for (const id of ids) if (id !== undefined && !this.answered.has(id) && !isPublic(name, id)) this.add(id, at, what)
+    for (const id of ids) if (id !== undefined && !this.isFree(name, id)) this.add(id, at, what)
+  }
+
+  private isFree(name: string, id: string): boolean {
+    // Skills that the vendors offer to all have names, and no ids.
+    return name === 'skillid' ? !id.startsWith('skill_') : name === 'approvalrequestid' && this.asked.has(id)
   }
 
   private push(one: Continued): void {
@@ -131,15 +175,6 @@ class Seeker {
   }
 }
 
-/** Skills that the vendors offer to all have names, and no ids. */
-function isPublic(name: string, id: string): boolean {
-  return name === 'skillid' && !id.startsWith('skill_')
-}
-
-function isThere(member: unknown): boolean {
-  return Array.isArray(member) ? member.length > 0 : typeof member === 'string'
-}
-
 export function conversationUnknown(): Fault {
   const message =
     'Conversation not found: there is none with this id in this account, or its provider does not serve this model.'
@@ -147,7 +182,7 @@ export function conversationUnknown(): Fault {
 }
 
 function itemUnknown(at: string): Fault {
-  const message = `Item not found: "${at}" refers to what a provider keeps, and nothing with this id is kept for this account. Send the item itself.`
+  const message = `Item not found: "${at}" refers to what a provider keeps, and nothing with this id is kept for this account. Send the item itself, without this id.`
   return new Fault('not_found', { message, param: at })
 }
 
@@ -165,12 +200,15 @@ function unknownOf(what: string, at: string): Fault {
 export function idsOfResponse(response: Json): string[] {
   const isKept = response.store === true || isObject(response.conversation)
   const items = objects(response.output)
-  // Of what ran at the vendor it may know more than it says, whether or not it was asked to keep it.
-  const named = isKept
-    ? items
-    : items.filter(({ type }) => typeof type === 'string' && type.endsWith('_call') && type in ITEMS)
+  const named = isKept ? items : items.filter(isNeeded)
   const conversation = isObject(response.conversation) ? response.conversation.id : undefined
   const own = isKept ? [response.id, conversation] : []
   const ids = [...own, ...named.map(({ id }) => id), ...items.map((item) => item.container_id)]
   return ids.filter((id) => typeof id === 'string').slice(0, REFERENCES_MAX)
+}
+
+/** Of what ran at the vendor it may know more than it says, whether or not it was asked to keep it; a thought that nobody kept is lost. */
+function isNeeded(item: Json): boolean {
+  if (item.type === 'reasoning') return !isWhole(item) && objects(item.content).length > 0
+  return item.type === 'image_generation_call' || !isWhole(item)
 }

@@ -217,7 +217,8 @@ function redactedOf(detail: Json): string | undefined {
 
 function encryptedOf(detail: Json): Proof['encrypted'] {
   const data = text(detail.data)
-  return detail.type === 'reasoning.encrypted' && data !== undefined ? { id: text(detail.id) ?? '', data } : undefined
+  // Without its content the id alone would say whose thought it is.
+  return detail.type === 'reasoning.encrypted' && data ? { id: text(detail.id) ?? '', data } : undefined
 }
 
 function readTools(tools: unknown): Tool[] {

@@ -28,10 +28,9 @@ export function passResponses(
   }
   if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
   // A conversation may come from another family: thoughts that this vendor did not make would be refused.
-  if (json.text.includes(`"${PACKED}`))
-    replace.input = JSON.stringify(
-      objects(json.value.input).filter((item) => !text(item.encrypted_content)?.startsWith(PACKED)),
-    )
+  const { input } = json.value
+  if (Array.isArray(input) && json.text.includes(`"${PACKED}`))
+    replace.input = JSON.stringify(objects(input).filter((item) => !text(item.encrypted_content)?.startsWith(PACKED)))
   return splice(json, { replace, add, remove: traits.dropParams })
 }
 

@@ -123,7 +123,7 @@ class ItemReader {
 
   private readReasoning(item: Json): void {
     const said = [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
-    const packed = text(item.encrypted_content)
+    const packed = text(item.encrypted_content) || undefined // An empty one proves nothing.
     const extra = packed === undefined ? undefined : unpackExtra(packed)
     if (extra) {
       this.extras.set(extra.callId, extra.extra)

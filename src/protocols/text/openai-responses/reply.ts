@@ -65,7 +65,7 @@ export function callId(item: Json): string {
 
 function readThought(item: Json): ThoughtPart[] {
   const said = [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
-  const data = text(item.encrypted_content)
+  const data = text(item.encrypted_content) || undefined
   const proof = data === undefined ? {} : { encrypted: { id: text(item.id) ?? '', data } }
   return said === '' && data === undefined ? [] : [{ kind: 'thought', text: said, proof }]
 }

@@ -12,7 +12,7 @@ interface StoredQuestion {
   readonly path: string
   /** With its question mark, or empty. */
   readonly query: string
-  readonly body?: JsonText['text']
+  readonly body?: JsonText
   /** The answer is a response, under the public name of its model. */
   readonly isResponse?: boolean
   readonly continues?: readonly Continued[]
@@ -32,11 +32,11 @@ export function storedAsk(question: StoredQuestion, uid: string): Ask {
         method,
         url: target.baseUrl + path + query,
         headers: { accept: 'application/json', ...(sent === undefined ? {} : { 'content-type': 'application/json' }) },
-        ...(sent === undefined ? {} : { body: sent }),
+        ...(sent === undefined ? {} : { body: sent.text }),
       },
       answer(body) {
         const shown = isResponse ? passResponsesAnswer(body, uid).body : body
-        const keptAs = method === 'DELETE' ? [] : idsIn(readWhole(body).value)
+        const keptAs = sent ? idsMade(readWhole(body).value, sent.value) : []
         return { body: shown, contentType: 'application/json', keptAs, usage: {} }
       },
       said: readErrorBody,
@@ -44,8 +44,12 @@ export function storedAsk(question: StoredQuestion, uid: string): Ask {
   }
 }
 
-/** What was shown to an account is its own: a conversation, an item, or each of a list. */
-function idsIn(value: Json): string[] {
+/**
+ * What the vendor has named itself: a conversation, or each item of a list. Only where it is made can that be told from ids that
+ * callers wrote into their items, which would be another account's; those are kept for nobody.
+ */
+function idsMade(value: Json, sent: Json): string[] {
   const all = Array.isArray(value.data) ? objects(value.data) : [value]
-  return all.map(({ id }) => text(id)).filter((id) => id !== undefined)
+  const given = new Set([sent, ...objects(sent.items)].map(({ id }) => id))
+  return all.map(({ id }) => text(id)).filter((id) => id !== undefined && !given.has(id)) as string[]
 }
