@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import type { TextProtocolName } from '../src/catalog/kind.ts'
 import { readJson } from '../src/kernel/json.ts'
-import { referencesIn } from '../src/protocols/text/references.ts'
+import { idsOfResponse, referencesIn } from '../src/protocols/text/references.ts'
 import { testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
@@ -245,6 +245,21 @@ test('a file behind the vendor’s credential is found however its address is wr
         [JSON.parse(`"${uri}"`)],
         uri,
       )
+})
+
+test('of an answer that nobody keeps, the account may send back by its id what its vendor alone has', () => {
+  const thought = { type: 'reasoning', summary: [] }
+  const output = [
+    { ...thought, id: 'rs_lost' },
+    { ...thought, id: 'rs_packed', content: [reasoned], encrypted_content: 'enc' },
+    { ...thought, id: 'rs_plain', content: [reasoned] },
+    { type: 'web_search_call', id: 'ws_1' },
+    { type: 'something_new', id: 'sn_1' },
+    { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
+    { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] },
+  ]
+  assert.deepEqual(idsOfResponse({ id: 'resp_1', store: false, output }), ['rs_plain', 'ws_1', 'sn_1'])
+  assert.equal(idsOfResponse({ id: 'resp_1', store: true, output }).length, 8)
 })
 
 test('what code has made in a container, as an answer listed it, may come back', () => {

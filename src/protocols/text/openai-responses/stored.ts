@@ -51,5 +51,5 @@ export function storedAsk(question: StoredQuestion, uid: string): Ask {
 function idsMade(value: Json, sent: Json): string[] {
   const all = Array.isArray(value.data) ? objects(value.data) : [value]
   const given = new Set([sent, ...objects(sent.items)].map(({ id }) => id))
-  return all.map(({ id }) => text(id)).filter((id) => id !== undefined && !given.has(id)) as string[]
+  return all.map(({ id }) => (given.has(id) ? undefined : text(id))).filter((id) => id !== undefined)
 }
