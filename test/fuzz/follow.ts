@@ -53,8 +53,10 @@ function afterConversation(text: string): Step[] {
   if (id === undefined) return []
   const path = `/v1/conversations/${id}`
   const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ items: [{ type: 'message', role: 'user', content: 'Hello.' }] })
+  const body = JSON.stringify({ items: [{ type: 'message', id: 'msg_named', role: 'user', content: 'Hello.' }] })
   const at = { headers: {}, surface: 'responses' } as const
+  const changed = { ...at, method: 'POST', path, headers, body: '{"metadata":{"a":"b"}}' } as const
+  const item = { ...at, path: `${path}/items/msg_named` } as const
   return [
     { request: { ...at, method: 'GET', path, endpoint: 'conversations/{id}' }, statuses: [200] },
     {
@@ -69,6 +71,9 @@ function afterConversation(text: string): Step[] {
       statuses: [200],
     },
     { request: { ...at, method: 'GET', path: `${path}/items`, endpoint: 'conversations/{id}/items' }, statuses: [200] },
+    { request: { ...item, method: 'GET', endpoint: 'conversations/{id}/items/{item}' }, statuses: [200] },
+    { request: { ...item, method: 'DELETE', endpoint: 'conversations/{id}/items/{item}/delete' }, statuses: [200] },
+    { request: { ...changed, endpoint: 'conversations/{id}/update' }, statuses: [200] },
     { request: { ...at, method: 'DELETE', path, endpoint: 'conversations/{id}/delete' }, statuses: [200] },
     { request: { ...at, method: 'GET', path, endpoint: 'conversations/{id}' }, statuses: [404] },
   ]

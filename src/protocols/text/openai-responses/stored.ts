@@ -36,7 +36,7 @@ export function storedAsk(question: StoredQuestion, uid: string): Ask {
       },
       answer(body) {
         const shown = isResponse ? passResponsesAnswer(body, uid).body : body
-        const keptAs = sent ? idsMade(readWhole(body).value, sent.value) : []
+        const keptAs = method === 'DELETE' ? [] : idsMade(readWhole(body).value, path, sent?.value)
         return { body: shown, contentType: 'application/json', keptAs, usage: {} }
       },
       said: readErrorBody,
@@ -45,11 +45,13 @@ export function storedAsk(question: StoredQuestion, uid: string): Ask {
 }
 
 /**
- * What the vendor has named itself: a conversation, or each item of a list. Only where it is made can that be told from ids that
- * callers wrote into their items, which would be another account's; those are kept for nobody.
+ * What the vendor has named itself: each conversation and item where it is made, and whatever was asked for by its id, because it
+ * was kept before. Of all else that is shown nobody knows whether a caller wrote its id into an item: it may be another account's.
  */
-function idsMade(value: Json, sent: Json): string[] {
+function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
+  const asked = path.split('/')[2]
   const all = Array.isArray(value.data) ? objects(value.data) : [value]
-  const given = new Set([sent, ...objects(sent.items)].map(({ id }) => id))
-  return all.map(({ id }) => (given.has(id) ? undefined : text(id))).filter((id) => id !== undefined)
+  const given = new Set(objects(sent?.items).map(({ id }) => id))
+  const isKnown = (id: unknown) => id === asked || (sent !== undefined && !given.has(id))
+  return all.map(({ id }) => (isKnown(id) ? text(id) : undefined)).filter((id) => id !== undefined)
 }
