@@ -17,7 +17,7 @@ const metadata: JsonSchema = {
 }
 const items: JsonSchema = {
   type: 'array',
-  items: { type: 'object', properties: {} },
+  items: { type: 'object', additionalProperties: true },
   maxItems: 20,
   description: 'Items as `input` of a response has them.',
 }
