@@ -147,7 +147,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
     .first()
     .waitFor()
   await page.getByRole('textbox', { name: 'Find' }).fill('restricted')
-  await page.getByRole('row', { name: /chat.*403 · refused/ }).waitFor()
+  await page.getByRole('row', { name: /beta-opus-5.*403 · refused/ }).waitFor()
   await phone.close()
 })
 
