@@ -57,7 +57,12 @@ async function realIds(): Promise<Record<string, string>> {
   )
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
   const batch = await post('/v1/batches', order)
+  const conversation = await post('/v1/conversations', {})
+  const said = { type: 'message', role: 'user', content: 'hello' }
+  const added = await post(`/v1/conversations/${conversation.id}/items`, { items: [said] })
   return {
+    conversations: conversation.id,
+    item: added.data[0].id,
     responses: stored.id,
     jobs: data.jobId,
     user: user.data.id,
@@ -70,7 +75,9 @@ async function realIds(): Promise<Record<string, string>> {
 function withRealId({ path, example }: Operation, ids: Record<string, string>): Asked {
   const [, room = ''] = /^\/(?:alpha|v1)\/(\w+)\//.exec(path) ?? []
   const id = (path.endsWith('/responses/{id}/cancel') ? ids.background : ids[room]) ?? ids.user
-  const values = 'id' in example.values && !path.includes('/models/') ? { ...example.values, id } : example.values
+  const item = 'item' in example.values ? { item: ids.item } : {}
+  const values =
+    'id' in example.values && !path.includes('/models/') ? { ...example.values, id, ...item } : example.values
   const { body } = example
   if (typeof body === 'object' && body && 'input_file_id' in body)
     return { values, body: { ...body, input_file_id: ids.files } }
@@ -81,7 +88,8 @@ function withRealId({ path, example }: Operation, ids: Record<string, string>): 
 
 test('the examples of each operation, taken together, are a request that is answered as the document says', async () => {
   const ids = await realIds()
-  const last = (operation: Operation) => (operation.method === 'DELETE' ? 1 : 0)
+  // Deletions come last, and that of a part before that of the whole.
+  const last = ({ method, path }: Operation) => (method === 'DELETE' ? 1_000 - path.length : 0)
   for (const operation of OPERATIONS.toSorted((a, b) => last(a) - last(b))) {
     const asked = withRealId(operation, ids)
     assert.equal(operation.forbids(asked), undefined, operation.operationId)

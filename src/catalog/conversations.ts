@@ -27,7 +27,7 @@ const conversation = object({
   id: string,
   object: { const: 'conversation' },
   created_at: { type: 'integer' },
-  metadata: { type: ['object', 'null'] },
+  metadata: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
 })
 const item = object({ type: string, id: string, role: string }, ['type'])
 

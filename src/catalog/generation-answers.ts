@@ -130,7 +130,7 @@ export const compactAnswer = object(
     object: { const: 'response.compaction' },
     created_at: { type: 'integer' },
     output: list(object({ type: string }, ['type'])),
-    usage: { type: 'object' },
+    usage: object({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
   },
   ['object', 'output'],
 )

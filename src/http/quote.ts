@@ -57,7 +57,9 @@ function likely(json: JsonText, catalog: Catalog): PaidSpec[] {
   const { model } = json.value
   const product = typeof model === 'string' ? findProduct(catalog, model) : undefined
   const kind = product && 'type' in product ? product.type : 'text'
-  const required = ({ body }: PaidSpec) => (body?.required ?? []) as readonly string[]
+  // All have a model, which says nothing of the endpoint.
+  const required = ({ body }: PaidSpec) =>
+    ((body?.required ?? []) as readonly string[]).filter((name) => name !== 'model')
   const rank = (spec: PaidSpec) =>
     required(spec).every((name) => Object.hasOwn(json.value, name)) ? required(spec).length : 0
   return PAID.filter((spec) => spec.sells === kind && spec.method === 'POST').sort((a, b) => rank(b) - rank(a))
