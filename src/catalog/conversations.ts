@@ -1,6 +1,6 @@
 // Conversations that a vendor keeps, in the shapes of the openai SDKs: their addresses, and what they take and give.
 import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import type { TextField } from './field.ts'
+import { inPath, type TextField } from './field.ts'
 import { inputItemsAnswer } from './generation-answers.ts'
 
 const string = { type: 'string' } as const
@@ -31,13 +31,6 @@ const conversation = object({
 })
 const item = object({ type: string, id: string, role: string }, ['type'])
 
-const inPath = (description: string, example: string): TextField => ({
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description,
-  example,
-})
 const id = inPath('The `id` of a conversation of this account.', 'conv_0123456789abcdef')
 const itemId = inPath('The `id` of an item of the conversation.', 'msg_0123456789abcdef')
 const include: TextField = {

@@ -114,3 +114,8 @@ function latestText({ daysMax, months }: LatestField): string {
   if (months.length > 0) parts.push(`${selectors} (complete UTC months)`)
   return parts.join(', or ')
 }
+
+/** A part of an address. */
+export function inPath(description: string, example: string): TextField {
+  return { kind: 'text', in: 'path', required: true, description, example }
+}

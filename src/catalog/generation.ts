@@ -5,7 +5,7 @@ import { BATCHES } from './batches.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
-import type { TextField } from './field.ts'
+import { inPath } from './field.ts'
 import { countGeminiTokens, generateContent, streamGenerateContent } from './gemini.ts'
 import {
   chatAnswer,
@@ -35,13 +35,6 @@ import {
 import { moderations, rerank } from './judgement.ts'
 import { STORED_RESPONSES } from './stored-responses.ts'
 
-const inPath = (description: string, example: string): TextField => ({
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description,
-  example,
-})
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
 const modelId = inPath('The public id of a model.', 'alpha-5.4')
 

@@ -1,6 +1,7 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
 import { isObject, type Json, objects, text } from '../check.ts'
+import { QUOTED } from './references.ts'
 
 export interface PromptSize {
   /** What the request's own content probably comes to. */
@@ -50,16 +51,7 @@ const REFERENCES = new Set([
 /** Members that say what is kept at the vendor, wherever they stand. */
 const REFERRING = new Set(['file_id', 'cached_content'])
 /** Members that hold a caller's or a tool's own JSON, in which no name means anything to the vendor. */
-const FREE = new Set([
-  'input',
-  'arguments',
-  'input_schema',
-  'parameters',
-  'schema',
-  'annotations',
-  'citations',
-  'results',
-])
+const FREE = new Set([...QUOTED, 'input'])
 
 /** Request fields that bring in what is not in the request. */
 const FIELDS = [

@@ -15,18 +15,10 @@ const REFERENCES_MAX = 500
 const MAY_REFER =
   /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio)"|\\u|(?:[^a-z]|\\[a-z])(?:gs|s3):|files\\?\/|generativelanguage/i
 
-/** Members that hold a caller's or a tool's own JSON, or what an answer quoted: nothing is looked up by an id in there. */
-const OWN = new Set([
-  'arguments',
-  'input_schema',
-  'parameters',
-  'schema',
-  'annotations',
-  'citations',
-  'results',
-  'metadata',
-  'labels',
-])
+/** Members that hold a tool's own JSON, or what an answer quoted: no name means anything to the vendor in there. */
+export const QUOTED = ['arguments', 'input_schema', 'parameters', 'schema', 'annotations', 'citations', 'results']
+/** The same, and the caller's own notes: nothing is looked up by an id in these. */
+const OWN = new Set([...QUOTED, 'metadata', 'labels'])
 const OWN_BELOW = new Set([...OWN, 'input', 'args', 'response'])
 /** Files that code has made in an Anthropic container, as an answer listed them: by the type of what lists them. */
 const MADE: Readonly<Record<string, string>> = {
