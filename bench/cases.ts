@@ -2,7 +2,7 @@
 import { ANALYTICS_PATH, MODEL, SLOW_MODEL, TLS_MODEL } from './catalog.ts'
 import type { Shape } from './load.ts'
 
-export type Side = 'upstream' | 'nginx' | 'Portkey' | 'Tollgate'
+export type Side = 'upstream' | 'nginx' | 'Portkey' | 'floor' | 'Tollgate'
 
 export interface Case {
   readonly id: string
@@ -22,6 +22,7 @@ export interface Case {
 }
 
 const ALL: readonly Side[] = ['nginx', 'Portkey', 'Tollgate']
+const WITH_FLOOR: readonly Side[] = ['nginx', 'Portkey', 'floor', 'Tollgate']
 const SYSTEM = 'You are a helpful assistant that answers in one sentence.'
 const QUESTION =
   'What does a gateway do with the credits of a call that was cut off in the middle of its answer, and why?'
@@ -57,7 +58,7 @@ export function listCases(short: boolean): Case[] {
   const chatAt = (connections: number): Case => ({
     id: `chat-${connections}`,
     title: `chat, JSON, ${connections} at a time`,
-    sides: connections === 1 ? ['upstream', ...ALL] : ALL,
+    sides: connections === 1 ? ['upstream', ...WITH_FLOOR] : WITH_FLOOR,
     shape: { connections, seconds },
     body: chat,
   })
@@ -66,7 +67,7 @@ export function listCases(short: boolean): Case[] {
     {
       id: 'latency',
       title: 'chat, JSON, 300 calls a second over 8 connections',
-      sides: ['upstream', ...ALL],
+      sides: ['upstream', ...WITH_FLOOR],
       shape: { connections: 8, seconds: short ? 2 : 5, rate: 300 },
       body: chat,
     },

@@ -33,7 +33,8 @@ export function page(findings: Findings, facts: Facts): string {
 Written by \`${facts.command}\` on ${facts.date}; every figure below is from that one run. Tollgate ran in full: key check,
 limits, a durable hold before the vendor is called, a durable settlement and a usage row before the last byte, log lines and
 metrics, on its embedded Postgres with fsync on. Portkey checks no key and keeps no money; nginx only passes bytes on and is
-the practical limit.
+the practical limit. The floor is the least that a gateway with durable money can be on Node: \`node:http\`, undici and one bare
+durable update a call, shared by those who wait, without keys, prices, limits, usage rows, log or figures (\`bench/floor.ts\`).
 
 - Machine: ${facts.machine}; load average before the run: ${facts.loadBefore.toFixed(2)}.
 - Versions: ${facts.versions.join(', ')}.

@@ -41,14 +41,16 @@ export function mainTable({ cases, results }: Findings): string {
   const rows = cases
     .filter(({ id }) => results.has(id))
     .map(({ id, title }) => {
-      const { nginx, Portkey, Tollgate } = results.get(id)!
-      const cpu = [nginx, Portkey, Tollgate].map((side) => micros(side?.cpu)).join(' / ')
+      const { nginx, Portkey, floor, Tollgate } = results.get(id)!
+      const cpu = [nginx, Portkey, floor, Tollgate].map((side) => micros(side?.cpu)).join(' / ')
       return [
         title,
         ratio(Tollgate?.rps, nginx?.rps),
         ratio(Tollgate?.rps, Portkey?.rps),
+        ratio(Tollgate?.rps, floor?.rps),
+        ratio(floor?.rps, Portkey?.rps),
         cpu,
-        micros(Tollgate?.storeCpu),
+        `${micros(floor?.storeCpu)} / ${micros(Tollgate?.storeCpu)}`,
         [nginx, Portkey, Tollgate].map((side) => side?.rss.toFixed(0) ?? NOTHING).join(' / '),
       ]
     })
@@ -57,8 +59,10 @@ export function mainTable({ cases, results }: Findings): string {
       'case',
       'Tollgate ÷ nginx, calls/s',
       'Tollgate ÷ Portkey, calls/s',
-      'CPU µs a call: nginx / Portkey / Tollgate',
-      'Postgres µs a call',
+      'Tollgate ÷ floor, calls/s',
+      'floor ÷ Portkey, calls/s',
+      'CPU µs a call: nginx / Portkey / floor / Tollgate',
+      'Postgres µs a call: floor / Tollgate',
       'RSS MB: nginx / Portkey / Tollgate',
     ],
     rows,
@@ -72,7 +76,7 @@ export function latencyTable({ cases, results }: Findings): string {
     const sides = results.get(id)
     const direct = sides?.upstream
     if (!sides || !direct) continue
-    for (const side of ['nginx', 'Portkey', 'Tollgate'] as const) {
+    for (const side of ['nginx', 'Portkey', 'floor', 'Tollgate'] as const) {
       const measured = sides[side]
       if (!measured) continue
       const added = (name: 'p50' | 'p99' | 'ttfb50' | 'ttfb99') => millis(measured[name] - direct[name])

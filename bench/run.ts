@@ -9,6 +9,7 @@ import { type Bed, openBed } from './bed.ts'
 import { type Case, listCases, openStreamChunks, type Side } from './cases.ts'
 import { type Cold, coldWords, measureCold } from './cold.ts'
 import { loadAverage, machine, watchStolen } from './cores.ts'
+import { BARE, startFloor } from './floor.ts'
 import { goalsTable } from './goals.ts'
 import { type GrowthRow, measureGrowth } from './growth.ts'
 import type { LedgerPoint } from './ledger.ts'
@@ -55,6 +56,7 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
   const portkey = await startPortkey(options)
   if (portkey) targets.set('Portkey', portkey)
   else notes.push('Portkey could not be installed with npm: its columns are empty.')
+  targets.set('floor', await startFloor({ ...options, store }))
   for (const { name, version } of targets.values()) versions.push(`${name} ${version}`)
 
   const aimOf = (side: Side, entry: Case): Aim | undefined => {
@@ -83,9 +85,9 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
   const results = new Map<string, Partial<Record<Side, Measured>>>()
   const bare: number[] = []
   try {
-    // Until the compilers of the two that run on V8 have little left to do.
+    // Until the compilers of those that run on V8 have little left to do.
     for (const id of ['chat-64', 'stream', 'converted'])
-      for (const side of ['Tollgate', 'Portkey'] as const) {
+      for (const side of ['Tollgate', 'Portkey', 'floor'] as const) {
         const entry = listCases(short).find((known) => known.id === id)!
         const aim = entry.sides.includes(side) ? aimOf(side, entry) : undefined
         if (aim) await one(side, aim, { connections: 64, seconds: 0.5, warmSeconds: short ? 1 : 15 })
@@ -117,13 +119,12 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
 
 /** What the least that a durable ledger could do takes on this disk, in microseconds. */
 async function bareUpdates({ database }: Tollgate): Promise<number[]> {
-  await database.query({ text: 'create table if not exists bench_bare (id int primary key, n bigint)' })
-  await database.query({ text: 'insert into bench_bare values (1, 0) on conflict do nothing' })
-  const update = { name: 'bench_bare', text: 'update bench_bare set n = n + 1 where id = 1' }
+  await database.query({ text: BARE.table })
+  await database.query({ text: BARE.row })
   const micros: number[] = []
   for (let i = 0; i < BARE_UPDATES; i++) {
     const beganMs = performance.now()
-    await database.query(update)
+    await database.query(BARE.update)
     micros.push((performance.now() - beganMs) * 1000)
   }
   return micros

@@ -37,6 +37,7 @@ import type { UpstreamReply } from '../src/upstream/call.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { listCases } from './cases.ts'
 import { benchCatalog } from './catalog.ts'
+import { bareExchange } from './floor.ts'
 import { compileTools, type LoadTools, runLoad } from './load.ts'
 import { freePort } from './process.ts'
 
@@ -210,24 +211,6 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
     'relay and settle: answer read, priced, charged': () => cost(inTurn(() => relayAnswer(answered, path))),
     'whole path, without the door': () => cost(atOnce(() => serve(make(), path))),
   }
-}
-
-/** What undici makes of a request, without deadlines, an abort or backpressure. */
-function bareExchange(pool: Pool, body: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = []
-    const headers = ['content-type', 'application/json']
-    pool.dispatch(
-      { path: '/v1/chat/completions', method: 'POST', headers, body },
-      {
-        onRequestStart() {},
-        onResponseStart() {},
-        onResponseData: (_, piece) => void pieces.push(piece),
-        onResponseEnd: () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)),
-        onResponseError: (_, error) => reject(error),
-      },
-    )
-  })
 }
 
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
