@@ -76,7 +76,10 @@ export function readBlock(block: string): SseEvent | undefined {
   let event: string | undefined
   let data: string | undefined
   let id: string | undefined
-  for (const line of block.split('\n')) {
+  for (let at = 0; at <= block.length; ) {
+    const lineEnd = block.indexOf('\n', at)
+    const line = block.slice(at, lineEnd < 0 ? block.length : lineEnd)
+    at += line.length + 1
     // The mark of byte order may precede the first line of a stream.
     const start = line.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0
     const colon = line.indexOf(':', start)
@@ -90,6 +93,22 @@ export function readBlock(block: string): SseEvent | undefined {
   }
   if (data === undefined && event === undefined) return undefined
   return { event, data: data ?? '', id }
+}
+
+/** Reads one block as text. */
+export function readEvent(block: string): SseEvent | undefined {
+  const event = readBlock(block)
+  return event && { event: event.event, data: bytesToText(event.data), id: event.id }
+}
+
+/** Hands over one block after the other, without the blank lines that end them. */
+export function eachBlock(blocks: string, take: (block: string) => void): void {
+  for (let at = 0; at < blocks.length; ) {
+    const end = blocks.indexOf('\n\n', at)
+    take(blocks.slice(at, end))
+    at = end + 2
+    while (blocks.charCodeAt(at) === 0x0a) at++
+  }
 }
 
 /** Bytes in a string, read as UTF-8; what is not UTF-8 becomes U+FFFD. */
@@ -108,32 +127,29 @@ export class SseDecoder {
 
   push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = []
-    const ready = this.blocks.push(chunk)
-    for (let at = 0; at < ready.length; ) {
-      const end = ready.indexOf('\n\n', at)
-      const event = readBlock(ready.slice(at, end))
-      if (event) events.push(toText(event))
-      at = end + 2
-      while (ready.charCodeAt(at) === 0x0a) at++
-    }
+    eachBlock(this.blocks.push(chunk), (block) => {
+      const event = readEvent(block)
+      if (event) events.push(event)
+    })
     return events
   }
 
   /** The event that the end of the stream left without its blank line, if any; it may be cut short. */
   end(): SseEvent | undefined {
-    const event = readBlock(this.blocks.rest())
-    return event && toText(event)
+    return readEvent(this.blocks.rest())
   }
-}
-
-function toText(event: SseEvent): SseEvent {
-  return { event: event.event, data: bytesToText(event.data), id: event.id }
 }
 
 /** One event as text. A line break in the data makes a second data line; names never break the frame. */
 export function encodeEvent(data: string, event?: string): string {
   const lines = /[\r\n]/.test(data) ? data.split(/\r\n?|\n/).join('\ndata: ') : data
   return event === undefined ? `data: ${lines}\n\n` : `event: ${event.replace(/[\r\n]/g, ' ')}\ndata: ${lines}\n\n`
+}
+
+/** One event with a value as JSON, which has no line breaks, under a name of our own. */
+export function encodeJson(value: unknown, event?: string): string {
+  const data = JSON.stringify(value)
+  return event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`
 }
 
 /** A comment line with a single line end: a blank line after it makes some readers dispatch an empty event. */

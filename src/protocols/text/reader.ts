@@ -1,10 +1,11 @@
 // The reading and the writing end of a converted stream, and the relay that joins them.
 import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { SseDecoder, type SseEvent } from '../../upstream/sse.ts'
+import { eachBlock, readEvent, SseBlocks, type SseEvent } from '../../upstream/sse.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
 import type { ReplyEvent } from './dialogue.ts'
 import { isWholeJson, OutputCount } from './relay.ts'
+import { Repeated } from './repeated.ts'
 import { type TokenCounts, toUsage } from './tokens.ts'
 
 /** Reads one vendor's stream. */
@@ -14,6 +15,11 @@ export abstract class StreamReader {
   tokens: TokenCounts | undefined
   /** As counted when the answer began, where a vendor says it then. */
   promptTokens: TokenCounts | undefined
+  /**
+   * An event that differs from the one before only in its text says the same in other words, and leaves nothing else behind.
+   * Texts are taken as they are, not put together.
+   */
+  readonly repeats: boolean = false
 
   /** What an event says, in neutral words; an `end` only when nothing more can follow. */
   abstract read(event: SseEvent): ReplyEvent[]
@@ -35,7 +41,8 @@ export interface StreamWriter {
 }
 
 export class ConvertRelay implements StreamRelay, StreamState {
-  private readonly decoder = new SseDecoder()
+  private readonly blocks = new SseBlocks()
+  private readonly last = new Repeated()
   private readonly output = new OutputCount()
   private readonly reader: StreamReader
   private readonly writer: StreamWriter
@@ -75,13 +82,16 @@ export class ConvertRelay implements StreamRelay, StreamState {
 
   push(chunk: Buffer): string | undefined {
     let out = ''
-    for (const event of this.decoder.push(chunk)) out += this.take(event)
+    eachBlock(this.blocks.push(chunk), (block) => {
+      out += this.take(block)
+    })
     return out === '' ? undefined : out
   }
 
   end(): string | undefined {
-    const last = this.decoder.end()
-    let out = last && (last.data === '[DONE]' || isWholeJson(last.data)) ? this.take(last) : ''
+    const rest = this.blocks.rest()
+    const last = readEvent(rest)
+    let out = last && (last.data === '[DONE]' || isWholeJson(last.data)) ? this.take(rest) : ''
     out += this.writeAll(this.reader.end())
     return out === '' ? undefined : out
   }
@@ -94,17 +104,26 @@ export class ConvertRelay implements StreamRelay, StreamState {
     return this.writer.fail(fault, requestId)
   }
 
-  private take(event: SseEvent): string {
+  private take(block: string): string {
     // Nothing that follows a terminal event or an error belongs to the answer.
-    return this.reader.terminal || this.reader.fault ? '' : this.writeAll(this.reader.read(event))
+    if (this.reader.terminal || this.reader.fault) return ''
+    const again = this.last.read(block)
+    if (again) return this.write(again)
+    const event = readEvent(block)
+    if (!event) return ''
+    const events = this.reader.read(event)
+    if (this.reader.repeats) this.last.learn(block, events)
+    return this.writeAll(events)
   }
 
   private writeAll(events: readonly ReplyEvent[]): string {
     let out = ''
-    for (const event of events) {
-      if ('text' in event) this.output.addBytes(event.text.length)
-      out += this.writer.write(event)
-    }
+    for (const event of events) out += this.write(event)
     return out
+  }
+
+  private write(event: ReplyEvent): string {
+    if ('text' in event) this.output.addBytes(event.text.length)
+    return this.writer.write(event)
   }
 }

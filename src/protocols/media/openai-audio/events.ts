@@ -1,7 +1,7 @@
 // The events of a streamed transcription or of streamed speech, which pass as they come; the last waits for the settlement.
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { bytesToText, encodeComment, encodeJson } from '../../../upstream/sse.ts'
 import { isObject, type Json, text } from '../../check.ts'
 import { dataOf, Observer, readData } from '../../text/relay.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
@@ -49,7 +49,7 @@ export class AudioObserver extends Observer {
 
   fail(fault: Fault, requestId: string): string {
     const { code, message } = fault
-    return encodeEvent(JSON.stringify({ type: 'error', error: openaiError(fault), code, message, requestId }), 'error')
+    return encodeJson({ type: 'error', error: openaiError(fault), code, message, requestId }, 'error')
   }
 }
 
@@ -71,5 +71,5 @@ export function unrollTranscript(value: Json): string {
     ...(usage ? { usage } : {}),
     ...(duration ? { duration } : {}),
   }
-  return encodeEvent(JSON.stringify({ type: 'transcript.text.delta', delta: said })) + encodeEvent(JSON.stringify(done))
+  return encodeJson({ type: 'transcript.text.delta', delta: said }) + encodeJson(done)
 }

@@ -1,7 +1,7 @@
 // A vendor's image stream on its way to the caller. Partial pictures are swallowed: callers were promised one event.
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts'
 import { isObject } from '../../check.ts'
 import type { StreamRelay, StreamState } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
@@ -73,7 +73,7 @@ export class ImageRelay implements StreamRelay, StreamState {
   fail(fault: Fault, requestId: string): string {
     const { code, message } = fault
     const data = { error: openaiError(fault), code, message, type: 'api_error', requestId }
-    return encodeEvent(JSON.stringify(data), 'error')
+    return encodeJson(data, 'error')
   }
 
   /** A part of a line, never with its end. */

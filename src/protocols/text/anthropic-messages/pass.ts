@@ -4,7 +4,7 @@ import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { bytesToText, encodeComment, encodeJson } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
@@ -61,7 +61,7 @@ export const MESSAGES_KEEP_ALIVE = 'event: ping\ndata: {"type": "ping"}\n\n'
 
 /** The frame that ends a broken stream; SDKs see it only under its event name, and nothing may follow it. */
 export function messagesFailure(fault: Fault, requestId: string): string {
-  return encodeEvent(JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId }), 'error')
+  return encodeJson({ type: 'error', error: messagesError(fault), request_id: requestId }, 'error')
 }
 
 /** Counts in later events replace those in earlier ones: they are totals, not additions. */

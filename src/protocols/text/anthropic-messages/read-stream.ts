@@ -19,6 +19,7 @@ interface Block {
 }
 
 export class MessagesReader extends StreamReader {
+  override readonly repeats: boolean = true
   private usage: Json = {}
   private readonly blocks = new Map<unknown, Block>()
   private calls = 0

@@ -1,7 +1,7 @@
 // A message and its stream are the same answer: the stream of a vendor that sent it whole, and the whole of one that can only
 // stream.
 import { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
+import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { inputObject } from '../dialogue.ts'
@@ -89,5 +89,5 @@ function addDelta(block: Json, delta: Json): void {
 }
 
 function event(type: string, members: Json): string {
-  return encodeEvent(JSON.stringify({ type, ...members }), type)
+  return encodeJson({ type, ...members }, type)
 }

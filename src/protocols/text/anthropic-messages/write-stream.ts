@@ -1,6 +1,6 @@
 // Neutral words as a Messages stream: blocks are opened, filled and closed in order.
 import type { Fault } from '../../../kernel/fault.ts'
-import { encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { encodeComment, encodeJson } from '../../../upstream/sse.ts'
 import type { Json } from '../../check.ts'
 import { packExtra, packProof } from '../carry.ts'
 import type { AnswerFacts, Finish, Proof, ReplyEvent } from '../dialogue.ts'
@@ -74,13 +74,13 @@ export class MessagesWriter implements StreamWriter {
 
   private say(text: string): string {
     const out = this.open?.kind === 'text' ? '' : this.openBlock('text', { type: 'text', text: '' })
-    return out + this.delta({ type: 'text_delta', text })
+    return out + this.delta('text_delta', 'text', text)
   }
 
   private think(text: string): string {
     const out =
       this.open?.kind === 'thought' ? '' : this.openBlock('thought', { type: 'thinking', thinking: '', signature: '' })
-    return out + this.delta({ type: 'thinking_delta', thinking: text })
+    return out + this.delta('thinking_delta', 'thinking', text)
   }
 
   private prove(proof: Proof): string {
@@ -108,7 +108,7 @@ export class MessagesWriter implements StreamWriter {
     const call = this.calls.get(key)
     if (!call) return ''
     call.input += text
-    return event('content_block_delta', { index: call.index, delta: { type: 'input_json_delta', partial_json: text } })
+    return deltaEvent(call.index, 'input_json_delta', 'partial_json', text)
   }
 
   private openBlock(kind: 'text' | 'thought', block: Json): string {
@@ -117,15 +117,15 @@ export class MessagesWriter implements StreamWriter {
     return out + startBlock(this.open.index, block)
   }
 
-  private delta(delta: Json): string {
-    return event('content_block_delta', { index: this.open?.index ?? 0, delta })
+  private delta(type: string, member: string, text: string): string {
+    return deltaEvent(this.open?.index ?? 0, type, member, text)
   }
 
   /** A thought is closed with its signature; clients send back none that has no signature. */
   private closeOpen(signature = packProof({})): string {
     const { open } = this
     if (!open) return ''
-    const signed = open.kind === 'thought' ? this.delta({ type: 'signature_delta', signature }) : ''
+    const signed = open.kind === 'thought' ? this.delta('signature_delta', 'signature', signature) : ''
     this.open = undefined
     return signed + event('content_block_stop', { index: open.index })
   }
@@ -146,6 +146,11 @@ function startBlock(index: number, block: Json): string {
   return event('content_block_start', { index, content_block: block })
 }
 
+/** Written out, because nearly all of a stream is made of these. */
+function deltaEvent(index: number, type: string, member: string, text: string): string {
+  return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":${JSON.stringify(text)}}}\n\n`
+}
+
 function event(type: string, members: Json): string {
-  return encodeEvent(JSON.stringify({ type, ...members }), type)
+  return encodeJson({ type, ...members }, type)
 }

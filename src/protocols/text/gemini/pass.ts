@@ -2,7 +2,7 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, EVENT_BYTES_MAX, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { bytesToText, EVENT_BYTES_MAX, encodeComment, encodeJson } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
@@ -71,7 +71,7 @@ export function geminiFinish(last: string, comment: string): string {
 
 /** The event that ends a broken stream; there is no other end than that of the connection. */
 export function geminiFailure(fault: Fault, requestId: string): string {
-  return encodeEvent(JSON.stringify({ error: geminiError(fault, requestId) }))
+  return encodeJson({ error: geminiError(fault, requestId) })
 }
 
 export class GeminiObserver extends Observer {

@@ -1,6 +1,6 @@
 // An answer and its stream are the same thing: pieces of the whole, each in the shape of the whole.
 import { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
+import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { readData } from '../relay.ts'
@@ -11,7 +11,7 @@ export function unrollGemini(value: Json): string {
   if (objects(value.candidates).length === 0 && blockReason(value) === undefined)
     throw new Fault('upstream_garbled', { internal: { why: 'no candidate' } })
   const candidates = objects(value.candidates).map((candidate) => ({ finishReason: 'STOP', ...candidate }))
-  return encodeEvent(JSON.stringify(candidates.length > 0 ? { ...value, candidates } : value))
+  return encodeJson(candidates.length > 0 ? { ...value, candidates } : value)
 }
 
 export function rollUpGemini(events: readonly SseEvent[]): Json {

@@ -1,6 +1,6 @@
 // Neutral words as a stream of this format. Calls are whole here, so that their inputs are gathered first.
 import type { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent } from '../../../upstream/sse.ts'
+import { encodeJson } from '../../../upstream/sse.ts'
 import type { Json } from '../../check.ts'
 import type { AnswerFacts, Finish, ReplyEvent } from '../dialogue.ts'
 import type { StreamWriter } from '../reader.ts'
@@ -11,12 +11,19 @@ import { answer, finishReason, writeCall, writeThought } from './reply.ts'
 export class GeminiWriter implements StreamWriter {
   readonly keepAlive = GEMINI_KEEP_ALIVE
   private readonly facts: AnswerFacts
+  /** What stands around the parts of every piece. */
+  private readonly lead: string
+  private readonly tail: string
   private readonly calls = new Map<number, { id: string; name: string; extra?: unknown; input: string }>()
   private refused = false
   private ended: Finish = 'stop'
 
   constructor(facts: AnswerFacts) {
     this.facts = facts
+    const empty = encodeJson(answer(facts, []))
+    const at = empty.indexOf('[]') + 1
+    this.lead = empty.slice(0, at)
+    this.tail = empty.slice(at)
   }
 
   write(event: ReplyEvent): string {
@@ -25,13 +32,15 @@ export class GeminiWriter implements StreamWriter {
         return ''
       case 'refusal':
         this.refused = true
-        return this.piece([{ text: event.text }])
+        return this.piece({ text: event.text })
       case 'text':
-        return this.piece([{ text: event.text }])
+        return this.piece({ text: event.text })
       case 'thought':
-        return this.piece([{ text: event.text, thought: true }])
+        return this.piece({ text: event.text, thought: true })
       case 'proof':
-        return this.piece(writeThought('', event.proof))
+        return writeThought('', event.proof)
+          .map((part) => this.piece(part))
+          .join('')
       case 'call':
         this.calls.set(event.key, { id: event.id, name: event.name, extra: event.extra, input: '' })
         return ''
@@ -53,14 +62,14 @@ export class GeminiWriter implements StreamWriter {
     // Clients take an answer without parts for none at all.
     const parts = calls.length > 0 ? calls : [{ text: '' }]
     const last = answer(this.facts, parts, finishReason(this.ended, this.refused), tokens)
-    return geminiFinish(encodeEvent(JSON.stringify(last)), comment)
+    return geminiFinish(encodeJson(last), comment)
   }
 
   fail(fault: Fault, requestId: string): string {
     return geminiFailure(fault, requestId)
   }
 
-  private piece(parts: readonly Json[]): string {
-    return parts.length === 0 ? '' : encodeEvent(JSON.stringify(answer(this.facts, parts)))
+  private piece(part: Json): string {
+    return this.lead + JSON.stringify(part) + this.tail
   }
 }

@@ -2,7 +2,7 @@
 // know.
 
 import type { Quirk } from '../../../catalog/traits.ts'
-import { bytesToText, encodeEvent, textToBytes } from '../../../upstream/sse.ts'
+import { bytesToText, encodeJson, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { dataOf } from '../relay.ts'
 
@@ -184,5 +184,5 @@ export function mended(block: string, mender: ChunkMender): string {
   }
   if (!isObject(chunk)) return block
   mender.mend(chunk)
-  return textToBytes(encodeEvent(JSON.stringify(chunk)))
+  return textToBytes(encodeJson(chunk))
 }

@@ -3,10 +3,11 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import { memberSpan } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent, textToBytes } from '../../../upstream/sse.ts'
+import { bytesToText, encodeComment, encodeJson, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json } from '../../check.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
+import { Surroundings } from '../repeated.ts'
 import { readChatUsage, toUsage } from '../tokens.ts'
 import { type ChunkMender, mended } from './mend.ts'
 
@@ -27,7 +28,7 @@ const DONE = 'data: [DONE]\n\n'
 /** The frames that end a broken chat stream. SDKs raise an error for an object with `error`; no choices beside it. */
 export function chatFailure(fault: Fault, requestId: string): string {
   const { code, message } = fault
-  return encodeEvent(JSON.stringify({ error: openaiError(fault), code, message, type: 'api_error', requestId })) + DONE
+  return encodeJson({ error: openaiError(fault), code, message, type: 'api_error', requestId }) + DONE
 }
 
 export function chatFinish(usageFrame: string, comment: string): string {
@@ -40,10 +41,9 @@ export class ChatObserver extends Observer {
   private reported: unknown
   private usageFrame = ''
   private finishes = 0
-  /** The last ordinary event without its text: what comes before it, what to write in place of that, what comes after. */
-  private lead = ''
+  /** The last ordinary event without its text, and what to write in place of what comes before it; empty for the same. */
+  private readonly last = new Surroundings()
   private leadOut = ''
-  private tail = ''
 
   constructor(facts: ChatStreamFacts) {
     super()
@@ -62,14 +62,11 @@ export class ChatObserver extends Observer {
 
   /** The quick way: an event that differs from the last ordinary one only in its text needs no other look. */
   private again(block: string): string | undefined {
-    const open = this.lead.length
-    if (open === 0) return undefined
-    const close = block.indexOf('"', open)
-    if (block.length - close !== this.tail.length || block.charCodeAt(close - 1) === 0x5c) return undefined
-    // Comparing slices is three times as fast as startsWith.
-    if (block.slice(0, open) !== this.lead || block.slice(close) !== this.tail) return undefined
-    this.output.addBytes(close - open)
-    return this.leadOut === this.lead ? block : this.leadOut + block.slice(open)
+    const end = this.last.endOf(block)
+    if (end < 0) return undefined
+    const { start } = this.last
+    this.output.addBytes(end - start)
+    return this.leadOut === '' ? block : this.leadOut + block.slice(start)
   }
 
   private examine(block: string): string {
@@ -89,9 +86,8 @@ export class ChatObserver extends Observer {
     const text = textOf(block)
     this.output.addBytes(text ? text[1] - text[0] : block.length - FRAME_BYTES)
     if (text && finished === this.finishes) {
-      this.lead = block.slice(0, text[0])
-      this.tail = block.slice(text[1])
-      this.leadOut = out.slice(0, text[0] + out.length - block.length)
+      this.last.learn(block, text[0], text[1])
+      this.leadOut = out === block ? '' : out.slice(0, text[0] + out.length - block.length)
     }
     return out
   }
@@ -119,10 +115,10 @@ export class ChatObserver extends Observer {
       this.reported = usage
       // Vendors differ in which chunk brings the usage: callers always get it in one of its own, after the others.
       this.usageFrame = Array.isArray(data.choices) && data.choices.length === 0 ? out : ''
-      this.usageFrame ||= textToBytes(encodeEvent(JSON.stringify({ ...chunk, choices: [], usage })))
+      this.usageFrame ||= textToBytes(encodeJson({ ...chunk, choices: [], usage }))
     }
     if (!Array.isArray(data.choices) || (data.choices.length === 0 && isObject(usage))) return ''
-    const kept = isObject(usage) ? textToBytes(encodeEvent(JSON.stringify(chunk))) : out
+    const kept = isObject(usage) ? textToBytes(encodeJson(chunk)) : out
     this.countFinishes(kept)
     this.output.addBytes(kept.length - FRAME_BYTES)
     return kept

@@ -13,6 +13,7 @@ import { readThoughts } from './read-request.ts'
 import { readFinish } from './reply.ts'
 
 export class ChatReader extends StreamReader {
+  override readonly repeats: boolean
   private readonly mender: ChunkMender | undefined
   private started = false
   private finish: unknown
@@ -23,6 +24,8 @@ export class ChatReader extends StreamReader {
   constructor(quirks: readonly Quirk[]) {
     super()
     this.mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
+    // What is mended may depend on what came before.
+    this.repeats = this.mender === undefined
   }
 
   read(event: SseEvent): ReplyEvent[] {

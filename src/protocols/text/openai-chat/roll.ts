@@ -2,7 +2,7 @@
 // can only stream.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
+import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { readData } from '../relay.ts'
@@ -18,7 +18,7 @@ interface Choice extends Json {
 export function unrollChat(value: Json): string {
   const { choices, usage, object: _, ...head } = value
   if (!Array.isArray(choices)) throw new Fault('upstream_garbled', { internal: { why: 'no choices' } })
-  const chunk = (members: Json) => encodeEvent(JSON.stringify({ ...head, object: 'chat.completion.chunk', ...members }))
+  const chunk = (members: Json) => encodeJson({ ...head, object: 'chat.completion.chunk', ...members })
   let out = ''
   for (const { message, finish_reason: finish = 'stop', ...choice } of objects(choices)) {
     const delta: Json = isObject(message) ? { ...message } : {}

@@ -2,7 +2,7 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeEvent } from '../../../upstream/sse.ts'
+import { bytesToText, encodeComment, encodeJson } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
@@ -69,15 +69,11 @@ export function responsesFailure(fault: Fault, response: Json | undefined, seque
   const { code, message, param } = openaiError(fault)
   if (!response) {
     const data = { type: 'error', code, message, param, sequence_number: sequence }
-    return encodeEvent(JSON.stringify(data), 'error') + DONE
+    return encodeJson(data, 'error') + DONE
   }
   const failed = { ...response, status: 'failed', error: { code, message } }
-  return (
-    encodeEvent(
-      JSON.stringify({ type: 'response.failed', sequence_number: sequence, response: failed }),
-      'response.failed',
-    ) + DONE
-  )
+  const type = 'response.failed'
+  return encodeJson({ type, sequence_number: sequence, response: failed }, type) + DONE
 }
 
 const LIFECYCLE = new Set(['response.created', 'response.in_progress', 'response.queued'])

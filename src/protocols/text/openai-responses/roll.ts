@@ -1,7 +1,7 @@
 // A response and its stream are the same answer: the stream of a vendor that sent it whole, and the whole of one that can only
 // stream.
 import { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
+import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { readData } from '../relay.ts'
@@ -24,7 +24,7 @@ export function unrollResponse(value: Json): string {
   let sequence = 0
   const event = (name: string, members: Json) => {
     const type = `response.${name}`
-    return encodeEvent(JSON.stringify({ type, sequence_number: sequence++, ...members }), type)
+    return encodeJson({ type, sequence_number: sequence++, ...members }, type)
   }
   const begun = {
     ...value,

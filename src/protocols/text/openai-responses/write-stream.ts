@@ -1,6 +1,6 @@
 // Neutral words as a Responses stream: items are opened, filled and closed, and the last event repeats them all.
 import type { Fault } from '../../../kernel/fault.ts'
-import { encodeEvent } from '../../../upstream/sse.ts'
+import { encodeJson } from '../../../upstream/sse.ts'
 import type { Json } from '../../check.ts'
 import { packExtra, packProof } from '../carry.ts'
 import type { AnswerFacts, Finish, ReplyEvent } from '../dialogue.ts'
@@ -84,7 +84,7 @@ export class ResponsesWriter implements StreamWriter {
     })
     const type = response.status === 'incomplete' ? 'response.incomplete' : 'response.completed'
     const data = { type, sequence_number: this.sequence, response }
-    return responsesFinish(encodeEvent(JSON.stringify(data), type), comment)
+    return responsesFinish(encodeJson(data, type), comment)
   }
 
   fail(fault: Fault): string {
@@ -119,8 +119,9 @@ export class ResponsesWriter implements StreamWriter {
       out += this.event('response.content_part.added', { ...this.at(message), part: writePart(type, '') })
     }
     message.part.text += text
-    const name = type === 'text' ? 'response.output_text.delta' : 'response.refusal.delta'
-    return out + this.event(name, { ...this.at(message), delta: text, ...(type === 'text' ? { logprobs: [] } : {}) })
+    const at = `${place(message)},"content_index":${message.content.length}`
+    if (type === 'refusal') return out + this.delta('response.refusal.delta', at, text)
+    return out + this.delta('response.output_text.delta', at, text, ',"logprobs":[]')
   }
 
   private at(message: MessageState): Json {
@@ -155,7 +156,7 @@ export class ResponsesWriter implements StreamWriter {
     if (this.open.text === '')
       out += this.event('response.reasoning_summary_part.added', { ...at, part: { type: 'summary_text', text: '' } })
     this.open.text += text
-    return out + this.event('response.reasoning_summary_text.delta', { ...at, delta: text })
+    return out + this.delta('response.reasoning_summary_text.delta', `${place(this.open)},"summary_index":0`, text)
   }
 
   private call({ key, id, name, custom, extra }: ReplyEvent & { type: 'call' }): string {
@@ -183,7 +184,7 @@ export class ResponsesWriter implements StreamWriter {
     if (!state) return ''
     state.input += text
     const name = state.call.custom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta'
-    return this.event(name, { item_id: state.id, output_index: state.index, delta: text })
+    return this.delta(name, place(state), text)
   }
 
   private closeCall(key: number, state: CallState): string {
@@ -232,9 +233,18 @@ export class ResponsesWriter implements StreamWriter {
     return this.event('response.output_item.done', { output_index: index, item })
   }
 
-  private event(type: string, members: Json): string {
-    return encodeEvent(JSON.stringify({ type, sequence_number: this.sequence++, ...members }), type)
+  /** Written out, because nearly all of a stream is made of these. */
+  private delta(type: string, at: string, text: string, rest = ''): string {
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.sequence++},${at},"delta":${JSON.stringify(text)}${rest}}\n\n`
   }
+
+  private event(type: string, members: Json): string {
+    return encodeJson({ type, sequence_number: this.sequence++, ...members }, type)
+  }
+}
+
+function place({ id, index }: { readonly id: string; readonly index: number }): string {
+  return `"item_id":"${id}","output_index":${index}`
 }
 
 function writePart(type: 'text' | 'refusal', said: string): Json {
