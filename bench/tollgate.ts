@@ -77,6 +77,8 @@ export async function startTollgate(
         NODE_ENV: 'production',
         PORT: String(port),
         TOLLGATE_DATA: join(home, 'data'),
+        // As `npm start`, the container and the service have it.
+        NODE_COMPILE_CACHE: join(home, 'data', 'compile-cache'),
         TOLLGATE_SECRET: SECRET,
         TOLLGATE_CATALOG: catalogFile,
         TOLLGATE_WORKERS: String(options.workers ?? 1),

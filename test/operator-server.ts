@@ -157,14 +157,15 @@ export async function startOperatorServer(
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)
-  mountAdmin(app, { ...deps, operatorToken: OPERATOR_TOKEN })
-  mountConsole(app, deps)
+  const operator = operatorResources(deps)
+  mountAdmin(app, operator, OPERATOR_TOKEN)
+  mountConsole(app, operator, deps)
   await app.listen({ port: 0, host: '127.0.0.1' })
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   return {
     ...{ url, database, databaseUrl: fresh.url, ledger, catalog, changes, accounts, keys, apiKeys, audit, credentials },
     ...{ people, secrets, logged, environment },
-    resources: { operator: operatorResources(deps), session: sessionResources(deps), visitor: visitorResources(deps) },
+    resources: { operator, session: sessionResources(deps), visitor: visitorResources(deps) },
     async close() {
       await app.close()
       await deps.alerts.stop()

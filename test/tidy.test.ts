@@ -62,7 +62,6 @@ const FOR_TESTS = [
   'src/catalog/client-calls.ts#pythonName',
   'src/catalog/client-calls.ts#snake',
   'src/catalog/traits.ts#TextTraitsGiven',
-  'src/postgres/embedded.ts#EmbeddedOptions',
   'src/postgres/binaries.ts#findPackage',
   'src/http/console.ts#ConsoleDeps',
   'src/identity/password.ts#Cost',

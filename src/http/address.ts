@@ -12,3 +12,6 @@ export function publicUrlOf(
   const host = everywhere ? 'localhost' : config.HOST
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
+
+/** Stands in pages of the documentation for the address under which they are read; that is put in when a page is sent. */
+export const ORIGIN = 'http://127.0.0.1:8080'

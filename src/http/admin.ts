@@ -57,14 +57,15 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
 export const ADMIN_PREFIX = '/admin/v1'
 const TOKEN_HOLDER: Actor = { name: 'operator token', operator: true, roles: new Map(), session: null }
 
-export function mountAdmin(app: FastifyInstance, deps: ResourceDeps & { readonly operatorToken: string }): void {
-  const isOperator = bearerCheck(deps.operatorToken)
+/** `resources`: those of `operatorResources`, made once for all who mount or describe them. */
+export function mountAdmin(app: FastifyInstance, resources: readonly Resource[], operatorToken: string): void {
+  const isOperator = bearerCheck(operatorToken)
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (_request, reply) => {
         reply.header('cache-control', 'no-store')
       })
-      mountResources(scope, operatorResources(deps), (request) => {
+      mountResources(scope, resources, (request) => {
         const { authorization } = request.headers
         if (authorization === undefined)
           throw new Fault('key_missing', {

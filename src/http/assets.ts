@@ -4,7 +4,6 @@ import { type AssetResponse, serveAsset } from '../assets/serve.ts'
 import type { AssetSigner } from '../assets/signed-url.ts'
 import type { AssetStore } from '../assets/store.ts'
 import type { World } from '../kernel/world.ts'
-import { mountOptions } from './routes.ts'
 import { rawQuery } from './server.ts'
 
 export function mountAssets(
@@ -32,5 +31,5 @@ export function mountAssets(
         .send(answer.stream ?? null)
     },
   })
-  mountOptions(app, '/assets/:name', new Set(['GET']))
+  app.crossSite('/assets/:name')
 }

@@ -15,7 +15,7 @@ import { publicUrlOf } from './address.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
-import { mountDocs } from './docs.ts'
+import { mountDocs } from './docs-routes.ts'
 import type { Connections } from './resources/consent.ts'
 import { vouch } from './routes.ts'
 
@@ -52,8 +52,9 @@ export function openBackOffice(
   }
   const people = createPeople(identity)
   const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
-  mountAdmin(app, deps)
-  mountConsole(app, {
+  const resources = operatorResources(deps)
+  mountAdmin(app, resources, parts.operatorToken)
+  mountConsole(app, resources, {
     ...deps,
     sessions,
     browsers,
@@ -72,7 +73,7 @@ export function openBackOffice(
   mountDocs(app, {
     version: VERSION,
     serverUrl: config.PUBLIC_URL ?? '/',
-    operator: { prefix: ADMIN_PREFIX, resources: operatorResources(deps) },
+    operator: { prefix: ADMIN_PREFIX, resources },
   })
   return { people, consoleFiles }
 }

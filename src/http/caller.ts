@@ -4,16 +4,10 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { GONE } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
-import { leaveBody } from './server.ts'
+import { CORS, leaveBody } from './server.ts'
 
 const FRAMED_BYTES_MAX = 16_384
 
-/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
-export const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers':
-    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-required, x-tollgate-available, x-should-retry, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
-} as const
 const CORS_LIST = Object.entries(CORS).flat()
 
 /** A connection's calls share one signal: whoever closes the connection has left all of them. */

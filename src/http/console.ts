@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
-import { operatorResources, type ResourceDeps } from './admin.ts'
+import type { ResourceDeps } from './admin.ts'
 import { checkOrigin, readSession } from './cookie.ts'
-import { type Actor, mountResources, requireRole } from './resource.ts'
+import { type Actor, mountResources, type Resource, requireRole } from './resource.ts'
 import { type Connections, consentResources } from './resources/consent.ts'
 import { type SessionDeps, sessionResources, visitorResources } from './resources/session.ts'
 
@@ -28,7 +28,7 @@ const VISITOR: Actor = { name: 'visitor', operator: false, roles: new Map(), ses
 /** The public API, and nothing else of this server. */
 const PLAYABLE = /^\/(v1|alpha|beta)\//
 
-export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
+export function mountConsole(app: FastifyInstance, resources: readonly Resource[], deps: ConsoleDeps): void {
   async function authenticate(request: FastifyRequest): Promise<Actor> {
     const cookie = readSession(request)
     const session = cookie === undefined ? undefined : await deps.sessions.find(cookie)
@@ -49,11 +49,7 @@ export function mountConsole(app: FastifyInstance, deps: ConsoleDeps): void {
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
       mountResources(scope, visitorResources(deps), () => VISITOR)
-      mountResources(
-        scope,
-        [...operatorResources(deps), ...sessionResources(deps), ...consentResources(deps)],
-        authenticate,
-      )
+      mountResources(scope, [...resources, ...sessionResources(deps), ...consentResources(deps)], authenticate)
       scope.route({
         method: ['GET', 'POST', 'DELETE'],
         url: '/accounts/:id/play/*',

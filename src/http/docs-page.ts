@@ -2,6 +2,7 @@
 import { marked } from 'marked'
 import { isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
+import { ORIGIN } from './address.ts'
 import { answerOf, curlOf, exampleOf, type Operation, resolved } from './docs-example.ts'
 
 export function escapeHtml(text: string): string {
@@ -44,9 +45,6 @@ export function page({ title, menu, here, body, query = '' }: PageOptions): stri
 </body>
 </html>`
 }
-
-/** Stands for the address under which the page is read; it is put in when the page is sent. */
-export const ORIGIN = 'http://127.0.0.1:8080'
 
 interface Listed {
   readonly path: string

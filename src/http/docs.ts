@@ -1,21 +1,15 @@
-// The documentation that the gateway serves: guides written in docs/guides, the API reference drawn from the OpenAPI
-// document. Pages are made on the server and are complete without a script, so they work everywhere and offline.
+// The pages of the documentation: guides written in docs/guides, the API reference drawn from the OpenAPI document. They are
+// made on the server and are complete without a script, so they work everywhere and offline.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { marked } from 'marked'
-import { Fault } from '../kernel/fault.ts'
-import { ORIGIN, operationsOf, page, referenceBody } from './docs-page.ts'
+import { operationsOf, page, referenceBody } from './docs-page.ts'
 import { type Section, searchBody, sectionsOf, slugOf } from './docs-search.ts'
 import { openapiDocument } from './openapi.ts'
-import { rawQuery } from './server.ts'
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs')
 const GUIDES = join(DOCS, 'guides')
 const REFERENCE = join(DOCS, 'reference')
-
-const CSP =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 interface Guide {
   readonly name: string
@@ -118,15 +112,6 @@ const menuOf = (guides: readonly Guide[], reference: readonly Guide[]) => {
   ]
 }
 
-/** Names and addresses only: nothing of a header that is not an address gets into a page. */
-const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
-
-function originOf(request: FastifyRequest, configured: string): string {
-  if (/^https?:/.test(configured)) return new URL(configured).origin
-  const { host } = request.headers
-  return host !== undefined && HOST.test(host) ? `${request.protocol}://${host}` : ORIGIN
-}
-
 const START = `<h1>Tollgate documentation</h1><p>One key and one balance of credits in front of text, image and video models, social data and site analytics.</p>
 <ul class="index">
 <li><a href="/docs/guides/quick-start">Quick start</a>: from nothing to the first answer, in a minute.</li>
@@ -137,47 +122,11 @@ const START = `<h1>Tollgate documentation</h1><p>One key and one balance of cred
 <li><a href="/docs/guides/operating">Operating</a>: running it for others.</li>
 </ul><p>The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.</p>`
 
-export function mountDocs(app: FastifyInstance, options: Parameters<typeof openapiDocument>[0]): void {
-  const json = once(() => JSON.stringify(openapiDocument(options)))
-  const guides = readGuides(GUIDES)
-  const reference = readGuides(REFERENCE)
+/** Addresses of this server stand in the pages as ORIGIN. */
+export function openDocs(options: Parameters<typeof openapiDocument>[0]) {
+  const folders = { guides: readGuides(GUIDES), reference: readGuides(REFERENCE) }
+  const { guides, reference } = folders
   const menu = menuOf(guides, reference)
-  const style = readFileSync(join(import.meta.dirname, 'docs.css'))
-  const client = readFileSync(join(import.meta.dirname, 'docs-client.js'))
-
-  const send = (request: FastifyRequest, reply: FastifyReply, html: string) =>
-    reply
-      .headers({
-        'content-security-policy': CSP,
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cache-control': 'public, max-age=300',
-      })
-      .type('text/html; charset=utf-8')
-      .send(html.replaceAll(ORIGIN, originOf(request, options.serverUrl)))
-  const show = (list: readonly Guide[], at: string) => {
-    app.get(`${at}/:name`, (request, reply) => {
-      const found = list.find(({ name }) => name === (request.params as { name: string }).name)
-      if (!found) throw new Fault('not_found')
-      return send(request, reply, page({ title: found.title, menu, here: `${at}/${found.name}`, body: found.html() }))
-    })
-  }
-
-  app.get('/openapi.json', (_request, reply) =>
-    reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8').send(json()),
-  )
-  app.get('/docs/style.css', (_request, reply) =>
-    reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=300').send(style),
-  )
-  app.get('/docs/client.js', (_request, reply) =>
-    reply.type('text/javascript; charset=utf-8').header('cache-control', 'public, max-age=300').send(client),
-  )
-  const start = page({ title: 'Documentation', menu, here: '/docs', body: START })
-  app.get('/docs', (request, reply) => send(request, reply, start))
-  const api = once(() =>
-    page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(openapiDocument(options)) }),
-  )
-  app.get('/docs/api', (request, reply) => send(request, reply, api()))
   const sections = once(() => [
     ...operationsOf(openapiDocument(options)).map(({ path, method, operation }) => ({
       href: `/docs/api#${operation.operationId}`,
@@ -186,14 +135,20 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof opena
     })),
     ...[...guides, ...reference].flatMap((guide) => guide.sections()),
   ])
-  app.get('/docs/search', (request, reply) => {
-    const query = new URLSearchParams(rawQuery(request)).get('q') ?? ''
-    return send(
-      request,
-      reply,
+  return {
+    openapi: once(() => JSON.stringify(openapiDocument(options))),
+    style: readFileSync(join(import.meta.dirname, 'docs.css')),
+    client: readFileSync(join(import.meta.dirname, 'docs-client.js')),
+    start: page({ title: 'Documentation', menu, here: '/docs', body: START }),
+    api: once(() =>
+      page({ title: 'API reference', menu, here: '/docs/api', body: referenceBody(openapiDocument(options)) }),
+    ),
+    search: (query: string) =>
       page({ title: 'Search', menu, here: '/docs/search', body: searchBody(sections(), query), query }),
-    )
-  })
-  show(guides, '/docs/guides')
-  show(reference, '/docs/reference')
+    /** Undefined where there is none of that name. */
+    guide(folder: keyof typeof folders, name: string): string | undefined {
+      const found = folders[folder].find((one) => one.name === name)
+      return found && page({ title: found.title, menu, here: `/docs/${folder}/${name}`, body: found.html() })
+    },
+  }
 }

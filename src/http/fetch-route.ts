@@ -6,9 +6,9 @@ import { type ApiKeys, type Principal, plainAddress } from '../admission/api-key
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
-import { type Caller, CORS } from './caller.ts'
-import { authenticate, mountOptions, onPath, type RoutesOptions } from './routes.ts'
-import { bodyBytes, holdBack, jsonBody } from './server.ts'
+import type { Caller } from './caller.ts'
+import { authenticate, onPath, type RoutesOptions } from './routes.ts'
+import { bodyBytes, CORS, holdBack, jsonBody } from './server.ts'
 
 export interface FetchCall {
   /** Its body is in `json`. */
@@ -52,7 +52,7 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
         onPath(request, reply.raw, options, async (out) => relay(await options.answer(callOf(request, out)), out))
       },
     })
-    mountOptions(app, url, new Set(['POST']))
+    app.crossSite(url)
   }
 }
 

@@ -7,9 +7,8 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createMinuteBudget } from '../upstream/minute-budget.ts'
-import { Caller, CORS } from './caller.ts'
-import { mountOptions } from './routes.ts'
-import { logFault } from './server.ts'
+import { Caller } from './caller.ts'
+import { CORS, logFault } from './server.ts'
 
 interface OauthRoutes {
   readonly enabled: () => boolean
@@ -98,7 +97,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
       },
       handler: () => undefined,
     })
-    mountOptions(app, url, new Set([method]))
+    app.crossSite(url)
   }
   for (const path of ['', ...resources]) {
     const url = METADATA + path
@@ -113,7 +112,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         resource_documentation: `${publicUrl()}/docs/guides/18-agents`,
       })
     })
-    mountOptions(app, url, new Set(['GET']))
+    app.crossSite(url)
   }
   // The consent's cookie is bound to this path, below which the console's page asks.
   app.get('/console/api/connect/:uid', (request, reply) => {

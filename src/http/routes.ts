@@ -18,10 +18,10 @@ import type { Monitor } from '../pipeline/monitor.ts'
 import type { Overload } from '../pipeline/overload.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
-import { Caller, CORS } from './caller.ts'
+import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { RecordingCaller } from './recording-caller.ts'
-import { bodyBytes, holdBack, logFault, type RefusedVisit, rawQuery } from './server.ts'
+import { bodyBytes, CORS, holdBack, logFault, type RefusedVisit, rawQuery } from './server.ts'
 import { createShortcut } from './shortcut.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
@@ -90,7 +90,7 @@ export function vouch(request: IncomingMessage, principal: Principal): void {
 }
 
 export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
-  const methods = new Map<string, Set<string>>()
+  const urls = new Set<string>()
   for (const spec of ENDPOINTS) {
     const handle = handlerOf(spec, options)
     const unparsed = spec.largeBody === true
@@ -98,7 +98,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
       // A colon of the path's own is written twice for the router, which has to know what stands before it.
       const url = path.replaceAll(/\{(\w+)\}:/g, ':$1([^:]+)::').replaceAll(/\{(\w+)\}/g, ':$1')
       const config = { surface: spec.surface, alias: index > 0, ...paidConfig(spec) }
-      methods.set(url, (methods.get(url) ?? new Set<string>()).add(spec.method))
+      urls.add(url)
       app.route({
         method: spec.method,
         url,
@@ -129,7 +129,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
       })
     }
   }
-  for (const [url, used] of methods) mountOptions(app, url, used)
+  for (const url of urls) app.crossSite(url)
   app.shortcut = createShortcut(options)
   app.refused = options.refused
 }
@@ -142,28 +142,6 @@ function handlerOf(spec: EndpointSpec, { free, paid }: RoutesOptions): Handle {
     reply.hijack()
     paid(request, reply.raw, sold)
   }
-}
-
-/** For browsers of other sites, which ask first. Answered before a body would be read. */
-export function mountOptions(app: FastifyInstance, url: string, used: ReadonlySet<string>): void {
-  const allow = [...used, ...(used.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
-  app.route({
-    method: 'OPTIONS',
-    url,
-    onRequest(_request, reply, _done) {
-      reply
-        .headers({
-          ...CORS,
-          allow,
-          'access-control-allow-methods': allow,
-          'access-control-allow-headers': '*, authorization',
-          'access-control-max-age': '86400',
-        })
-        .code(204)
-        .send()
-    },
-    handler: () => undefined,
-  })
 }
 
 export function authenticate(

@@ -23,6 +23,8 @@ declare module 'fastify' {
     hurry(response: ServerResponse): void
     /** A way past the framework, for requests that need nothing of it; it answers whether it took one. */
     shortcut: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
+    /** Browsers of other sites may call what is at this path. */
+    crossSite(url: string): void
     /** Hears of what is refused. */
     refused: ((fault: Fault, visit: RefusedVisit) => void) | undefined
   }
@@ -60,6 +62,13 @@ const STRANGER_MS = 15_000
 const LINGER_MS = 1_000
 /** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
 const UNREAD_BYTES_MAX = 65_536
+
+/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
+export const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-required, x-tollgate-available, x-should-retry, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
+} as const
 
 export function createServer({ world, log, strictErrors, trustedProxies = [] }: ServerOptions): FastifyInstance {
   const answering = new WeakMap<Duplex, ServerResponse>()
@@ -153,10 +162,15 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   const paths = new KnownPaths()
   app.addHook('onRoute', ({ url, method }) => paths.add(url, [method].flat()))
+  // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
+  app.decorate('crossSite', (url: string) => paths.add(url, ['OPTIONS']))
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('request-id', request.id)
+    if (!request.is404) return done()
+    const methods = paths.methodsAt(request.raw.url ?? '')
+    if (request.method === 'OPTIONS' && methods?.has('OPTIONS')) answerPreflight(reply, methods)
     // Before the framework would read the body of a request that nobody takes.
-    done(request.is404 ? notTaken(request, paths.methodsAt(request.raw.url ?? '')) : undefined)
+    else done(notTaken(request, methods))
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (leaveBody(reply.raw)) hurry(reply.raw)
@@ -228,6 +242,21 @@ export function holdBack(request: IncomingMessage): void {
 function mayBeLong(request: IncomingMessage): boolean {
   const length = Number(request.headers['content-length'] ?? 0)
   return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
+}
+
+/** For browsers of other sites, which ask first. Answered before a body would be read. */
+function answerPreflight(reply: FastifyReply, methods: ReadonlySet<string>): void {
+  const allow = [...methods].join(', ')
+  reply
+    .headers({
+      ...CORS,
+      allow,
+      'access-control-allow-methods': allow,
+      'access-control-allow-headers': '*, authorization',
+      'access-control-max-age': '86400',
+    })
+    .code(204)
+    .send()
 }
 
 function notTaken(

@@ -88,11 +88,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('error', (error) => log.warn({ error }, 'queue'))
   try {
     await boss.start()
-    for (const [name, { policy, ...settings }] of Object.entries(queueSettings(options.webhookRetrySeconds))) {
-      await boss.createQueue(name, { policy, ...settings })
-      // One that an earlier version made is brought up to date.
-      await boss.updateQueue(name, settings)
-    }
+    await settleQueues(boss, queueSettings(options.webhookRetrySeconds))
   } catch (error) {
     await boss.stop({ graceful: false })
     await pool.close()
@@ -106,6 +102,21 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       await queue.close()
       await pool.close()
     },
+  }
+}
+
+/** Nearly every start finds them as they are to be: one question then, and not two changes for each. */
+async function settleQueues(
+  boss: Pick<PgBoss, 'getQueues' | 'createQueue' | 'updateQueue'>,
+  queues: ReturnType<typeof queueSettings>,
+): Promise<void> {
+  const there = new Map((await boss.getQueues()).map((queue) => [queue.name, new Map(Object.entries(queue))]))
+  for (const [name, { policy, ...settings }] of Object.entries(queues)) {
+    const found = there.get(name)
+    if (!found) await boss.createQueue(name, { policy, ...settings })
+    // One that an earlier version made is brought up to date.
+    else if (Object.entries(settings).some(([field, value]) => found.get(field) !== value))
+      await boss.updateQueue(name, settings)
   }
 }
 

@@ -14,7 +14,7 @@ import { faultBody, faultHeaders } from '../http/envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createLog, type Log } from '../kernel/log.ts'
 import { newId, realWorld } from '../kernel/world.ts'
-import { type Embedded, startEmbedded } from '../postgres/embedded.ts'
+import type { Embedded } from '../postgres/embedded.ts'
 import { openDataDirectory, writeServerFile } from './data-directory.ts'
 import { firstMinute } from './first-minute.ts'
 import { type Stop, watchForStop } from './stop.ts'
@@ -64,13 +64,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
   })
   const kept = await openDataDirectory(config, world)
-  const embedded = config.DATABASE_URL
-    ? undefined
-    : await startEmbedded({
-        dataDirectory: config.dataDirectory,
-        log: (line) => say(`  ${line}`),
-        stop: stop.signal,
-      })
+  const embedded = config.DATABASE_URL ? undefined : await startStore(config, stop)
   opened.defer(() => embedded?.stop())
   const sandbox = opened.adopt(await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED }), (it) => it.close())
   const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
@@ -94,6 +88,12 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
   })
   opened.defer(buildConsole(gateway, log))
+}
+
+/** A store of our own is loaded only where there is no other. */
+async function startStore({ dataDirectory }: Config, { signal: stop }: Stop): Promise<Embedded> {
+  const { startEmbedded } = await import('../postgres/embedded.ts')
+  return startEmbedded({ dataDirectory, log: (line) => say(`  ${line}`), stop })
 }
 
 interface Listening {
