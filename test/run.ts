@@ -114,7 +114,12 @@ async function run(files: string[]): Promise<number> {
     })
     try {
       if (interrupted.signal.aborted) return 1
-      const env = { ...process.env, TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) }
+      const env = {
+        ...process.env,
+        ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
+        // Hundreds of processes load the same modules: each is compiled once.
+        NODE_COMPILE_CACHE: join(directory, 'compiled'),
+      }
       const failedFile = join(directory, 'failed')
       const code = await runTests(files, FILES_AT_ONCE, { env, failedFile, signal: interrupted.signal })
       if (code === 0 || interrupted.signal.aborted) return code
