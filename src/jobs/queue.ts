@@ -149,7 +149,8 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
     const running = new Set<Promise<void>>()
     let stopping = false
     let woken = false
-    let takenMs = world.elapsedMs()
+    /** Nobody has been busy here yet: a first look finds what was left, and makes it so. */
+    let takenMs = Number.NEGATIVE_INFINITY
     let wakeUp: () => void = () => {}
 
     const wake = () => {
