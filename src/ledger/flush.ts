@@ -20,7 +20,6 @@ import {
   type Done,
   type Leased,
   type Op,
-  type Rate,
   type Reserved,
   type Resolved,
   type Undecided,
@@ -195,14 +194,14 @@ function readResolved(answer: string): Array<Resolved | Error> {
 }
 
 function readReserved(answer: string, details: NonNullable<FlushRow['details']>): Array<Reserved | Undecided | Error> {
-  const [outcomes = [], amounts = [], posted = [], held = []] = splitColumns(answer)
+  const [outcomes = [], amounts = [], posted = [], held = [], max = [], left = []] = splitColumns(answer)
   return outcomes.map((outcome, i) => {
     const detail = details[i + 1]
     const amount = BigInt(amounts[i] ?? 0)
     const available = BigInt(posted[i] ?? 0) - BigInt(held[i] ?? 0)
     switch (outcome) {
       case 'held':
-        return { outcome, amount, rate: (detail ?? null) as Rate | null }
+        return { outcome, amount, rate: max[i] ? { max: Number(max[i]), left: Number(left[i]) } : null }
       case 'short':
         return { outcome, required: amount, available }
       case 'limited': {

@@ -17,9 +17,10 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { Fault } from '../kernel/fault.ts'
-import { realWorld } from '../kernel/world.ts'
+import { newId, realWorld } from '../kernel/world.ts'
+import { createLeases } from './leases.ts'
 import { keepLimits } from './limits.ts'
-import type { Reserved } from './operation.ts'
+import type { LeaseChange, Leased, Reserved } from './operation.ts'
 
 test('calls on a lease make no hold of their own, and what they do not use goes back when the key falls silent', async () => {
   const ledger = await processOf()
@@ -197,4 +198,41 @@ test('who needs nearly all of an account gets it, although another process lease
   })
   await Promise.all(others)
   assert.equal(reserved.outcome, 'held')
+})
+
+test('a lease that needs credits keeps what it has of a minute, and asks for more of that before its time is over', async () => {
+  let nowMs = 0
+  const asked: LeaseChange[] = []
+  let answer: (leased: Leased) => void = () => undefined
+  const leases = createLeases({
+    world: { ...realWorld, elapsedMs: () => nowMs },
+    change(change) {
+      asked.push(change)
+      return new Promise((resolve) => {
+        answer = resolve
+      })
+    },
+    isHeard: () => true,
+  })
+  const admit = () => {
+    const of = { account: 'a', key: 'k', product: 'p', catalogVersion: 1, want: 10n, floor: 10n, tokens: 10 }
+    return leases.admit({ id: newId(realWorld), ...of }, true) !== undefined
+  }
+  const given = async (change: { requests: number | undefined }) => {
+    const rate = { max: 1_000_000, left: 1_000_000 }
+    answer({ added: 100n, requests: change.requests, tokens: undefined, rate, seconds: 4, second: 4 })
+    await new Promise(setImmediate)
+  }
+  assert.deepEqual([admit(), admit(), asked.length], [false, false, 1])
+  await given({ requests: 100 })
+  // It grows in time, and whoever calls meanwhile is admitted.
+  while (asked.length === 1) assert.ok(admit())
+  assert.deepEqual([asked[1]?.requests, asked[1]?.back, admit()], [null, undefined, true])
+  await given({ requests: undefined })
+  nowMs = 3_100
+  assert.ok(admit())
+  assert.ok((asked[2]?.requests ?? 0) > 0)
+  assert.deepEqual(asked[2]?.back?.second, 4)
+  // What goes back is not used any more.
+  assert.equal(admit(), false)
 })

@@ -62,16 +62,27 @@ interface Lease {
 interface Window {
   requests: number | undefined
   tokens: number | undefined
+  readonly given: { readonly requests: number; readonly tokens: number }
+  readonly fromMs: number
   readonly untilMs: number
   readonly second: number
   readonly rate: Rate | undefined
 }
 
-/** So many calls lately make a lease worth its while. */
-const CALLS_MIN = 3
-const IDLE_MS = 1_500
+/**
+ * So many calls lately make a lease worth its while: whoever calls once a second. It must be reached in a few calls, or a gateway that is slow because
+ * nothing is leased yet stays so.
+ */
+const CALLS_MIN = 2
+const IDLE_MS = 3_000
+/** When so much of what was given of a minute is gone, or of its time, it is asked for anew: by itself, and with credits. */
+const WORN = 3 / 4
+const HALF_WORN = 1 / 2
 /** What was given of a minute has gone back. */
-const OVER: Window = { requests: 0, tokens: 0, untilMs: Number.NEGATIVE_INFINITY, second: 0, rate: undefined }
+const OVER: Window = {
+  ...{ requests: 0, tokens: 0, given: { requests: 0, tokens: 0 }, second: 0, rate: undefined },
+  ...{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY },
+}
 const PACES_MAX = 10_000
 /** Longer than anybody waits for what others have leased. */
 const REST_MS = 3_000
@@ -123,8 +134,18 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
 
   function isEnough({ amount, open, window }: Lease, { want, tokens }: Reservation): boolean {
     if (amount - open < want) return false
-    if (!window) return true
+    return !window || isAllowed(window, tokens)
+  }
+
+  function isAllowed(window: Window, tokens: number): boolean {
     return world.elapsedMs() < window.untilMs && (window.requests ?? 1) >= 1 && (window.tokens ?? tokens) >= tokens
+  }
+
+  function isWorn(window: Window | undefined, part: number): boolean {
+    if (!window) return false
+    const { fromMs, untilMs, given, requests = given.requests, tokens = given.tokens } = window
+    if (world.elapsedMs() - fromMs > (untilMs - fromMs) * part) return true
+    return requests < given.requests * (1 - part) || tokens < given.tokens * (1 - part)
   }
 
   function take(lease: Lease, reservation: Reservation): Reserved {
@@ -135,7 +156,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
     covers.set(id, { lease: lease.id, amount: want, keep: true, tokens, second: window?.second ?? 0 })
-    if (lease.amount - lease.open < targetOf(lease.pace, want) / 2n) grow(lease, reservation)
+    if (lease.amount - lease.open < targetOf(lease.pace, want) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
       outcome: 'held',
@@ -157,19 +178,19 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     if (lease.changing) return
     const free = lease.amount - lease.open
     const target = targetOf(lease.pace, want)
-    const requests = Math.ceil(lease.pace.calls)
+    const calls = Math.ceil(lease.pace.calls)
     const sentMs = world.elapsedMs()
-    // What is limited by the minute is asked for together with credits.
+    // What is limited by the minute is asked for together with credits, unless most of it is there still: without it, nothing is counted anew.
+    const { window } = lease
+    const keeps = window !== undefined && isAllowed(window, tokens) && !isWorn(window, HALF_WORN)
+    const minute = keeps ? KEPT : { requests: calls, tokens: calls * tokens }
     const wish = { add: target > free ? target - free : want || 1n, least: want > free ? want - free : 1n }
-    run(lease, { ...NOTHING, ...wish, requests, tokens: requests * tokens }, (leased) => {
-      const { added, seconds, second, rate } = leased
+    run(lease, { ...NOTHING, ...wish, ...minute }, (leased) => {
+      const { added } = leased
       if (added === undefined) return forget(lease)
       lease.fresh &&= added === 0n
       lease.amount += added
-      const isLimited = leased.requests !== undefined || leased.tokens !== undefined
-      lease.window = isLimited
-        ? { requests: leased.requests, tokens: leased.tokens, untilMs: sentMs + seconds * 1_000, second, rate }
-        : undefined
+      if (!keeps) lease.window = windowOf(leased, sentMs)
       if (lease.fresh) forget(lease)
       // There is no more for it. What is left of it may be what somebody needs.
       else if (added === 0n) retire(lease)
@@ -178,7 +199,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
 
   /** One change at a time. If its answer is lost, at least what is believed is held; the lease is given up, and all of it goes back. */
   function run(lease: Lease, wish: Wish, then: (leased: Leased) => void): void {
-    const back = unusedOf(lease)
+    const back = wish.requests === null ? undefined : unusedOf(lease)
     if (back) lease.window = OVER
     lease.changing = true
     lease.amount -= wish.give
@@ -271,7 +292,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
         const free = lease.amount - lease.open
         const isOver = lease.window !== undefined && nowMs > lease.window.untilMs && unusedOf(lease) !== undefined
         if (free > most || isOver)
-          run(lease, { ...NOTHING, give: free > most ? free - most : 0n }, ({ added }) => {
+          run(lease, { ...NOTHING, ...(isOver ? {} : KEPT), give: free > most ? free - most : 0n }, ({ added }) => {
             if (added === undefined) forget(lease)
           })
       }
@@ -293,6 +314,14 @@ function nameOf({ account, key }: { readonly account: string; readonly key: stri
 
 type Wish = Pick<LeaseChange, 'give' | 'add' | 'least' | 'requests' | 'tokens' | 'close'>
 const NOTHING: Wish = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: false }
+/** What it has of the minute stays with it. */
+const KEPT = { requests: null, tokens: null }
+
+function windowOf({ requests, tokens, seconds, second, rate }: Leased, fromMs: number): Window | undefined {
+  if (requests === undefined && tokens === undefined) return undefined
+  const given = { requests: requests ?? 0, tokens: tokens ?? 0 }
+  return { requests, tokens, given, fromMs, untilMs: fromMs + seconds * 1_000, second, rate }
+}
 
 /** What should be free: about half a second of what is asked for, and a little for those who come at once. */
 function targetOf({ wants }: Pace, want: Credits): Credits {

@@ -270,3 +270,22 @@ test('a limit on a minute takes off nothing that it has not counted: calls and l
     { scope: 'k1', requests: 0n, tokens: 0n },
   ])
 })
+
+test('a lease is given of the minute only what it asks for, and nothing is counted where it asks for none', async () => {
+  const acc = await account(1_000_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
+  const ask = async (id: string, requests: string) => {
+    const [row] = await rows<{ leased: string }>(
+      `select leased from ledger_flush(process => 'p', accounts => array[$1], keys => '{k1}', key_accounts => '{1}', leases => array[$2],
+         l_lease => '{1}', l_account => '{1}', l_key => '{1}', l_new => '{t}', l_give => '{0}', l_add => '{100}', l_least => '{1}',
+         l_requests => $3, l_tokens => $3, l_close => '{f}')`,
+      [acc, id, requests],
+    )
+    const [used] = await rows<{ used: bigint }>('select requests_used as used from limited where account_id = $1', [
+      acc,
+    ])
+    return [...(row?.leased.split(';').slice(0, 2) ?? []), used?.used]
+  }
+  assert.deepEqual(await ask('l1', '{NULL}'), ['100', '-1', 0n])
+  assert.deepEqual(await ask('l2', '{5}'), ['100', '20', 20n])
+})

@@ -120,9 +120,9 @@ export interface LeaseChange {
   readonly add: Credits
   /** The least that is worth having. */
   readonly least: Credits
-  /** Of the limits on a minute, for a second. */
-  readonly requests: number
-  readonly tokens: number
+  /** Of the limits on a minute, for a second; null where it keeps what it has of them. */
+  readonly requests: number | null
+  readonly tokens: number | null
   readonly back?: { readonly requests: number; readonly tokens: number; readonly second: number } | undefined
   readonly close: boolean
 }

@@ -16,13 +16,14 @@
 -- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
 -- at once: the row, its hold and the answer to its idempotency key are made together.
 -- l_give, l_add: what a lease gives back and what it would like to have more; l_least: the least that is worth having. l_requests,
--- l_tokens: how much of the minute's limits it would like for a second, where there are such limits; l_back_: what it had
--- before and did not use, for the second to which that was counted; null where there is none. l_close: all goes back.
+-- l_tokens: how much of the minute's limits it would like for a second, where there are such limits, null where it keeps what it has of
+-- them; l_back_: what it had before and did not use, for the second to which that was counted; null where there is none. l_close: all goes back.
 -- Answers columns again, joined by commas within and semicolons between: of the resolutions what became of each, paid, loss,
--- posted, held and what its hold was; of the reservations what became of each, amount, posted and held; of the leases what
+-- posted, held and what its hold was; of the reservations what became of each, amount, posted, held, and what the tightest limit on
+-- requests allows and leaves, empty where there is none; of the leases what
 -- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves,
 -- for how many seconds, and the present second: they were counted to the last of these. `details`, by place, says which limit
--- refused a reservation, or what the tightest one leaves.
+-- refused a reservation.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
 do $$
@@ -89,7 +90,8 @@ declare
   asked boolean[];
   earlier idempotency;
 {{declare}}  refusal jsonb;
-  tightest jsonb;
+  rate_max bigint[];
+  rate_left bigint[];
   begun text[] := '{}';
   lease_amount bigint[];
   lease_was bigint[];
@@ -382,6 +384,9 @@ begin
     new_amount := array_fill(0::bigint, array[r_count]);
     new_as := array_fill(null::text, array[r_count]);
     is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
+    if are_limited then
+      rate_max := array_fill(null::bigint, array[r_count]); rate_left := rate_max;
+    end if;
     for r in
       select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account]{{one h.account_id}} and h.id = x.id
       union all
@@ -421,7 +426,7 @@ begin
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      refusal := null; tightest := null; kind := 'held';
+      refusal := null; kind := 'held';
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if room < r_floor[i] then
         kind := 'short';
@@ -436,7 +441,7 @@ begin
           end if;
           room := least(room, c_room[n]);
           if c_requests_max[n] is not null then
-            tightest := jsonb_build_object('max', c_requests_max[n], 'left', c_requests_left[n] - 1);
+            rate_max[i] := c_requests_max[n]; rate_left[i] := c_requests_left[n] - 1;
           end if;
         end loop;
       end if;
@@ -483,8 +488,8 @@ begin
         new_as[i] := coalesce(new_as[i], kind);
         new_amount[i] := r_want[i];
       end if;
-      if coalesce(refusal, tightest) is not null then
-        details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      if refusal is not null then
+        details := coalesce(details, '{}') || jsonb_build_object(i, refusal);
       end if;
     end loop;
 
@@ -502,7 +507,8 @@ begin
       new_amount[i], r_product[i], r_version[i], r_tokens[i]
     from generate_series(1, r_count) i where is_new[i];
     reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',')
+      || coalesce(';' || array_to_string(rate_max, ',', '') || ';' || array_to_string(rate_left, ',', ''), '');
   end if;
 
   if l_count > 0 then
@@ -541,7 +547,8 @@ begin
           end if;
         end loop;
         foreach n in array places loop
-          continue when n is null;
+          -- Null: it keeps what it has.
+          continue when n is null or l_requests[i] is null;
           if c_requests_max[n] is not null then
             given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i] * given_seconds[i], greatest(c_requests_left[n], 0) / 8);
           end if;
