@@ -777,7 +777,8 @@ declare
   asked boolean[];
   earlier idempotency;
   refusal jsonb;
-  tightest jsonb;
+  rate_max bigint[];
+  rate_left bigint[];
   begun text[] := '{}';
   lease_amount bigint[];
   lease_was bigint[];
@@ -1071,6 +1072,9 @@ begin
     new_amount := array_fill(0::bigint, array[r_count]);
     new_as := array_fill(null::text, array[r_count]);
     is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
+    if are_limited then
+      rate_max := array_fill(null::bigint, array[r_count]); rate_left := rate_max;
+    end if;
     for r in
       select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
       union all
@@ -1110,7 +1114,7 @@ begin
         end if;
       end if;
       room := now_posted[a] - now_held[a];
-      refusal := null; tightest := null; kind := 'held';
+      refusal := null; kind := 'held';
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if room < r_floor[i] then
         kind := 'short';
@@ -1125,7 +1129,7 @@ begin
           end if;
           room := least(room, c_room[n]);
           if c_requests_max[n] is not null then
-            tightest := jsonb_build_object('max', c_requests_max[n], 'left', c_requests_left[n] - 1);
+            rate_max[i] := c_requests_max[n]; rate_left[i] := c_requests_left[n] - 1;
           end if;
         end loop;
       end if;
@@ -1172,8 +1176,8 @@ begin
         new_as[i] := coalesce(new_as[i], kind);
         new_amount[i] := r_want[i];
       end if;
-      if coalesce(refusal, tightest) is not null then
-        details := coalesce(details, '{}') || jsonb_build_object(i, coalesce(refusal, tightest));
+      if refusal is not null then
+        details := coalesce(details, '{}') || jsonb_build_object(i, refusal);
       end if;
     end loop;
 
@@ -1191,7 +1195,8 @@ begin
       new_amount[i], r_product[i], r_version[i], r_tokens[i]
     from generate_series(1, r_count) i where is_new[i];
     reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',');
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',')
+      || coalesce(';' || array_to_string(rate_max, ',', '') || ';' || array_to_string(rate_left, ',', ''), '');
   end if;
 
   if l_count > 0 then
@@ -1230,7 +1235,8 @@ begin
           end if;
         end loop;
         foreach n in array places loop
-          continue when n is null;
+          -- Null: it keeps what it has.
+          continue when n is null or l_requests[i] is null;
           if c_requests_max[n] is not null then
             given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i] * given_seconds[i], greatest(c_requests_left[n], 0) / 8);
           end if;
