@@ -11,7 +11,7 @@ create table account (
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
   search text generated always as (lower(name)) stored,
-  constraint account_check CHECK (((posted >= 0) AND (held >= 0) AND (held <= posted))),
+  constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 
