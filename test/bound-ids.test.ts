@@ -239,7 +239,17 @@ test('a file behind the vendor’s credential is found however its address is wr
     ' s3://b',
   ]
   for (const uri of [...uris, 'https:\\/\\/generativelanguage.googleapis.com/v1beta/files/a'])
-    for (const name of ['fileUri', 'file_uri'])
+    for (const name of [
+      'fileUri',
+      'file_uri',
+      'uri',
+      'URL',
+      'image_url',
+      'imageUrl',
+      'file_url',
+      'video_url',
+      'audioUrl',
+    ])
       assert.deepEqual(
         idsIn('gemini', `{"contents":[{"parts":[{"fileData":{"${name}":"${uri}"}}]}]}`),
         [JSON.parse(`"${uri}"`)],

@@ -9,11 +9,11 @@ import type { Continued } from '../protocol.ts'
 const REFERENCES_MAX = 500
 
 /**
- * The names by which a request may refer to something, as a look at its text can tell, whatever stands escaped in it: for the
- * doors at which only a member or an address can. Of Responses items the whole must be seen.
+ * The members by which a request may refer to something, as a look at its text can tell, for the doors at which only a member can:
+ * of Responses items the whole must be seen. One pattern that begins with a quote, because bodies are long.
  */
 const MAY_REFER =
-  /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio)"|\\u|(?:[^a-z]|\\[a-z])(?:gs|s3):|files\\?\/|generativelanguage/i
+  /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio|(?:(?:image|file|video|audio)_?)?ur[il])"/i
 
 /** Members that hold a tool's own JSON, or what an answer quoted: no name means anything to the vendor in there. */
 export const QUOTED = ['arguments', 'input_schema', 'parameters', 'schema', 'annotations', 'citations', 'results']
@@ -84,7 +84,8 @@ export function referencesIn(
   { text: sent, value }: JsonText,
   shared: readonly string[],
 ): Continued[] {
-  if (door !== 'openai-responses' && !MAY_REFER.test(sent)) return [] // As nearly always.
+  // As nearly always. What stands escaped may be any name.
+  if (door !== 'openai-responses' && !sent.includes('\\u') && !MAY_REFER.test(sent)) return []
   const seeker = new Seeker(door)
   if (door === 'openai-responses') {
     seeker.conversation(value.conversation)
