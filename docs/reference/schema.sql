@@ -747,6 +747,7 @@ CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], ke
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
   yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
   r_count int := coalesce(cardinality(r_id), 0);
@@ -795,6 +796,8 @@ declare
   of_account int[];
   of_key int[];
   places int[];
+  current limited;
+  c_now limited[];
   c_account text[];
   c_scope text[];
   -- Whether it counts what is spent, and what is held: a share that is not divided yet does not (share.sql), nor does one that limits only the minute.
@@ -858,10 +861,6 @@ begin
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited);
   if are_limited then
-    -- Jobs have holds of their own.
-    if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
-      has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
-    end if;
     -- A request asks all limits of its account, a settlement only those that it changes.
     concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
       or exists (select 1 from limited l where l.account_id = accounts[p] and l.limits - 'requestsPerMinute' <> '{}')));
@@ -869,6 +868,10 @@ begin
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
     if is_shared then
+      -- Jobs have holds of their own.
+      if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
+        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+      end if;
       -- Without limits until it is divided: it only counts.
       insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
         where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
@@ -878,7 +881,7 @@ begin
         order by l.scope for update;
     end if;
     for r in
-      select x.place, x.what, m.* from (
+      select x.place, x.what, l as scope from (
         select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from unnest(concerned) p
         union all
         select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where key_accounts[k] = any(concerned)
@@ -887,27 +890,29 @@ begin
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
       ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
-      cross join lateral limited_now(l, now_second, (now() at time zone 'UTC')::date) m
       order by l.account_id, l.scope for update of l
     loop
-      n := coalesce(cardinality(c_scope), 0) + 1;
+      current := limited_now(r.scope, now_second, today);
+      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
       case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
-      if r.account_id = '' then
-        shares_ready[r.place] := r.limits <> '{}';
+      if current.account_id = '' then
+        shares_ready[r.place] := current.limits <> '{}';
       end if;
-      c_account[n] := r.account_id; c_scope[n] := r.scope; c_spends[n] := r.account_id = '' or limited_is_money(r.limits);
-      c_holds[n] := c_spends[n] and r.limits <> '{}';
-      c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
-        (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
-      c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
-      c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
-      c_requests_left[n] := c_requests_max[n] - r.requests_used;
-      c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
-      c_since[n] := r.since;
+      c_account[n] := current.account_id; c_scope[n] := current.scope; c_spends[n] := current.account_id = '' or limited_is_money(current.limits);
+      c_holds[n] := c_spends[n] and current.limits <> '{}';
+      if c_holds[n] then
+        c_room[n] := least((current.limits ->> 'spendTotal')::bigint - current.total_spent, (current.limits ->> 'spendPerMonth')::bigint - current.month_spent,
+          (current.limits ->> 'spendPerDay')::bigint - current.day_spent) - current.held;
+        c_calls_left[n] := (current.limits ->> 'concurrency')::bigint - current.open_calls;
+      end if;
+      c_requests_max[n] := (current.limits ->> 'requestsPerMinute')::bigint;
+      c_requests_left[n] := c_requests_max[n] - current.requests_used;
+      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - current.tokens_used;
+      c_since[n] := current.since;
     end loop;
-    are_limited := c_scope is not null;
+    are_limited := c_now is not null;
     if are_limited then
-      d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
+      d_held := array_fill(0::bigint, array[cardinality(c_now)]);
       d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_tokens := d_held;
     end if;
   end if;
@@ -1281,7 +1286,7 @@ begin
     where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
+    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
   from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
@@ -1313,33 +1318,59 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_counted(l limited, now_second bigint, today date, requests bigint, tokens bigint, at_second bigint[], by_requests bigint[], by_tokens bigint[])
- RETURNS limited
+CREATE OR REPLACE FUNCTION public.limited_counted(scopes limited[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
+ RETURNS limited[]
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
 declare
+  l limited;
+  changed limited[];
+  count int := 0;
+  -- The corrections of each scope: the last one, and before each the one before.
+  last_of int[];
+  before int[];
+  k int;
+  at bigint;
   b int;
+  more_requests bigint;
+  more_tokens bigint;
 begin
-  l := limited_now(l, now_second, today);
-  at_second := coalesce(at_second, '{}') || now_second; by_requests := by_requests || requests; by_tokens := by_tokens || tokens;
-  for k in 1 .. cardinality(at_second) loop
-    continue when at_second[k] not between l.second - 59 and l.second + 4;
-    b := (at_second[k] % 64)::int + 1;
-    if by_requests[k] <> 0 then
-      if l.requests = '{}' then
-        l.requests := array_fill(0::bigint, array[64]);
-      end if;
-      l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
-    end if;
-    if by_tokens[k] <> 0 then
-      if l.tokens = '{}' then
-        l.tokens := array_fill(0::bigint, array[64]);
-      end if;
-      l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
-    end if;
+  for i in 1 .. coalesce(cardinality(k_place), 0) loop
+    before[i] := last_of[k_place[i]]; last_of[k_place[i]] := i;
   end loop;
-  return l;
+  for n in 1 .. cardinality(scopes) loop
+    k := last_of[n]; more_requests := requests[n]; more_tokens := tokens[n]; at := now_second;
+    continue when k is null and more_requests = 0 and more_tokens = 0 and held[n] = 0 and spent[n] = 0 and opened[n] = 0;
+    l := scopes[n];
+    if held[n] <> 0 or opened[n] <> 0 then
+      l.held := l.held + held[n]; l.open_calls := l.open_calls + opened[n];
+    end if;
+    if spent[n] <> 0 then
+      l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
+    end if;
+    loop
+      if at between l.second - 59 and l.second + 4 then
+        b := (at % 64)::int + 1;
+        if more_requests <> 0 then
+          if l.requests = '{}' then
+            l.requests := array_fill(0::bigint, array[64]);
+          end if;
+          l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
+        end if;
+        if more_tokens <> 0 then
+          if l.tokens = '{}' then
+            l.tokens := array_fill(0::bigint, array[64]);
+          end if;
+          l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
+        end if;
+      end if;
+      exit when k is null;
+      at := k_second[k]; more_requests := k_requests[k]; more_tokens := k_tokens[k]; k := before[k];
+    end loop;
+    count := count + 1; changed[count] := l;
+  end loop;
+  return changed;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_is_money(limits jsonb)
@@ -1359,10 +1390,10 @@ begin
   if now_second - l.second > 63 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := '{}'; l.requests_used := 0;
+      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := '{}'; l.tokens_used := 0;
+      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
@@ -1387,25 +1418,14 @@ begin
   return l;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_put(accounts text[], scopes text[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
+CREATE OR REPLACE FUNCTION public.limited_put(changed limited[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 begin
-  update limited o set held = n.held + x.held, open_calls = n.open_calls + x.opened, second = n.second,
-    requests = n.requests, requests_used = n.requests_used, tokens = n.tokens, tokens_used = n.tokens_used,
-    day = n.day, day_spent = n.day_spent + x.spent, month = n.month, month_spent = n.month_spent + x.spent, total_spent = n.total_spent + x.spent
-  from unnest(accounts, scopes, limited_put.held, spent, opened, limited_put.requests, limited_put.tokens)
-      with ordinality as x(account_id, scope, held, spent, opened, requests, tokens, place)
-    join limited l on l.account_id = x.account_id and l.scope = x.scope
-    left join (
-      select c.place, array_agg(c.second) as seconds, array_agg(c.requests) as requests, array_agg(c.tokens) as tokens
-      from unnest(k_place, k_second, k_requests, k_tokens) as c(place, second, requests, tokens) group by c.place
-    ) k on k.place = x.place
-    cross join lateral limited_counted(l, now_second, (now() at time zone 'UTC')::date,
-      x.requests, x.tokens, k.seconds, k.requests, k.tokens) n
-  where o.account_id = x.account_id and o.scope = x.scope
-    and (x.held <> 0 or x.spent <> 0 or x.opened <> 0 or x.requests <> 0 or x.tokens <> 0 or k.place is not null);
+  update limited o set held = x.held, open_calls = x.open_calls, second = x.second, requests = x.requests, requests_used = x.requests_used,
+    tokens = x.tokens, tokens_used = x.tokens_used, day = x.day, day_spent = x.day_spent, month = x.month, month_spent = x.month_spent, total_spent = x.total_spent
+  from unnest(changed) x where o.account_id = x.account_id and o.scope = x.scope;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)

@@ -77,11 +77,9 @@ const PLAIN: Words = {
   others: {
     plans: 'force_generic_plan',
     'where limits': '',
-    'limits now': 'm.*',
-    // Not in the list of columns, where it would be called for each of them.
-    'brought up': "\n      cross join lateral limited_now(l, now_second, (now() at time zone 'UTC')::date) m",
+    'limits now': 'l as scope',
+    'as a scope': 'r.scope',
     'where own limits': '',
-    'bring up': '',
     each: '',
     'end each': '',
     declare: '',
@@ -99,13 +97,11 @@ const DISTRIBUTED: Words = {
     plans: 'force_custom_plan',
     'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
     'limits now': 'l.*',
-    'brought up': '',
+    'as a scope': 'jsonb_populate_record(null::limited, to_jsonb(r))',
     'where own limits': 'where l.account_id = whose ',
-    'bring up':
-      "      current := limited_now(jsonb_populate_record(null::limited, to_jsonb(r)), now_second, (now() at time zone 'UTC')::date);\n      select r.place, r.what, current.* into r;\n",
     each: "    foreach whose in array array['', accounts[1]] loop\n",
     'end each': '    end loop;\n',
-    declare: '  whose text;\n  current limited;\n',
+    declare: '  whose text;\n',
   },
 }
 

@@ -190,11 +190,14 @@ test('what was given of a minute ahead is counted for as long as it could have b
   const counted = async (secondsLater: number, more = 0) => {
     const [row] = await rows<{ used: bigint; sum: bigint }>(
       `with l as (
-         select limited_counted(row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited,
-           1000, now()::date, 2, 0, '{1004,996}', '{7,3}', '{0,0}') as l
+         select limited_counted(array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
+           1000, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{1004,996}', '{7,3}', '{0,0}') as l
+       ), later as (
+         select limited_now(l.l[1], 1000 + $1::int, now()::date) as l from l
+       ), more as (
+         select coalesce((limited_counted(array[later.l], 1000 + $1::int, '{0}', '{0}', '{0}', array[$2::int], '{0}', null, null, null, null))[1], later.l) as n from later
        )
-       select n.requests_used as used, (select sum(x) from unnest(n.requests) x)::bigint as sum
-       from l cross join lateral limited_counted(l.l, 1000 + $1::int, now()::date, $2::int, 0, null, null, null) n`,
+       select (n).requests_used as used, (select sum(x) from unnest((n).requests) x)::bigint as sum from more`,
       [String(secondsLater), String(more)],
     )
     assert.equal(row!.used, row!.sum ?? 0n, 'the seconds sum up to the minute')
@@ -204,6 +207,13 @@ test('what was given of a minute ahead is counted for as long as it could have b
   for (const later of [0, 55, 56, 59, 60, 63, 64, 65, 500]) found[later] = await counted(later)
   assert.deepEqual(found, { 0: 12, 55: 12, 56: 9, 59: 9, 60: 7, 63: 7, 64: 0, 65: 0, 500: 0 })
   assert.equal(await counted(63, 5), 12)
+  // A flush that waited for the row has the time at which it began; what the row's minute no longer has is not put into a second to come.
+  const [late] = await rows<{ used: bigint }>(
+    `select requests_used as used from unnest(limited_counted(
+       array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
+       990, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{935,941}', '{100,30}', '{0,0}'))`,
+  )
+  assert.equal(late!.used, 32n)
 })
 
 test('a settlement leaves alone what limits only requests, and a lone one of such an account is one plain statement', async () => {

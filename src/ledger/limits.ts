@@ -114,6 +114,8 @@ const SINCE = (AFTER: string, MOMENT: string) =>
   `case when ${['requestsPerMinute', 'tokensPerMinute']
     .map((name) => `${AFTER} -> '${name}' is not null and limited.limits -> '${name}' is null`)
     .join(' or ')} then ${MOMENT} else limited.since end`
+/** A row that grows with its first request has no room beside it for its next version. */
+const WINDOW = (NAME: string) => `case when $3::jsonb ? '${NAME}' then array_fill(0::bigint, array[64]) else '{}' end`
 const KEEP = statement(
   'limits_keep',
   `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))
@@ -123,8 +125,8 @@ const KEEP = statement(
        union all select amount, key_id, 0 from lease where account_id = $1) x
      where $4::text is null or key_id = $4
    )
-   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent, since)
-   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total, $6 from spent, open
+   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent, since, requests, tokens)
+   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total, $6, ${WINDOW('requestsPerMinute')}, ${WINDOW('tokensPerMinute')} from spent, open
    on conflict (account_id, scope) do update set limits = excluded.limits, since = ${SINCE('excluded.limits', 'excluded.since')}, ${COUNTED_ANEW}`,
 )
 // What was spent is summed up for a row that is new, and before anything is locked that a call needs.

@@ -60,6 +60,7 @@ set lock_timeout = '300ms'
 as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
   yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
   r_count int := coalesce(cardinality(r_id), 0);
@@ -108,6 +109,8 @@ declare
   of_account int[];
   of_key int[];
   places int[];
+  current limited;
+  c_now limited[];
   c_account text[];
   c_scope text[];
   -- Whether it counts what is spent, and what is held: a share that is not divided yet does not (share.sql), nor does one that limits only the minute.
@@ -171,10 +174,6 @@ begin
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited{{where limits}});
   if are_limited then
-    -- Jobs have holds of their own.
-    if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
-      has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
-    end if;
     -- A request asks all limits of its account, a settlement only those that it changes.
     concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
       or exists (select 1 from limited l where l.account_id = accounts[p]{{one l.account_id}} and l.limits - 'requestsPerMinute' <> '{}')));
@@ -182,6 +181,10 @@ begin
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
     if is_shared then
+      -- Jobs have holds of their own.
+      if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
+        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
+      end if;
       -- Without limits until it is divided: it only counts.
       insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
         where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
@@ -199,27 +202,30 @@ begin
         select '', 'system@' || process, 1, 'own' where is_shared
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
-      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope{{brought up}}
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
       {{where own limits}}order by l.account_id, l.scope for update of l
     loop
-{{bring up}}      n := coalesce(cardinality(c_scope), 0) + 1;
+      current := limited_now({{as a scope}}, now_second, today);
+      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
       case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
-      if r.account_id = '' then
-        shares_ready[r.place] := r.limits <> '{}';
+      if current.account_id = '' then
+        shares_ready[r.place] := current.limits <> '{}';
       end if;
-      c_account[n] := r.account_id; c_scope[n] := r.scope; c_spends[n] := r.account_id = '' or limited_is_money(r.limits);
-      c_holds[n] := c_spends[n] and r.limits <> '{}';
-      c_room[n] := least((r.limits ->> 'spendTotal')::bigint - r.total_spent, (r.limits ->> 'spendPerMonth')::bigint - r.month_spent,
-        (r.limits ->> 'spendPerDay')::bigint - r.day_spent) - r.held;
-      c_calls_left[n] := (r.limits ->> 'concurrency')::bigint - r.open_calls;
-      c_requests_max[n] := (r.limits ->> 'requestsPerMinute')::bigint;
-      c_requests_left[n] := c_requests_max[n] - r.requests_used;
-      c_tokens_left[n] := (r.limits ->> 'tokensPerMinute')::bigint - r.tokens_used;
-      c_since[n] := r.since;
+      c_account[n] := current.account_id; c_scope[n] := current.scope; c_spends[n] := current.account_id = '' or limited_is_money(current.limits);
+      c_holds[n] := c_spends[n] and current.limits <> '{}';
+      if c_holds[n] then
+        c_room[n] := least((current.limits ->> 'spendTotal')::bigint - current.total_spent, (current.limits ->> 'spendPerMonth')::bigint - current.month_spent,
+          (current.limits ->> 'spendPerDay')::bigint - current.day_spent) - current.held;
+        c_calls_left[n] := (current.limits ->> 'concurrency')::bigint - current.open_calls;
+      end if;
+      c_requests_max[n] := (current.limits ->> 'requestsPerMinute')::bigint;
+      c_requests_left[n] := c_requests_max[n] - current.requests_used;
+      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - current.tokens_used;
+      c_since[n] := current.since;
     end loop;
-{{end each}}    are_limited := c_scope is not null;
+{{end each}}    are_limited := c_now is not null;
     if are_limited then
-      d_held := array_fill(0::bigint, array[cardinality(c_scope)]);
+      d_held := array_fill(0::bigint, array[cardinality(c_now)]);
       d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_tokens := d_held;
     end if;
   end if;
@@ -593,7 +599,7 @@ begin
     where e.account_id = any(accounts){{one e.account_id}} and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
-    perform limited_put(c_account, c_scope, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens);
+    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
   from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)

@@ -1,7 +1,7 @@
 -- The windows and budgets of limits: what a scope counts, and what it answers to one more call.
 --
 -- The sliding minute has 64 buckets of a second, by the second modulo 64: the last 60 seconds, and the next four, to which the
--- requests are counted that a process was given ahead; none until something is counted. `second` says up to when a row is current, `..._used` what its minute sums to.
+-- requests are counted that a process was given ahead; none where nothing was ever counted. `second` says up to when a row is current, `..._used` what its minute sums to.
 
 -- Whether a scope limits more than the minute. One that does not counts neither what is held nor what was spent: it is not read with every settlement.
 create or replace function limited_is_money(limits jsonb) returns boolean
@@ -16,10 +16,10 @@ begin
   if now_second - l.second > 63 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := '{}'; l.requests_used := 0;
+      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := '{}'; l.tokens_used := 0;
+      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
@@ -44,33 +44,62 @@ begin
   return l;
 end $$;
 
--- The same, and what a flush counted: requests and tokens now, and by how much more or less in other seconds that the minute has, or will
--- have: what was given to a process ahead, what it did not use, what a call used instead of its worst case.
-create or replace function limited_counted(l limited, now_second bigint, today date, requests bigint, tokens bigint,
-  at_second bigint[], by_requests bigint[], by_tokens bigint[]) returns limited
+-- Those of a flush's scopes that it has changed, as they are now: what is held, was spent and is under way, and requests and tokens of the
+-- present second. Each is up to the present already. k_: for the scope at k_place, the seconds for which the minute counts something
+-- else, of those that it has or will have: what was given to a process ahead, what it did not use, what a call used instead of its worst case.
+-- A loop of its own, because a function that is given a row and returns it costs more than all that is done here.
+drop function if exists limited_counted(limited, bigint, date, bigint, bigint, bigint[], bigint[], bigint[]);
+create or replace function limited_counted(scopes limited[], now_second bigint, held bigint[], spent bigint[], opened int[],
+  requests bigint[], tokens bigint[], k_place int[], k_second bigint[], k_requests bigint[], k_tokens bigint[]) returns limited[]
 language plpgsql immutable as $$
 declare
+  l limited;
+  changed limited[];
+  count int := 0;
+  -- The corrections of each scope: the last one, and before each the one before.
+  last_of int[];
+  before int[];
+  k int;
+  at bigint;
   b int;
+  more_requests bigint;
+  more_tokens bigint;
 begin
-  l := limited_now(l, now_second, today);
-  at_second := coalesce(at_second, '{}') || now_second; by_requests := by_requests || requests; by_tokens := by_tokens || tokens;
-  for k in 1 .. cardinality(at_second) loop
-    continue when at_second[k] not between l.second - 59 and l.second + 4;
-    b := (at_second[k] % 64)::int + 1;
-    if by_requests[k] <> 0 then
-      if l.requests = '{}' then
-        l.requests := array_fill(0::bigint, array[64]);
-      end if;
-      l.requests[b] := l.requests[b] + by_requests[k]; l.requests_used := l.requests_used + by_requests[k];
-    end if;
-    if by_tokens[k] <> 0 then
-      if l.tokens = '{}' then
-        l.tokens := array_fill(0::bigint, array[64]);
-      end if;
-      l.tokens[b] := l.tokens[b] + by_tokens[k]; l.tokens_used := l.tokens_used + by_tokens[k];
-    end if;
+  for i in 1 .. coalesce(cardinality(k_place), 0) loop
+    before[i] := last_of[k_place[i]]; last_of[k_place[i]] := i;
   end loop;
-  return l;
+  for n in 1 .. cardinality(scopes) loop
+    k := last_of[n]; more_requests := requests[n]; more_tokens := tokens[n]; at := now_second;
+    continue when k is null and more_requests = 0 and more_tokens = 0 and held[n] = 0 and spent[n] = 0 and opened[n] = 0;
+    l := scopes[n];
+    if held[n] <> 0 or opened[n] <> 0 then
+      l.held := l.held + held[n]; l.open_calls := l.open_calls + opened[n];
+    end if;
+    if spent[n] <> 0 then
+      l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
+    end if;
+    loop
+      if at between l.second - 59 and l.second + 4 then
+        b := (at % 64)::int + 1;
+        if more_requests <> 0 then
+          if l.requests = '{}' then
+            l.requests := array_fill(0::bigint, array[64]);
+          end if;
+          l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
+        end if;
+        if more_tokens <> 0 then
+          if l.tokens = '{}' then
+            l.tokens := array_fill(0::bigint, array[64]);
+          end if;
+          l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
+        end if;
+      end if;
+      exit when k is null;
+      at := k_second[k]; more_requests := k_requests[k]; more_tokens := k_tokens[k]; k := before[k];
+    end loop;
+    count := count + 1; changed[count] := l;
+  end loop;
+  return changed;
 end $$;
 
 -- Seconds until at least `excess` of the window has passed out of it.
