@@ -11,19 +11,19 @@ import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './dialogue.ts'
 
 type UseUnit = (typeof USE_UNITS)[number]
-type Tools = Readonly<Record<string, UseUnit>>
+type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 
 /** The tools whose uses a format counts, by the unit that prices them. */
 const TOOLS: Record<TextProtocolName, Tools> = {
-  'openai-chat': { web_search: 'webSearch' },
-  'openai-responses': {
-    web_search: 'webSearch',
-    file_search: 'fileSearch',
-    code_interpreter: 'codeRun',
-    image_generation: 'image',
-  },
-  'anthropic-messages': { web_search: 'webSearch' },
-  gemini: { web_search: 'webSearch' },
+  'openai-chat': [['web_search', 'webSearch']],
+  'openai-responses': [
+    ['web_search', 'webSearch'],
+    ['file_search', 'fileSearch'],
+    ['code_interpreter', 'codeRun'],
+    ['image_generation', 'image'],
+  ],
+  'anthropic-messages': [['web_search', 'webSearch']],
+  gemini: [['web_search', 'webSearch']],
 }
 const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
 /** What is held for, and what the vendor is told, where the request names no bound. */
@@ -43,13 +43,17 @@ export function spellingsOf(tier: string): readonly string[] {
 
 /** The unit by which a tool would be priced here; undefined where its uses are not counted. */
 export function unitOf(tool: string): string | undefined {
-  return Object.values(TOOLS).find((tools) => Object.hasOwn(tools, tool))?.[tool]
+  return Object.values(TOOLS)
+    .flat()
+    .find(([name]) => name === tool)?.[1]
 }
 
 /** The model's traits, in which the tools that have a price are let through. */
 export function withPriced(door: TextProtocolName, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
-  const priced = Object.entries(TOOLS[door]).flatMap(([tool, unit]) => (isPriced(pricing, unit) ? [tool] : []))
-  return priced.length === 0 ? traits : { ...traits, hostedTools: [...traits.hostedTools, ...priced] }
+  const priced = TOOLS[door].filter(([, unit]) => isPriced(pricing, unit))
+  return priced.length === 0
+    ? traits
+    : { ...traits, hostedTools: [...traits.hostedTools, ...priced.map(([tool]) => tool)] }
 }
 
 function isPriced(pricing: Pricing | undefined, unit: UseUnit): boolean {
@@ -109,7 +113,7 @@ function pricedTools(door: TextProtocolName, body: Json, pricing: Pricing | unde
   return objects(body.tools).flatMap((tool) => {
     if (door === 'gemini')
       return Object.keys(tool).some((name) => GEMINI_SEARCH.test(name)) ? priced('webSearch', tool) : []
-    const found = Object.entries(TOOLS[door]).find(([name]) => String(tool.type).startsWith(name))
+    const found = TOOLS[door].find(([name]) => String(tool.type).startsWith(name))
     return found ? priced(found[1], tool) : []
   })
 }

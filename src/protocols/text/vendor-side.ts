@@ -25,11 +25,11 @@ const HOSTED = [
   'builtin_function',
 ] as const
 /** Fields by which other vendors of these formats search, and bill it. */
-const SEARCHES: Readonly<Record<string, (value: unknown) => boolean>> = {
+const SEARCHES = Object.entries<(value: unknown) => boolean>({
   search_parameters: (value) => !(isObject(value) && value.mode === 'off'),
   plugins: (value) => !(Array.isArray(value) && value.length === 0),
   enable_search: (value) => value !== false,
-}
+})
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -64,20 +64,20 @@ export function threadUnsupported(why: string): Fault {
 }
 
 /** Values that cost no more than the standard; a vendor's newest may cost anything. */
-const STANDARD: ReadonlyArray<readonly [name: string, values: readonly unknown[]]> = Object.entries({
+const STANDARD = Object.entries<readonly unknown[]>({
   service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
   speed: ['standard'],
   inference_geo: ['global'],
-})
+}).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
 /** Other models that a vendor may turn to: neither the price nor the key's restriction would hold for them. */
 const OTHER_MODELS = ['fallbacks', 'models'] as const
 
 /** What vendors price higher than the catalogue does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
-  for (const [name, standard] of STANDARD) {
-    const [first, second] = spellingsOf(name).filter((field) => {
+  for (const { name, values, spellings } of STANDARD) {
+    const [first, second] = spellings.filter((field) => {
       const value = body[field] ?? undefined
-      const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, standard)
+      const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, values)
       if (refused) throw refused
       return value !== undefined
     })
@@ -133,7 +133,7 @@ function hostedIn({ type, environment }: Json): string | undefined {
 export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricing): void {
   checkExtras(body, pricing)
   checkTools(body.tools, 'tools', traits)
-  for (const [name, isOn] of Object.entries(SEARCHES)) {
+  for (const [name, isOn] of SEARCHES) {
     const value = body[name] ?? undefined
     const refused = value !== undefined && isOn(value) ? hostedRefusal(name, name, traits) : undefined
     if (refused) throw refused
