@@ -77,6 +77,7 @@ const PLAIN: Words = {
   others: {
     plans: 'force_generic_plan',
     'where limits': '',
+    'limits of accounts': "account_id > ''",
     'limits now': 'l as scope',
     'as a scope': 'r.scope',
     'where own limits': '',
@@ -96,6 +97,7 @@ const DISTRIBUTED: Words = {
   others: {
     plans: 'force_custom_plan',
     'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
+    'limits of accounts': 'account_id = accounts[1]',
     'limits now': 'l.*',
     'as a scope': 'jsonb_populate_record(null::limited, to_jsonb(r))',
     'where own limits': 'where l.account_id = whose ',
