@@ -68,13 +68,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = openPool({ connection: options.connection, connectionsMax: options.connectionsMax ?? 16 })
   const prepare = options.prepare ?? true
   const run =
-    (send: (query: TimedQuery) => Promise<pg.QueryResult>) =>
+    (send: (query: pg.QueryConfig, withinMs?: number) => Promise<pg.QueryResult>) =>
     async ({ name, text, withinMs }: Statement, values: readonly Value[] = []) => {
-      const query: TimedQuery = { text, values: values as unknown[] }
+      const query: pg.QueryConfig = { text, values: values as unknown[] }
       if (prepare && name) query.name = name
-      if (withinMs !== undefined) query.query_timeout = withinMs
       try {
-        return (await send(query)).rows
+        return (await send(query, withinMs)).rows
       } catch (error) {
         throw asDatabaseFault(error)
       }
@@ -91,11 +90,13 @@ export function openDatabase(options: DatabaseOptions): Database {
         throw asDatabaseFault(error)
       })
       let lost: Error | undefined
-      const send = (query: TimedQuery) =>
-        client.query(query).catch((error: Error) => {
+      const send = (query: TimedQuery, withinMs = pool.queryMs) => {
+        query.query_timeout = withinMs
+        return client.query(query).catch((error: Error) => {
           if (pool.failed(error)) lost = error
           throw error
         })
+      }
       const tx = { query: run(send) as Queryable['query'] }
       // The pool listens to idle connections only: one that is cut between two statements would end the process.
       client.on('error', ignore)

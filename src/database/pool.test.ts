@@ -134,3 +134,12 @@ test('a connection that the server ends takes no other with it', async () => {
   await pool.close()
   assert.deepEqual(new Set(after), new Set(before).difference(new Set(ended.map((row) => row.pid))))
 })
+
+test('a statement has no longer than its deadline, and the connection that it waited on is not used again', async () => {
+  const began = performance.now()
+  const late = database.query({ text: 'select pg_sleep(30)', withinMs: 300 })
+  await assert.rejects(late, isAway)
+  const tookMs = performance.now() - began
+  assert.ok(tookMs >= 200 && tookMs < 5_000, `${tookMs} ms`)
+  assert.deepEqual(await database.query({ text: 'select 1 as one' }), [{ one: 1 }])
+})

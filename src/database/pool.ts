@@ -3,6 +3,7 @@
 // anything else is sent. Limits of a session are set by its first statement, since poolers refuse them as startup options.
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { Roster } from '../kernel/roster.ts'
 import { splitAddress } from './address.ts'
 
 const CONNECT_MS_MAX = 3_000
@@ -10,6 +11,7 @@ const CHECKOUT_MS_MAX = 5_000
 const KEEP_ALIVE_MS = 5_000
 /** What has neither a deadline of its own nor an answer by then is given up. */
 const QUERY_MS_MAX = 30_000
+const LOOK_EVERY_MS = 100
 
 /**
  * For what runs outside of our transactions, which bring their own. The server's side of keep-alives: a client whose machine
@@ -44,7 +46,10 @@ interface PoolOptions {
 interface Pool {
   /** The connection is given back by whoever took it, with its failure if it had one. */
   take(): Promise<pg.PoolClient>
-  query(query: TimedQuery): Promise<pg.QueryResult>
+  /** `withinMs`: how long its answer is waited for; as long as `queryMs` where it says nothing. */
+  query(query: pg.QueryConfig, withinMs?: number): Promise<pg.QueryResult>
+  /** For statements on a connection that was taken, which has no deadline of its own. 0: none. */
+  readonly queryMs: number
   /** A statement on a connection that was taken failed so. Answers whether that connection is lost. */
   failed(error: unknown): boolean
   readonly waiting: number
@@ -52,14 +57,14 @@ interface Pool {
 }
 
 export function openPool({ connection, connectionsMax, name = 'tollgate' }: PoolOptions): Pool {
-  const settings: pg.PoolConfig = { application_name: name, query_timeout: QUERY_MS_MAX, ...connection }
+  const settings: pg.PoolConfig = { application_name: name, ...connection }
+  const queryMs = Number(connection.query_timeout ?? QUERY_MS_MAX)
   const hosts = hostsOf(connection)
   /** Where the server was found that takes writes; with one host there is nothing to find. */
   let [host] = hosts.length === 1 ? hosts : []
   let finding: Promise<void> | undefined
   let closed: Promise<void> | undefined
   const open = new Set<HostClient>()
-  const idle = new Set<object>()
 
   class PooledClient extends HostClient {
     constructor() {
@@ -76,10 +81,10 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     onConnect: beginSession,
   })
   // Without a listener an idle connection that the server closes would end the process.
-  pool.on('error', (_, client) => idle.delete(client))
-  pool.on('acquire', (client) => idle.delete(client))
-  pool.on('release', (_, client) => idle.add(client))
-  pool.on('remove', (client) => idle.delete(client))
+  pool.on('error', (_, client) => setIdle(client, false))
+  pool.on('acquire', (client) => setIdle(client, false))
+  pool.on('release', (_, client) => setIdle(client, true))
+  pool.on('remove', (client) => setIdle(client, false))
 
   async function find(): Promise<void> {
     const found = await Promise.any(hosts.map(tryHost)).catch(({ errors }: AggregateError) => {
@@ -120,13 +125,33 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     if (!lost && !isElsewhere(error)) return false
     // A connection that the only server ended says nothing of the others, and there is nothing to look for.
     if (hosts.length === 1 && !isSilence(error) && codeOf(error) !== READ_ONLY) return lost
-    cut((client) => idle.has(client))
+    cut((client) => client.idle)
     if (!finding) {
       host = undefined
       // Whoever comes next waits for it, and is told.
       whenFound().catch(ignore)
     }
     return lost
+  }
+
+  const waiting = new Roster<Answer>()
+  let looking = false
+  function look(): void {
+    for (const answer of waiting) answer.look()
+    looking = waiting.size > 0
+    if (looking) setTimeout(look, LOOK_EVERY_MS)
+  }
+
+  function ask(query: pg.QueryConfig, withinMs: number): Promise<pg.QueryResult> {
+    return new Promise((resolve, reject) => {
+      pool.connect((error, client, release) => {
+        if (error || !client) return reject(error)
+        new Answer(waiting, withinMs, { client, release, resolve, reject }).to(query)
+        if (looking) return
+        looking = true
+        setTimeout(look, LOOK_EVERY_MS)
+      })
+    })
   }
 
   async function noticing<T>(result: Promise<T>): Promise<T> {
@@ -140,7 +165,9 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
   return {
     take: () => noticing(host ? pool.connect() : whenFound().then(() => pool.connect())),
-    query: (query) => noticing(host ? pool.query(query) : whenFound().then(() => pool.query(query))),
+    query: (query, withinMs = queryMs) =>
+      noticing(host ? ask(query, withinMs) : whenFound().then(() => ask(query, withinMs))),
+    queryMs,
     failed,
     get waiting() {
       return pool.waitingCount
@@ -154,16 +181,27 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
 function ignore(): void {}
 
+function setIdle(client: pg.PoolClient, idle: boolean): void {
+  if (client instanceof HostClient) client.idle = idle
+}
+
 /** One whose socket is ours, so that it can be cut without a word to a server that does not listen. */
 class HostClient extends pg.Client {
   readonly at: pg.ClientConfig
   readonly #socket: Socket
+  /** In the pool, and nobody uses it. */
+  idle = false
   constructor(settings: pg.ClientConfig, at: pg.ClientConfig) {
     const socket = new Socket()
     super({
       ...settings,
       ...at,
-      ...{ connectionTimeoutMillis: CONNECT_MS_MAX, keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS },
+      ...{
+        query_timeout: 0,
+        connectionTimeoutMillis: CONNECT_MS_MAX,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      },
       stream: () => socket,
     })
     this.at = at
@@ -171,6 +209,56 @@ class HostClient extends pg.Client {
   }
   cut(): void {
     this.#socket.destroy()
+  }
+}
+
+interface Asker {
+  readonly client: pg.PoolClient
+  readonly release: (error?: Error) => void
+  readonly resolve: (result: pg.QueryResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * The answer to one statement, for no longer than its deadline. The driver's own deadlines are timers that let each statement keep the next one alive in
+ * memory until a full collection (2.3 KB of every call, see decision 30); these are counted together, a few times a second.
+ */
+class Answer {
+  readonly #waiting: Roster<Answer>
+  readonly #place: number
+  readonly #asker: Asker
+  #looks: number
+
+  constructor(waiting: Roster<Answer>, withinMs: number, asker: Asker) {
+    this.#waiting = waiting
+    this.#asker = asker
+    this.#looks = withinMs > 0 ? Math.ceil(withinMs / LOOK_EVERY_MS) : Number.POSITIVE_INFINITY
+    this.#place = waiting.add(this)
+    asker.client.on('error', this.#end)
+  }
+
+  to(query: pg.QueryConfig): void {
+    try {
+      this.#asker.client.query(query, this.#end)
+    } catch (error) {
+      this.#end(error as Error) // nothing else is thrown
+    }
+  }
+
+  look(): void {
+    this.#looks -= 1
+    if (this.#looks < 0) this.#end(new Error('Query read timeout'))
+  }
+
+  /** Once: a connection that ends says so, and so does its statement. */
+  #end = (error: Error | null | undefined, result?: pg.QueryResult): void => {
+    if (!this.#waiting.remove(this.#place, this)) return
+    const { client, release, resolve, reject } = this.#asker
+    client.off('error', this.#end)
+    // One on which something failed is not used again.
+    release(error ?? undefined)
+    if (result && !error) resolve(result)
+    else reject(error)
   }
 }
 

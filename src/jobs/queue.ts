@@ -78,7 +78,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   let withinMs = START_MS_MAX
   const boss = new PgBoss({
     db: {
-      executeSql: (text, values) => pool.query({ text, query_timeout: withinMs, ...(values ? { values } : {}) }),
+      executeSql: (text, values) => pool.query({ text, ...(values ? { values } : {}) }, withinMs),
     },
     schema: SCHEMA,
     schedule: false,

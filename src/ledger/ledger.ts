@@ -4,6 +4,7 @@ import { type Database, isRefused, type Queryable, statement } from '../database
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { Roster } from '../kernel/roster.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { joining, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -88,7 +89,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     distributed: options.distributed ?? false,
   })
   /** What outlives the call that asked for it; `idle` waits for these too. */
-  const background = new Set<Promise<unknown>>()
+  const background = new Roster<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
 
@@ -114,8 +115,9 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** Goes on without a caller, until the database is back. */
   function keepOn(work: Promise<unknown>): void {
-    const going = work.catch(() => undefined).finally(() => background.delete(going))
-    background.add(going)
+    const place = background.add(work)
+    const ended = () => background.remove(place, work)
+    work.then(ended, ended)
   }
 
   const liveness = createLiveness({
@@ -281,7 +283,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const done = lanes
         .idle()
         .then(() => leases.giveBack())
-        .then(() => Promise.all(background))
+        .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)
     },

@@ -1,4 +1,5 @@
 // One slow clock for all open streams: keep-alives for quiet ones, an end for callers that do not read.
+import { Roster } from '../kernel/roster.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Watched {
@@ -22,7 +23,7 @@ const QUIET_MS = 10_000
 const STUCK_MS = 30_000
 
 export function createStreamWatch(world: World): StreamWatch {
-  const streams = new Set<Watched>()
+  const streams = new Roster<Watched>()
   let cancel: (() => void) | undefined
 
   let lookedMs = 0
@@ -45,12 +46,14 @@ export function createStreamWatch(world: World): StreamWatch {
 
   return {
     add(stream) {
-      streams.add(stream)
+      const place = streams.add(stream)
       if (!cancel) {
         lookedMs = world.elapsedMs()
         cancel = world.after(LOOK_EVERY_MS, look)
       }
-      return () => streams.delete(stream)
+      return () => {
+        streams.remove(place, stream)
+      }
     },
     get open() {
       return streams.size

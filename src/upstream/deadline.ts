@@ -1,5 +1,6 @@
 // One coarse clock for all running exchanges. Four timers per call would cost more than the call's bookkeeping; instead
 // everything that runs is looked at a few times a second: 2,000 open streams cost about 20 µs per look.
+import { Roster } from '../kernel/roster.ts'
 import type { World } from '../kernel/world.ts'
 
 const LOOK_EVERY_MS = 50
@@ -14,12 +15,13 @@ export interface Watched {
 }
 
 export interface DeadlineWatch {
-  add(item: Watched): void
-  remove(item: Watched): void
+  /** Answers the place by which it is removed. */
+  add(item: Watched): number
+  remove(place: number, item: Watched): void
 }
 
 export function createDeadlineWatch(world: World): DeadlineWatch {
-  const items = new Set<Watched>()
+  const items = new Roster<Watched>()
   let running = false
 
   let lookedMs = 0
@@ -36,14 +38,15 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
 
   return {
     add(item) {
-      items.add(item)
-      if (running) return
+      const place = items.add(item)
+      if (running) return place
       running = true
       lookedMs = world.elapsedMs()
       world.after(LOOK_EVERY_MS, look)
+      return place
     },
-    remove(item) {
-      items.delete(item)
+    remove(place, item) {
+      items.remove(place, item)
     },
   }
 }

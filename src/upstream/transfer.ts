@@ -26,6 +26,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   headers: Readonly<Record<string, string>> = {}
 
   readonly #watch: DeadlineWatch
+  readonly #watched: number
   readonly #world: World
   readonly #deadlines: Deadlines
   readonly #signal: AbortSignal
@@ -71,7 +72,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#totalAtMs = nowMs + options.deadlines.totalMs
     this.#phaseAtMs = nowMs + options.deadlines.connectMs
     options.signal.addEventListener('abort', this.#onSignal)
-    options.watch.add(this)
+    this.#watched = options.watch.add(this)
   }
 
   // ---- What the connection tells.
@@ -304,7 +305,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   /** The connection has nothing more to say, or nobody listens any more. */
   #leave(): void {
     this.#phase = 'done'
-    this.#watch.remove(this)
+    this.#watch.remove(this.#watched, this)
   }
 }
 

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+
+interface Left {
+  readonly roster: number
+  readonly set: number
+  readonly statement: number
+  readonly exchange: number
+}
+
+test('calls that are over leave next to nothing for the old generation of the memory', async (t) => {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'left-behind.ts')])
+  const left = JSON.parse(stdout) as Left
+  t.diagnostic(`bytes a call: ${stdout.trim()}`)
+  assert.ok(left.roster < 30, `${left.roster} bytes of a member of a roster`)
+  assert.ok(left.statement < 200, `${left.statement} bytes of a statement`)
+  assert.ok(left.exchange < 150, `${left.exchange} bytes of an exchange with a vendor`)
+  // If this fails, V8 has mended it, and a set does as well as a roster.
+  assert.ok(left.set > 50, `${left.set} bytes of a member of a set`)
+})
