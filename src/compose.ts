@@ -108,9 +108,9 @@ export async function createGateway(options: GatewayOptions) {
     load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
-  await ledger.sweep()
   // A start does not wait for those who read usage: the next time is soon.
-  await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
+  const maintained = maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
+  await Promise.all([ledger.sweep(), maintained])
   let leaving = false
   const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }

@@ -56,9 +56,9 @@ const FETCH_MAX = 200
 /** Making its tables takes a while; what follows is short, and a server that vanished must not keep it waiting. */
 const START_MS_MAX = 60_000
 const QUERY_MS_MAX = 5_000
-/** After so many turns without an item the queue is looked at more rarely. What is made here wakes it all the same. */
+/** After so many turns without an item the queue is looked at more rarely. What is made here wakes it all the same, and so do sweeps that find something late. */
 const QUIET_TURNS = 30
-const QUIET_FACTOR = 5
+const QUIET_FACTOR = 10
 /** Tries of a webhook beyond the first: with doubling pauses, the last is some six hours after it. */
 export const WEBHOOK_RETRIES = 12
 
