@@ -862,8 +862,11 @@ begin
   are_limited := exists (select 1 from limited);
   if are_limited then
     -- A request asks all limits of its account, a settlement only those that it changes.
-    concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
-      or exists (select 1 from limited l where l.account_id = accounts[p] and l.limits - 'requestsPerMinute' <> '{}')));
+    concerned := '{}';
+    if exists (select 1 from limited where account_id > '') then
+      concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
+        or exists (select 1 from limited l where l.account_id = accounts[p] and l.limits - 'requestsPerMinute' <> '{}')));
+    end if;
     of_account := array_fill(null::int, array[cardinality(accounts)]);
     of_key := array_fill(null::int, array[cardinality(keys)]);
     is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
