@@ -9,6 +9,7 @@ interface Left {
   readonly set: number
   readonly statement: number
   readonly exchange: number
+  readonly relayed: number
 }
 
 test('calls that are over leave next to nothing for the old generation of the memory', async (t) => {
@@ -17,7 +18,8 @@ test('calls that are over leave next to nothing for the old generation of the me
   t.diagnostic(`bytes a call: ${stdout.trim()}`)
   assert.ok(left.roster < 30, `${left.roster} bytes of a member of a roster`)
   assert.ok(left.statement < 200, `${left.statement} bytes of a statement`)
-  assert.ok(left.exchange < 150, `${left.exchange} bytes of an exchange with a vendor`)
+  assert.ok(left.exchange < 60, `${left.exchange} bytes of an exchange with a vendor`)
+  assert.ok(left.relayed < 120, `${left.relayed} bytes of a call and its exchange`)
   // If this fails, V8 has mended it, and a set does as well as a roster.
   assert.ok(left.set > 50, `${left.set} bytes of a member of a set`)
 })

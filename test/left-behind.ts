@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { openDatabase } from '../src/database/database.ts'
+import { Caller } from '../src/http/caller.ts'
 import { Roster } from '../src/kernel/roster.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
@@ -57,6 +58,13 @@ const upstream = createUpstream({ world })
 const { signal } = new AbortController()
 signal.addEventListener('abort', () => {})
 const call = { method: 'GET', url: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}/`, headers: {} } as const
+const front = createServer(async (_, response) => {
+  const caller = new Caller(response, 'req_left')
+  await (await upstream.send(call, { deadlines, signal: caller.signal })).read(1_000)
+  response.end()
+}).listen(0, '127.0.0.1')
+await new Promise((resolve) => front.once('listening', resolve))
+const relayed = { ...call, url: `http://127.0.0.1:${(front.address() as AddressInfo).port}/` }
 const deadlines = { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: 5_000 }
 
 const left = {
@@ -74,10 +82,14 @@ const left = {
   ),
   statement: await leftBy(() => database.query(statement, ['a', 1n])),
   exchange: await leftBy(async () => (await upstream.send(call, { deadlines, signal })).read(1_000)),
+  // The front's exchange goes by the signal of the caller's connection.
+  relayed: await leftBy(async () => (await upstream.send(relayed, { deadlines, signal })).read(1_000)),
 }
 await upstream.close()
-vendor.closeAllConnections()
-vendor.close()
+for (const server of [front, vendor]) {
+  server.closeAllConnections()
+  server.close()
+}
 await database.close()
 await fresh.drop()
 console.log(JSON.stringify(left))
