@@ -17,15 +17,11 @@ function signalOf(socket: Socket): AbortSignal {
   const known = leaving.get(socket)
   if (known) return known
   const gone = new AbortController()
-  // One that stays: a target without listeners forgets the event, and makes the table of its events anew with the next (kernel/roster.ts).
-  gone.signal.addEventListener('abort', stay)
   leaving.set(socket, gone.signal)
   if (socket.destroyed) gone.abort(GONE)
   else socket.once('close', () => gone.abort(GONE))
   return gone.signal
 }
-
-function stay(): void {}
 
 /** An answer that cannot be written has no reader: the connection ends, and with it the call. */
 function onError(this: ServerResponse): void {

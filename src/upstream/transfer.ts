@@ -1,6 +1,7 @@
 // One request and its answer on a vendor's connection: the deadlines, the abort and the backpressure of a single call.
 import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
+import { type Follower, follow, unfollow } from '../kernel/following.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import type { DeadlineWatch, Watched } from './deadline.ts'
@@ -21,7 +22,10 @@ interface Consumer {
   readonly reject: (reason: unknown) => void
 }
 
-export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watched {
+/** Of an answer that was taken at once. */
+const NOBODY: Consumer = { onData: () => undefined, resolve() {}, reject() {} }
+
+export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watched, Follower {
   status = 0
   headers: Readonly<Record<string, string>> = {}
 
@@ -30,6 +34,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   readonly #world: World
   readonly #deadlines: Deadlines
   readonly #signal: AbortSignal
+  readonly #followed: number
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (reason: unknown) => void
   #totalAtMs: number
@@ -71,7 +76,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     const nowMs = options.world.elapsedMs()
     this.#totalAtMs = nowMs + options.deadlines.totalMs
     this.#phaseAtMs = nowMs + options.deadlines.connectMs
-    options.signal.addEventListener('abort', this.#onSignal)
+    this.#followed = follow(options.signal, this)
     this.#watched = options.watch.add(this)
   }
 
@@ -153,7 +158,17 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   // ---- What the caller asks for.
 
-  async read(bytesMax: number): Promise<Buffer> {
+  read(bytesMax: number): Promise<Buffer> {
+    // As nearly always: all of it came with the headers.
+    if (this.#phase === 'done' && this.#waitingBytes <= bytesMax && !this.#consumer && !this.#givenUp && !this.#broken) {
+      this.#consumer = NOBODY
+      unfollow(this.#signal, this.#followed, this)
+      return Promise.resolve(joined(this.#waiting, this.#waitingBytes))
+    }
+    return this.#readOn(bytesMax)
+  }
+
+  async #readOn(bytesMax: number): Promise<Buffer> {
     const announced = Number(this.headers['content-length'] ?? 0)
     if (announced > bytesMax) this.#giveUp(tooLarge(bytesMax))
     const chunks: Buffer[] = []
@@ -164,7 +179,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       chunks.push(chunk)
       return undefined
     })
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)
+    return joined(chunks, bytes)
   }
 
   pipe(onData: OnData): Promise<void> {
@@ -173,6 +188,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       this.#consumer = { onData, resolve, reject }
       this.#pump()
     })
+  }
+
+  aborted(reason: unknown): void {
+    this.#giveUp(reason)
   }
 
   abort(): void {
@@ -201,8 +220,6 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   // ---- Between the two.
-
-  #onSignal = (): void => this.#giveUp(this.#signal.reason)
 
   /** Hands one piece over, and holds the vendor's socket until it is taken. */
   #hand(consumer: Consumer, chunk: Buffer): void {
@@ -271,7 +288,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #settle(): void {
     const consumer = this.#consumer
     if (!consumer || (!this.#givenUp && this.#unread())) return
-    this.#signal.removeEventListener('abort', this.#onSignal)
+    unfollow(this.#signal, this.#followed, this)
     const failure = this.#givenUp ?? this.#broken
     if (failure) consumer.reject(failure.reason)
     else consumer.resolve()
@@ -279,7 +296,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   /** Ends a call that has no answer yet. */
   #fail(reason: unknown): void {
-    this.#signal.removeEventListener('abort', this.#onSignal)
+    unfollow(this.#signal, this.#followed, this)
     this.#reject(reason)
   }
 
@@ -317,6 +334,11 @@ function faultOf(code: unknown): FaultName {
 
 function tooLarge(bytesMax: number): Fault {
   return new Fault('upstream_garbled', { internal: { phase: 'body', why: 'the answer is too large', bytesMax } })
+}
+
+function joined(chunks: readonly Buffer[], bytes: number): Buffer {
+  const [first] = chunks
+  return first && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)
 }
 
 function asError(reason: unknown): Error {
