@@ -3,6 +3,7 @@
 import type { Dispatcher } from 'undici'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { World } from '../kernel/world.ts'
+import { ARRIVAL } from './arrival.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { createDeadlineWatch, type DeadlineWatch } from './deadline.ts'
 import { Transfer } from './transfer.ts'
@@ -27,6 +28,7 @@ export function createUpstream(options: { world: World }): Upstream {
         allowH2: false,
         keepAliveTimeout: KEEP_ALIVE_MS,
         connectTimeout: CONNECT_CLEANUP_MS,
+        connect: ARRIVAL,
         // The deadlines of each call are kept by `watch`.
         headersTimeout: 0,
         bodyTimeout: 0,

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/following.ts'
 import type { World } from '../kernel/world.ts'
+import { afterArrival, ownMemory } from './arrival.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import type { DeadlineWatch, Watched } from './deadline.ts'
 
@@ -114,6 +115,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       if (typeof value !== 'string') headers[name] = value?.join(', ') ?? ''
     }
     this.headers = headers as Record<string, string>
+    // They are read; the bytes they came in are not needed for as long as the answer runs.
+    controller.rawHeaders = null
     const encoding = this.headers['content-encoding']
     if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
       // We asked for none; decoding would also open the door to bodies that unpack to gigabytes.
@@ -127,15 +130,16 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
     if (chunk.length === 0 || this.#phase === 'done') return
-    this.#waiting.push(chunk)
+    const waits = !this.#consumer || this.#busy
+    this.#waiting.push(waits ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
     if (this.#gathering) return
     this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
-    if (!this.#consumer || this.#busy) return
+    if (waits) return
     // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
     this.#gathering = true
-    queueMicrotask(this.#gathered)
+    afterArrival(this.#gathered)
   }
 
   onResponseEnd(): void {
@@ -176,7 +180,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     await this.pipe((chunk) => {
       bytes += chunk.length
       if (bytes > bytesMax) throw tooLarge(bytesMax)
-      chunks.push(chunk)
+      chunks.push(chunks.length === 0 ? chunk : ownMemory(chunk))
       return undefined
     })
     return joined(chunks, bytes)

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net, { type AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import tls from 'node:tls'
+import { makeAuthority, makeCertificate } from '../../test/certificate.ts'
+import { realWorld } from '../kernel/world.ts'
+import { createUpstream } from './exchange.ts'
+
+const DEADLINES = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
+const upstream = createUpstream({ world: realWorld })
+const { signal } = new AbortController()
+const closers: Array<() => void> = []
+after(async () => {
+  await upstream.close()
+  for (const close of closers) close()
+})
+
+/** Each connection is handed to the test when its request has come. */
+async function vendor(onRequest: (socket: net.Socket, path: string) => void, secure = false): Promise<string> {
+  const onSocket = (socket: net.Socket) => {
+    socket.setNoDelay(true)
+    closers.push(() => socket.destroy())
+    socket.on('error', () => socket.destroy())
+    socket.once('data', (head) => onRequest(socket, String(head).split(' ')[1] ?? ''))
+  }
+  const server = secure ? tls.createServer(trustedCertificate(), onSocket) : net.createServer(onSocket)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(() => server.close())
+  return `http${secure ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function trustedCertificate() {
+  const authority = makeAuthority('arrivals')
+  tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority.certificate])
+  return makeCertificate(authority, { address: '127.0.0.1', fromDays: -1, toDays: 1 })
+}
+
+const get = (url: string) => upstream.send({ method: 'GET', url, headers: {} }, { deadlines: DEADLINES, signal })
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+for (const secure of [false, true])
+  test(`answers that come in crumbs ${secure ? 'by TLS ' : ''}from many vendors at once keep their own headers and bytes`, () =>
+    crumbs(secure))
+
+async function crumbs(secure: boolean): Promise<void> {
+  const count = 24
+  const texts = Array.from({ length: count }, (_, i) => String.fromCharCode(65 + i).repeat(400))
+  const answers = texts.map((text, i) => {
+    const chunks = text.match(/.{1,40}/g)!.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`)
+    return `HTTP/1.1 200 OK\r\nx-mine: ${text.slice(0, 50)}\r\nx-number: ${i}\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
+  })
+  const sockets: net.Socket[] = []
+  const all = Promise.withResolvers<void>()
+  const url = await vendor((socket, path) => {
+    sockets[Number(path.slice(1))] = socket
+    if (Object.keys(sockets).length === count) all.resolve()
+  }, secure)
+  const replies = texts.map((_, i) => get(`${url}/${i}`))
+  await all.promise
+  const bodies = replies.map(async (promise, i) => {
+    const reply = await promise
+    // A third is read whole, a third as it comes, a third by someone who is slow.
+    if (i % 3 === 0) return [reply.headers, String(await reply.read(10_000))] as const
+    const kept: Buffer[] = []
+    await reply.pipe((chunk) => {
+      kept.push(chunk)
+      return i % 3 === 1 ? undefined : turn().then(() => undefined)
+    })
+    return [reply.headers, String(Buffer.concat(kept))] as const
+  })
+  const longest = Math.max(...answers.map((answer) => answer.length))
+  for (let at = 0; at < longest; at += 7) {
+    for (const [i, socket] of sockets.entries()) socket.write(answers[i]!.slice(at, at + 7))
+    await turn()
+  }
+  for (const [i, body] of bodies.entries()) {
+    const [headers, text] = await body
+    assert.equal(headers['x-mine'], texts[i]!.slice(0, 50))
+    assert.equal(headers['x-number'], String(i))
+    assert.equal(text, texts[i])
+  }
+}
+
+test('a few bytes that wait for their reader do not keep the memory that they shared', async () => {
+  const url = await vendor((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nabc'))
+  const reply = await get(url)
+  await turn()
+  const chunk = await new Promise<Buffer>((resolve) => {
+    reply
+      .pipe((came) => {
+        resolve(came)
+        return undefined
+      })
+      .catch(() => undefined)
+  })
+  assert.equal(String(chunk), 'abc')
+  assert.equal(chunk.buffer.byteLength, 3)
+  reply.abort()
+})

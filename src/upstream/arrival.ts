@@ -1,0 +1,77 @@
+// How bytes arrive from a vendor's socket. Node's usual way allocates 64 KB for each read, puts what came into a queue and tells of
+// it in a later step; for a stream, whose pieces come one by one, that costs more than all that is done with a piece. Here all
+// sockets are read into one room, what came is copied out of it at once, and the HTTP client takes it in the same step. What the
+// client does not take goes the usual way, with its queue and its limits.
+import { Socket } from 'node:net'
+
+/** Small pieces lie side by side in memory of this size, which is freed when the last of them is. */
+const SLAB_BYTES = 16_384
+const SMALL_BYTES_MAX = 2_048
+
+/** What a socket needs to be read so: options of `net.connect` and `tls.connect`. */
+export const ARRIVAL = { onread: { buffer: Buffer.allocUnsafeSlow(65_536), callback: arrive } } as const
+
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+let slabUsed = 0
+
+/** Whose bytes are being taken now, and those of them that are not taken yet. One socket at a time: all of it is one step. */
+let arriving: Socket | undefined
+let fresh: Buffer | null = null
+let due: Array<() => void> = []
+
+/** Runs when all that came with the current read has been parsed. */
+export function afterArrival(work: () => void): void {
+  if (arriving) due.push(work)
+  else queueMicrotask(work)
+}
+
+/** The piece with memory of its own: for what has to wait, so that a few bytes do not keep a slab. */
+export function ownMemory(piece: Buffer): Buffer {
+  return piece.buffer.byteLength === SLAB_BYTES ? copied(piece) : piece
+}
+
+function arrive(this: Socket, bytes: number, room: Buffer): boolean {
+  const came = bytes > SMALL_BYTES_MAX ? copied(room.subarray(0, bytes)) : placed(bytes, room)
+  if (this.readableLength > 0) return this.push(came)
+  if (this.read !== take) this.read = take
+  arriving = this
+  fresh = came
+  try {
+    this.emit('readable')
+  } finally {
+    arriving = undefined
+  }
+  const isTaken = fresh === null
+  fresh = null
+  if (due.length > 0) {
+    const works = due
+    due = []
+    for (const work of works) work()
+  }
+  return isTaken || this.push(came)
+}
+
+/** In place of a socket's `read`. */
+function take(this: Socket, size?: number): unknown {
+  if (this !== arriving || size !== undefined || this.readableLength > 0) return Socket.prototype.read.call(this, size)
+  const came = fresh
+  fresh = null
+  return came
+}
+
+function placed(bytes: number, room: Buffer): Buffer {
+  if (slabUsed + bytes > SLAB_BYTES) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+    slabUsed = 0
+  }
+  const from = slabUsed
+  slabUsed += bytes
+  room.copy(slab, from, 0, bytes)
+  return slab.subarray(from, slabUsed)
+}
+
+function copied(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
+}
