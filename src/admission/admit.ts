@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import { chargeOf, rateFor } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
-import { TOKEN_UNITS } from '../meter/usage.ts'
+import { tokensOf } from '../meter/usage.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
 import type { OwnUse } from './own-keys.ts'
@@ -81,7 +81,7 @@ export async function admit(
     catalogVersion: catalog.version,
     want,
     floor,
-    tokens: TOKEN_UNITS.reduce((sum, unit) => sum + (ask.worst[unit] ?? 0), 0),
+    tokens: tokensOf(ask.worst),
     ...(application.idempotency ? { idempotency: application.idempotency } : {}),
     ...(job ? { job } : {}),
   })

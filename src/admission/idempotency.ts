@@ -49,7 +49,7 @@ interface Replayable {
   readonly out: { send(status: number, headers: Record<string, string>, body: Buffer): void }
 }
 
-export async function replay(call: Replayable, database: Database): Promise<void> {
+export async function replay(call: Replayable, database: Database): Promise<undefined> {
   const [row] = await database.query<{ status: number | null; content_type: string; body: Buffer }>(STORED, [
     call.principal.accountId,
     call.idempotency!.key,

@@ -95,7 +95,7 @@ async function handleResponse(
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
 }
 
-async function handle(
+function handle(
   request: Visit,
   out: Caller,
   { spec, body }: { spec: PaidSpec; body: Taken },
@@ -107,7 +107,10 @@ async function handle(
   const keeps = keepsOf(headerOf(request, 'x-tollgate-cache'))
   const asked = read({ spec, catalog, principal, params, query: rawQuery(request), body, keeps }, readDeps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
-  if (request.method === 'HEAD') return out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
+  if (request.method === 'HEAD') {
+    out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
+    return Promise.resolve()
+  }
   const arrived = arrive(request, { endpoint: spec.id, out, catalog, digest: body.digest }, asked, path)
   return serve(arrived, path)
 }

@@ -3,6 +3,7 @@
 export type Credits = bigint
 
 const MICRO = 1_000_000n
+const ZERO = 0x30
 /** Far below what BIGINT holds, so that sums over an account cannot overflow. */
 export const CREDITS_MAX: Credits = 1_000_000_000_000n * MICRO
 
@@ -20,10 +21,9 @@ export function parseCredits(input: unknown): Credits | undefined {
 /** "12.5": the shortest decimal that says it exactly. */
 export function formatCredits(amount: Credits): string {
   const sign = amount < 0n ? '-' : ''
-  const size = amount < 0n ? -amount : amount
-  const fraction = (size % MICRO)
-    .toString()
-    .padStart(6, '0')
-    .replace(/(?<!0)0+$/, '')
-  return `${sign}${size / MICRO}${fraction ? `.${fraction}` : ''}`
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(7, '0')
+  const point = digits.length - 6
+  let end = digits.length
+  while (end > point && digits.charCodeAt(end - 1) === ZERO) end--
+  return end === point ? sign + digits.slice(0, point) : `${sign}${digits.slice(0, point)}.${digits.slice(point, end)}`
 }

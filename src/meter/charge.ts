@@ -30,8 +30,9 @@ function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTi
 }
 
 /** What all rates are multiplied with, in millionths. */
-function factorOf({ multipliers = {} }: Pricing, attributes: Attributes): bigint {
+function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
   let factor = MILLION
+  if (!multipliers) return factor
   for (const [name, values] of Object.entries(multipliers)) {
     const value = attributes[name]
     const by = value !== undefined && Object.hasOwn(values, value) ? values[value] : undefined
@@ -56,16 +57,35 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes 
   const factor = factorOf(pricing, attributes)
   const lines: ChargeLine[] = []
   let total = 0n
-  for (const unit of UNITS) {
+  for (const { unit, rate: base, shown } of ratesOf(tier)) {
     const quantity = usage[unit]
     if (!quantity) continue
-    const base = rateOf(tier, unit)
-    if (base === undefined) continue
     const rate = times(base, factor)
     total += BigInt(quantity) * rate
-    lines.push([unit, quantity, rate.toString()])
+    lines.push([unit, quantity, rate === base ? shown : rate.toString()])
   }
   return { amount: rounded(total), lines }
+}
+
+interface Rate {
+  readonly unit: Unit
+  readonly rate: bigint
+  readonly shown: string
+}
+
+/** Every call is priced by the few rates that its tier has, so that these are worked out once. */
+const rates = new WeakMap<PriceTier, readonly Rate[]>()
+
+function ratesOf(tier: PriceTier): readonly Rate[] {
+  const known = rates.get(tier)
+  if (known) return known
+  const found: Rate[] = []
+  for (const unit of UNITS) {
+    const rate = rateOf(tier, unit)
+    if (rate !== undefined) found.push({ unit, rate, shown: rate.toString() })
+  }
+  rates.set(tier, found)
+  return found
 }
 
 /** What a vendor takes for it; undefined where that is not known. */

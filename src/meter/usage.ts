@@ -23,14 +23,17 @@ export type Unit = (typeof UNITS)[number]
  */
 export type Usage = { readonly [unit in Unit]?: number }
 
-const INPUT_UNITS = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour'] as const
-export const TOKEN_UNITS = [...INPUT_UNITS, 'output'] as const
+export const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'output'] as const
 /** Of tools that run at a vendor, by the use. */
 export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as const
 
 /** The whole prompt, however it was read. */
 export function inputTokensOf(usage: Usage): number {
-  return INPUT_UNITS.reduce((sum, unit) => sum + (usage[unit] ?? 0), 0)
+  return (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
+}
+
+export function tokensOf(usage: Usage): number {
+  return inputTokensOf(usage) + (usage.output ?? 0)
 }
 
 /** A count that a vendor reported: anything but a non-negative safe integer is nonsense and reads as undefined. */

@@ -43,10 +43,9 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const reading = exchange.answer(body, reply.headers)
     const answer = reading instanceof Promise ? await reading : reading
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
-    keepFor(answered, answer.keptAs, { ...answer, usage })
+    if (answered.flight) keepFor(answered, answer.keptAs, { ...answer, usage })
     const status = answer.status ?? 200
-    const whole = { status, contentType: answer.contentType, body: () => Buffer.from(answer.body) }
-    const keep = keepOf(answered, whole) ?? (await keepLarge(answered, whole, deps.database))
+    const keep = answered.idempotency ? await kept(answered, answer, deps) : undefined
     settling = true
     const remembered = answer.keptAs?.length ? remember(answered, answer.keptAs, deps) : undefined
     const receipt = await settle(
@@ -73,6 +72,12 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   } finally {
     drained()
   }
+}
+
+/** For whoever asks again with the same idempotency key. */
+function kept(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
+  const whole = { status, contentType, body: () => Buffer.from(body) }
+  return keepOf(answered, whole) ?? keepLarge(answered, whole, deps.database)
 }
 
 function wholeHeaders(answered: Answered, answer: Answer, receipt: Receipt): Record<string, string> {

@@ -2,13 +2,13 @@
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
 import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
+import type { Keeper } from '../admission/kept-answers.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import type { Reservation } from '../ledger/operation.ts'
 import type { RefusedCall } from '../ledger/refusals.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
-import { attempt } from '../routing/attempt.ts'
+import { type Attempted, attempt } from '../routing/attempt.ts'
 import { byOwnKeys, type Candidate, routeAsk } from '../routing/route.ts'
 import { type Answered, type Arrived, GONE, type Held, type PathDeps } from './call.ts'
 import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
@@ -23,20 +23,15 @@ const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    seen.end(await run(arrived, seen, deps))
+    // What a vendor keeps is looked for here, where every door comes by.
+    const found = arrived.ask.continues ? await withKeeper(arrived, deps) : arrived
+    seen.end(await begin(found, seen, deps))
   } catch (error) {
     const ending = endingOf(error)
     if (ending.fault) deps.refusals.note(ending.fault, seen.held ? undefined : refusedCall(arrived))
     seen.end({ ...ending, outcome: seen.held ? 'failed' : 'refused', charged: 0n })
     throw error
   }
-}
-
-/** What a vendor keeps is looked for here, where every door comes by. */
-function run(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
-  return arrived.ask.continues
-    ? withKeeper(arrived, deps).then((found) => begin(found, seen, deps))
-    : begin(arrived, seen, deps)
 }
 
 function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
@@ -71,102 +66,91 @@ function hitOf(arrived: ExchangeCall, { usage }: KeptAnswer, pricing: Pricing | 
   return { ...arrived, ask: { ...ask, worst: { call: 1, ...worst } }, product: { ...arrived.product, pricing } }
 }
 
+/** All that a vendor answers comes by here: its stages are called one after the other, because each promise between them would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: KeptAnswer): Promise<Settled> {
-  const held = await hold(arrived, seen, deps)
-  if (!held) return REPLAYED
+  const { ask, out } = arrived
+  const admitted = await admit(arrived, deps.ledger)
+  if (admitted === 'replay') {
+    await replay(arrived, deps.database)
+    return REPLAYED
+  }
+  seen.stage('admit')
+  const held: Held & ExchangeCall = { ...arrived, admitted, seen }
   // What ends where a caller's credits do is no whole answer, for which others would wait.
-  if (held.admitted.outputTokensCap !== undefined) arrived.flight?.land()
+  if (admitted.outputTokensCap !== undefined) arrived.flight?.land()
+  let attempted: Attempted | undefined
+  let settled: Settled
   try {
     if (kept) return await relayKept(held, kept, deps)
-    return await relay(await call(held, seen, deps), seen, deps)
+    if (ask.gather) await ask.gather(out.signal)
+    if (out.signal.aborted) throw GONE
+    attempted = await attempt(ask, candidatesOf(held, deps), openingOf(held, deps), deps)
+    seen.stage('vendor')
+    const answered: Answered = { ...held, attempted }
+    const streams = ask.stream && attempted.exchange.stream
+    settled = await (streams ? relayStream(answered, deps) : relayAnswer(answered, deps))
   } catch (error) {
+    attempted?.reply.abort()
+    attempted?.leave()
     // A no-op when the relay has already resolved the hold.
     await release(held, endingOf(error), deps)
     throw error
   }
+  attempted.leave()
+  seen.stage('relay')
+  return settled
 }
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
   const job = await deps.jobs.open(arrived.ask.order, arrived, arrived.out.signal)
-  const held = await hold(arrived, seen, deps, job.row).catch(async (error: unknown) => {
-    await job.drop(error)
-    throw error
-  })
-  if (!held) {
+  const admitted = await admit(arrived, deps.ledger, job.row)
+    .then((found) => (found === 'replay' ? replay(arrived, deps.database) : found))
+    .catch(async (error: unknown) => {
+      await job.drop(error)
+      throw error
+    })
+  if (!admitted) {
     await job.drop()
     return REPLAYED
   }
+  seen.stage('admit')
   job.begin()
-  const { rate } = held.admitted
+  const { rate } = admitted
   const headers = { 'content-type': 'application/json; charset=utf-8', ...(rate ? rateHeaders(rate) : {}) }
   arrived.out.send(200, headers, job.row.answer)
   return ACCEPTED
 }
 
-/** Undefined when an earlier call with the same idempotency key has its answer stored: that was sent. */
-async function hold<A extends Arrived>(
-  arrived: A,
-  seen: Seen,
-  deps: PathDeps,
-  job?: Reservation['job'],
-): Promise<(A & Held) | undefined> {
-  const admitted = await admit(arrived, deps.ledger, job)
-  if (admitted === 'replay') {
-    await replay(arrived, deps.database)
-    return undefined
-  }
-  seen.stage('admit')
-  return { ...arrived, admitted, seen }
-}
-
-async function call(held: Held & ExchangeCall, seen: Seen, deps: PathDeps): Promise<Answered> {
-  const { ask, product, catalog, admitted, out } = held
-  if (ask.gather) await ask.gather(out.signal)
-  if (out.signal.aborted) throw GONE
-  const { world } = deps
-  const nowSeconds = () => Math.floor(world.nowMs() / 1000)
-  const options = {
-    requestId: held.requestId,
-    account: held.principal.accountId,
-    trail: seen.trail,
-    createdSeconds: nowSeconds(),
-    nowSeconds,
-    signal: out.signal,
-    callerHeaders: held.callerHeaders,
-    outputTokensCap: admitted.outputTokensCap,
-  }
+function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
+  const { ask, product, catalog, own, keeper } = held
   // Whoever forgets to choose the catalogue must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
-  const routed = routeAsk(ask, product, catalog.document, deps.routes)
-  const possible = held.own ? byOwnKeys(routed, held.own) : routed
-  const candidates = held.keeper ? possible.flatMap((one) => keeperOf(one, held.keeper, ask)) : possible
-  const attempted = await attempt(ask, candidates, options, deps)
-  seen.stage('vendor')
-  return { ...held, attempted }
+  const routed = routeAsk(ask, product, catalog.document, routes)
+  const possible = own ? byOwnKeys(routed, own) : routed
+  return keeper ? possible.flatMap((one) => keeperOf(one, keeper, ask)) : possible
+}
+
+function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[2] {
+  const nowSeconds = () => Math.floor(world.nowMs() / 1000)
+  return {
+    requestId: held.requestId,
+    account: held.principal.accountId,
+    trail: held.seen.trail,
+    createdSeconds: nowSeconds(),
+    nowSeconds,
+    signal: held.out.signal,
+    callerHeaders: held.callerHeaders,
+    outputTokensCap: held.admitted.outputTokensCap,
+  }
 }
 
 /** The candidate if it keeps what the request is about, with the credential by which that was made while it is there. */
-function keeperOf(candidate: Candidate, keeper: Held['keeper'], { door }: Ask): Candidate[] {
+function keeperOf(candidate: Candidate, keeper: Keeper, { door }: Ask): Candidate[] {
   const { vendorName, target, credentials } = candidate
-  if (vendorName !== keeper?.vendor || target.protocol !== door) return []
+  if (vendorName !== keeper.vendor || target.protocol !== door) return []
   const made = credentials?.filter(({ name }) => name === keeper.credential) ?? []
   return [made.length === 0 ? candidate : { ...candidate, credentials: made }]
-}
-
-async function relay(answered: Answered, seen: Seen, deps: PathDeps): Promise<Settled> {
-  const { exchange, reply, leave } = answered.attempted
-  try {
-    const streams = answered.ask.stream && exchange.stream
-    const settled = streams ? await relayStream(answered, deps) : await relayAnswer(answered, deps)
-    seen.stage('relay')
-    return settled
-  } catch (error) {
-    reply.abort()
-    throw error
-  } finally {
-    leave()
-  }
 }
 
 type ExchangeCall = Arrived & { readonly ask: Ask; readonly flight?: Flight }

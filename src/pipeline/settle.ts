@@ -57,8 +57,9 @@ export function possibleUsage(held: Held, usage: Usage): Usage {
 
 /** Uses of tools at the vendor: those that are held for, and those that go with every answer. */
 export function withUses({ ask: { worst, uses } }: Held, usage: Usage): Usage {
-  const over = USE_UNITS.filter((unit) => (usage[unit] ?? 0) > (worst[unit] ?? 0))
-  if (over.length === 0 && !uses) return usage
+  const isOver = (unit: (typeof USE_UNITS)[number]) => (usage[unit] ?? 0) > (worst[unit] ?? 0)
+  if (!uses && !USE_UNITS.some(isOver)) return usage // As nearly always.
+  const over = USE_UNITS.filter(isOver)
   return { ...usage, ...Object.fromEntries(over.map((unit) => [unit, worst[unit] ?? 0])), ...uses }
 }
 

@@ -130,13 +130,12 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
     if (chunk.length === 0 || this.#phase === 'done') return
-    const waits = !this.#consumer || this.#busy
-    this.#waiting.push(waits ? ownMemory(chunk) : chunk)
+    this.#waiting.push(this.#busy ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
     if (this.#gathering) return
     this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
-    if (waits) return
+    if (!this.#consumer || this.#busy) return
     // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
     this.#gathering = true
     afterArrival(this.#gathered)
@@ -164,7 +163,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   read(bytesMax: number): Promise<Buffer> {
     // As nearly always: all of it came with the headers.
-    if (this.#phase === 'done' && this.#waitingBytes <= bytesMax && !this.#consumer && !this.#givenUp && !this.#broken) {
+    const isHere = this.#phase === 'done' && !this.#givenUp && !this.#broken
+    if (isHere && !this.#consumer && this.#waitingBytes <= bytesMax) {
       this.#consumer = NOBODY
       unfollow(this.#signal, this.#followed, this)
       return Promise.resolve(joined(this.#waiting, this.#waitingBytes))

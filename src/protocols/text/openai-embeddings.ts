@@ -97,7 +97,7 @@ function passVectors(body: Buffer, uid: string): Answer {
   const vectors = body.subarray(...(span ?? [0, 0]))
   const rest = span ? Buffer.concat([body.subarray(0, span[0]), Buffer.from('[]'), body.subarray(span[1])]) : body
   const whole = readWhole(rest)
-  const named = renamed(rest, whole, uid)
+  const named = Buffer.from(renamed(rest, whole, uid))
   const place = memberSpan(named.toString('latin1'), 'data')
   if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100)))
     throw new Fault('upstream_garbled', { internal: { why: 'the answer holds no vectors' } })

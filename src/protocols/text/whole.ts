@@ -1,5 +1,6 @@
 // A vendor's whole JSON answer, read one character per byte: numbers and structure are right, positions are bytes, and
 // nothing is decoded that only passes through. Also for callers who asked for a stream, and from vendors that only stream.
+import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
 import { SseDecoder, type SseEvent } from '../../upstream/sse.ts'
@@ -38,11 +39,16 @@ function parse(bytes: string): unknown {
   }
 }
 
+const STRING_BYTES_MAX = 16_384
+
 /** The body with the public name of the model in place of the vendor's. */
-export function renamed(body: Buffer, whole: Whole, uid: string, name = 'model'): Buffer {
-  if (whole.value[name] === uid) return body
-  const span = memberSpan(whole.bytes, name)
+export function renamed(body: Buffer, { bytes, value }: Whole, uid: string, name = 'model'): string | Buffer {
+  if (value[name] === uid) return body
+  const span = memberSpan(bytes, name)
   if (!span) return body
+  // A short one that is the same in any encoding leaves as the string that it is here.
+  if (body.length <= STRING_BYTES_MAX && isAscii(body))
+    return `${bytes.slice(0, span[0])}"${uid}"${bytes.slice(span[1])}`
   return Buffer.concat([body.subarray(0, span[0]), Buffer.from(`"${uid}"`), body.subarray(span[1])])
 }
 

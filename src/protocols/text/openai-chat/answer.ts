@@ -14,16 +14,21 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
   const whole = readWhole(body, mends ? 'utf8' : 'latin1')
   if (mends) mendAnswer(whole.value, traits.quirks)
   if (!Array.isArray(whole.value.choices)) throw new Fault('upstream_garbled', { internal: { why: 'no choices' } })
-  let outputChars = 0
-  for (const choice of objects(whole.value.choices)) {
-    const message = isObject(choice.message) ? choice.message : {}
-    for (const name of ['content', 'reasoning_content', 'refusal']) outputChars += (text(message[name]) ?? '').length
-    for (const call of objects(message.tool_calls)) outputChars += JSON.stringify(call.function ?? '').length
-  }
+  const usage = toUsage(readChatUsage(whole.value.usage))
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
     contentType: 'application/json',
-    usage: toUsage(readChatUsage(whole.value.usage)),
-    outputChars,
+    usage,
+    outputChars: usage ? 0 : outputChars(whole.value.choices),
   }
+}
+
+function outputChars(choices: readonly unknown[]): number {
+  let chars = 0
+  for (const choice of objects(choices)) {
+    const message = isObject(choice.message) ? choice.message : {}
+    for (const name of ['content', 'reasoning_content', 'refusal']) chars += (text(message[name]) ?? '').length
+    for (const call of objects(message.tool_calls)) chars += JSON.stringify(call.function ?? '').length
+  }
+  return chars
 }
