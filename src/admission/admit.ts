@@ -73,7 +73,8 @@ export async function admit(
   const { ask, product, principal, requestId, catalog, own } = application
   const { want, floor } = estimate(ask, product, own)
   const id = callId(requestId)
-  const reserved = await ledger.reserve({
+  const { idempotency } = application
+  const plain: Reservation = {
     id,
     account: principal.accountId,
     key: principal.keyId,
@@ -82,9 +83,9 @@ export async function admit(
     want,
     floor,
     tokens: tokensOf(ask.worst),
-    ...(application.idempotency ? { idempotency: application.idempotency } : {}),
-    ...(job ? { job } : {}),
-  })
+  }
+  const repeatable = idempotency ? { ...plain, idempotency } : plain
+  const reserved = await ledger.reserve(job ? { ...repeatable, job } : repeatable)
   switch (reserved.outcome) {
     case 'held': {
       const { amount: held, rate } = reserved

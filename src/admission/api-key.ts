@@ -25,17 +25,28 @@ export interface Principal {
   readonly content?: ContentRule | undefined
 }
 
+interface KeyHeader {
+  readonly authorization: string | undefined
+  readonly xApiKey: string | undefined
+}
+
+/** What a connection said last, and the hash of it: whoever says the same again need not have it hashed again. */
+export interface KeyMemory {
+  header?: KeyHeader
+  name?: string | undefined
+}
+
 export interface ApiKeys {
   /** Throws key_missing or key_unknown; `unavailable` when the database cannot say. */
   authenticate(
-    header: { authorization: string | undefined; xApiKey: string | undefined },
+    header: KeyHeader,
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     from: { readonly ip: string },
     /** Where tokens of OAuth stand for a key too. */
     options?: { readonly tokens: boolean },
   ): Promise<Principal> | Principal
   /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
-  known(header: { authorization: string | undefined; xApiKey: string | undefined }): Principal | undefined
+  known(header: KeyHeader, memory: KeyMemory): Principal | undefined
   /** Who has this key, while it lives: for what is done later in its name. */
   holder(keyId: string, account: string): Promise<Principal | undefined>
   /** Writes who was used lately. */
@@ -252,9 +263,14 @@ export function createApiKeys(options: {
   }
 
   return {
-    known(header) {
-      const key = keyIn(header)
-      const entry = key === undefined ? undefined : known.get(nameOf(key))
+    known(header, memory) {
+      const { authorization, xApiKey } = memory.header ?? {}
+      if (!memory.header || authorization !== header.authorization || xApiKey !== header.xApiKey) {
+        const key = keyIn(header)
+        memory.header = header
+        memory.name = key === undefined ? undefined : nameOf(key)
+      }
+      const entry = memory.name === undefined ? undefined : known.get(memory.name)
       const nowMs = world.elapsedMs()
       if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs || entry.principal.addresses) return undefined
       used.add(entry.principal.keyId)
@@ -300,7 +316,7 @@ function principalOf(row: KeyRow): Principal {
   }
 }
 
-function keyIn({ authorization, xApiKey }: Parameters<ApiKeys['known']>[0]): string | undefined {
+function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
   return bearer ?? xApiKey
 }

@@ -1,27 +1,13 @@
 // The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import { GONE } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
+import { linkOf } from './link.ts'
 import { CORS, leaveBody } from './server.ts'
 
 const FRAMED_BYTES_MAX = 16_384
 
 const CORS_LIST = Object.entries(CORS).flat()
-
-/** A connection's calls share one signal: whoever closes the connection has left all of them. */
-const leaving = new WeakMap<Socket, AbortSignal>()
-
-function signalOf(socket: Socket): AbortSignal {
-  const known = leaving.get(socket)
-  if (known) return known
-  const gone = new AbortController()
-  leaving.set(socket, gone.signal)
-  if (socket.destroyed) gone.abort(GONE)
-  else socket.once('close', () => gone.abort(GONE))
-  return gone.signal
-}
 
 /** An answer that cannot be written has no reader: the connection ends, and with it the call. */
 function onError(this: ServerResponse): void {
@@ -36,7 +22,7 @@ export class Caller implements Out {
   constructor(response: ServerResponse, requestId: string) {
     this.#response = response
     this.#requestId = requestId
-    this.signal = signalOf(response.req.socket)
+    this.signal = linkOf(response.req.socket).signal
     response.on('error', onError)
   }
 

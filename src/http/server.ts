@@ -1,7 +1,6 @@
 // The web server: limits and time-outs, request ids, one place where a fault becomes an answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -16,6 +15,7 @@ import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { KnownPaths, withModelAsPart } from './known-paths.ts'
+import { linkOf } from './link.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -71,7 +71,6 @@ export const CORS = {
 } as const
 
 export function createServer({ world, log, strictErrors, trustedProxies = [] }: ServerOptions): FastifyInstance {
-  const answering = new WeakMap<Duplex, ServerResponse>()
   const app = fastify({
     logger: false,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
@@ -118,13 +117,12 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   const [framework] = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    const { socket } = response
-    if (socket) answering.set(socket, response)
+    linkOf(request.socket).response = response
     if (!app.shortcut?.(request, response)) framework?.call(app.server, request, response)
   })
 
-  function isAnswering(socket: Duplex): boolean {
-    const response = answering.get(socket)
+  function isAnswering(socket: Socket): boolean {
+    const { response } = linkOf(socket)
     return response?.headersSent === true && !response.writableFinished
   }
 

@@ -9,6 +9,7 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import { newId } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import { Caller } from './caller.ts'
+import { linkOf } from './link.ts'
 import { paidConfig, type RoutesOptions, refuse, type Visit } from './routes.ts'
 
 interface Way {
@@ -28,7 +29,7 @@ export function createShortcut(options: RoutesOptions): NonNullable<FastifyInsta
     if (!way) return false
     const { headers } = request
     const bytes = plainBytes(headers)
-    const principal = bytes > 0 ? knownBy(headers, keys) : undefined
+    const principal = bytes > 0 ? knownBy(request, keys) : undefined
     if (!principal) return false
     const visit = new PlainVisit(request, way, principal, `req_${newId(world)}`)
     const enter = () => visit.readBody(bytes, () => paid(visit, response, way.spec))
@@ -63,9 +64,9 @@ function plainBytes(headers: IncomingHttpHeaders): number {
   return bytes <= BODY_BYTES_MAX ? bytes : 0
 }
 
-function knownBy(headers: IncomingHttpHeaders, keys: ApiKeys): Principal | undefined {
-  const xApiKey = headers['x-api-key']
-  return keys.known({ authorization: headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey })
+function knownBy({ headers, socket }: IncomingMessage, keys: ApiKeys): Principal | undefined {
+  const { authorization, 'x-api-key': given } = headers
+  return keys.known({ authorization, xApiKey: Array.isArray(given) ? given[0] : given }, linkOf(socket).key)
 }
 
 class PlainVisit implements Visit {

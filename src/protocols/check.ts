@@ -52,9 +52,9 @@ export class Fields {
   }
 
   get(name: string): unknown {
-    // Own members only, so that a field called "constructor" is what the caller sent or nothing.
-    const value = Object.hasOwn(this.value, name) ? this.value[name] : undefined
-    return value === null ? undefined : value
+    const value = this.value[name]
+    // JSON has no functions: a field called "constructor" is what the caller sent or nothing.
+    return value === null || typeof value === 'function' ? undefined : value
   }
 
   required(name: string): unknown {

@@ -51,9 +51,9 @@ export interface AskFacts {
    * Set when the caller gave no output limit: the hold may then be smaller than `worst`, down to `floorTokens` of
    * output, and the ask is opened with that cap.
    */
-  readonly outputOpen?: { readonly floorTokens: number }
+  readonly outputOpen?: { readonly floorTokens: number } | undefined
   /** Uses of tools at the vendor that go with any answer, because the format does not count them. */
-  readonly uses?: Usage
+  readonly uses?: Usage | undefined
   /** What it probably is, for endings without a report, where tokens do not tell. */
   likely?(outputTokens: number): Usage
   /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
@@ -65,10 +65,10 @@ export interface AskFacts {
   /** How many answers were asked for; an output cap holds for each. */
   readonly choices?: number
   /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
-  readonly needs?: readonly string[]
+  readonly needs?: readonly string[] | undefined
   /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
-  readonly leftOut?: string
-  readonly continues?: readonly Continued[]
+  readonly leftOut?: string | undefined
+  readonly continues?: readonly Continued[] | undefined
   /** Only vendors that offer this can answer. */
   readonly offer?: Offer
 }
@@ -105,7 +105,7 @@ export interface Exchange {
   /** The vendor's 2xx answer, whole. Throws upstream_garbled when it cannot be read, or the fault that it carries. */
   answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
   /** Present when the ask streams and the vendor's 2xx answer is a stream. */
-  stream?(headers: Readonly<Record<string, string>>): StreamRelay
+  readonly stream?: ((headers: Readonly<Record<string, string>>) => StreamRelay) | undefined
   /**
    * Present when the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed as it comes, unread. Looks
    * at the headers only, and throws upstream_garbled when they promise something else.

@@ -34,15 +34,20 @@ const placeOf = (ms: number) =>
 
 export function createVendorHours(database: Database, world: World): VendorHours {
   let counted = new Map<string, Counted>()
+  /** Many calls in a row are of the same one. */
+  let last: Counted | undefined
 
   function rowOf(vendor: string, product: string): Counted | undefined {
-    const hourMs = Math.floor(world.nowMs() / HOUR_MS) * HOUR_MS
+    const nowMs = world.nowMs()
+    if (last?.vendor === vendor && last.product === product && nowMs - last.hourMs < HOUR_MS) return last
+    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
     const key = `${hourMs} ${vendor} ${product}`
     let row = counted.get(key)
     if (!row && counted.size < COUNTED_MAX) {
       row = { hourMs, vendor, product, requests: 0, errors: 0, latencies: new Array(PLACES).fill(0) }
       counted.set(key, row)
     }
+    last = row
     return row
   }
 
@@ -60,6 +65,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
       if (counted.size === 0) return
       const rows = [...counted.values()]
       counted = new Map()
+      last = undefined
       try {
         await database.query(ADD, [
           JSON.stringify(rows.map(({ hourMs, ...row }) => ({ ...row, hour: new Date(hourMs).toISOString() }))),

@@ -112,20 +112,24 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
+  const input = inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n, extras)
+  // Written out: members that are put in only sometimes, and copies, would cost every call.
   return {
     door,
     sent: json.text,
     product: model.uid,
     stream: checked.stream,
     price,
-    ...inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n, extras),
+    worst: input.worst,
+    inputTokensLikely: input.likely,
+    inputTokensMost: input.most,
     outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
     choices: checked.n,
-    ...(checked.tokensMax === undefined ? { outputOpen: { floorTokens: limits.outputTokensFloor * checked.n } } : {}),
-    ...(needs ? { needs } : {}),
-    ...(leftOut ? { leftOut } : {}),
-    ...(extras.uses ? { uses: extras.uses } : {}),
-    ...(continues.length > 0 ? { continues } : {}),
+    outputOpen: checked.tokensMax === undefined ? { floorTokens: limits.outputTokensFloor * checked.n } : undefined,
+    needs,
+    leftOut,
+    uses: extras.uses,
+    continues: continues.length > 0 ? continues : undefined,
     refusal: (protocol) => extras.refusal(protocol) ?? opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
@@ -143,8 +147,8 @@ function inputOf(
   return {
     // What is written to a cache for an hour is dearer than what is only read.
     worst: keepsForAnHour ? { cacheWriteHour: input, output, ...uses } : { input, output, ...uses },
-    inputTokensLikely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
-    inputTokensMost: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
+    likely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
+    most: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
   }
 }
 
@@ -298,12 +302,9 @@ class Opening {
       },
       answer: (bytes, headers) =>
         way.answer(isOf(STREAM, headers) ? Buffer.from(JSON.stringify(back.rollUp(readEvents(bytes), traits))) : bytes),
-      ...(checked.stream
-        ? {
-            stream: (headers: Readonly<Record<string, string>>) =>
-              framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay()),
-          }
-        : {}),
+      stream: checked.stream
+        ? (headers) => framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay())
+        : undefined,
       said: readErrorBody,
     }
   }
