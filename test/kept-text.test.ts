@@ -44,7 +44,7 @@ beforeEach(() => {
   vendor.calls.length = 0
   vendor.answer = ({ response, body }) => {
     if ((JSON.parse(body) as { stream?: boolean }).stream)
-      response.writeHead(200, STREAM_HEADERS).end(wholeStream(['hello ', String(vendor.calls.length)], 10, 20))
+      response.writeHead(200, STREAM_HEADERS).end(wholeStream(['grüße, 日本 ', String(vendor.calls.length)], 10, 20))
     else
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -88,7 +88,7 @@ test('a stream is given again as a stream, whole', async () => {
   const [second, again] = await told(hit)
   assert.deepEqual([first, second], ['miss', 'hit'])
   assert.equal(again, body.replace(/^:.*\n/gm, ''))
-  assert.ok(again.endsWith('data: [DONE]\n\n'))
+  assert.ok(again.includes('grüße, 日本 ') && again.endsWith('data: [DONE]\n\n'))
   assert.equal(vendor.calls.length, 1)
 })
 

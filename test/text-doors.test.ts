@@ -87,9 +87,9 @@ before(async () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       for await (const chunk of answer.body!) {
         const out = relay.push(Buffer.from(chunk))
-        if (out !== undefined) response.write(out)
+        if (out !== undefined) response.write(out, relay.encoding)
       }
-      response.write(relay.end() ?? '')
+      response.write(relay.end() ?? '', relay.encoding)
       const { fault, terminal } = relay.state
       response.end(
         fault || !terminal

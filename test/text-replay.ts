@@ -8,6 +8,7 @@ import { readJson } from '../src/kernel/json.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
 import { readTextAsk } from '../src/protocols/text/text.ts'
 import { vendorCall } from '../src/protocols/vendor-call.ts'
+import { bytesOf } from '../src/upstream/sse.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 
 export const UID = 'public-model'
@@ -106,8 +107,8 @@ export function replay(exchange: Exchange, pieces: Iterable<Buffer>, contentType
   const out: Buffer[] = []
   let thrown: Fault | undefined
   try {
-    for (const piece of pieces) out.push(Buffer.from(relay.push(piece) ?? ''))
-    out.push(Buffer.from(relay.end() ?? ''))
+    for (const piece of pieces) out.push(bytesOf(relay.push(piece) ?? '', relay.encoding))
+    out.push(bytesOf(relay.end() ?? '', relay.encoding))
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     thrown = error

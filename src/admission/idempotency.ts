@@ -4,6 +4,7 @@ import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Keep } from '../ledger/operation.ts'
+import { bytesOf } from '../upstream/sse.ts'
 import type { Application } from './admit.ts'
 
 const KEY_CHARS_MAX = 255
@@ -119,9 +120,9 @@ export class KeptStream {
     this.#room = room
   }
 
-  push(piece: string | Buffer): void {
+  push(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
     if (this.isOver) return
-    const bytes = Buffer.from(piece)
+    const bytes = bytesOf(piece, encoding)
     this.#bytes += bytes.length
     this.isOver = this.#bytes > KEPT_BYTES_MAX || this.#room?.carry(bytes.length) === false
     if (this.isOver) this.#pieces = []

@@ -9,7 +9,7 @@ import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import type { Out } from '../pipeline/out.ts'
 import { isObject, type Json, text } from '../protocols/check.ts'
 import { readData } from '../protocols/text/relay.ts'
-import { encodeEvent, SseDecoder } from '../upstream/sse.ts'
+import { bytesOf, encodeEvent, SseDecoder } from '../upstream/sse.ts'
 
 /** The first two are known before any vendor is: that it was created, and that it waits. */
 const FIRST = 2
@@ -89,10 +89,10 @@ export class EventTaker extends AnswerTaker {
     this.#isShown = isShown
   }
 
-  override write(piece: string | Buffer): Promise<void> | undefined {
-    super.write(piece)
+  override write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
+    super.write(piece, encoding)
     if (!this.#isShown) return undefined
-    for (const { data } of this.#decoder.push(Buffer.from(piece))) this.#take(readData(data))
+    for (const { data } of this.#decoder.push(bytesOf(piece, encoding))) this.#take(readData(data))
     if (this.#chars > FLUSH_CHARS) return this.#flush()
     if (this.#lines.length > 0) this.#cancel ??= this.#world.after(FLUSH_MS, () => void this.#flush())
     return undefined

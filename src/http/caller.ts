@@ -63,20 +63,20 @@ export class Caller implements Out {
     response.flushHeaders()
   }
 
-  write(piece: string | Buffer): Promise<void> | undefined {
+  write(piece: string | Buffer, encoding: 'latin1' | 'utf8' = 'utf8'): Promise<void> | undefined {
     const response = this.#response
     if (response.destroyed || piece.length === 0) return undefined
     const { socket } = response
     // Small pieces of a chunked answer are framed here and written as one string: through the response, each would become
     // four writes, which is a third of the cost of relaying an event.
     if (socket && response.chunkedEncoding && piece.length < FRAMED_BYTES_MAX) {
-      const flows =
-        typeof piece === 'string'
-          ? socket.write(`${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n`)
-          : socket.write(`${piece.length.toString(16)}\r\n${piece.toString('latin1')}\r\n`, 'latin1')
+      const text = typeof piece === 'string' ? piece : piece.toString('latin1')
+      const bytes = typeof piece === 'string' && encoding === 'utf8' ? Buffer.byteLength(piece) : piece.length
+      // Text of as many bytes as characters is the same in both, and bytes are written faster.
+      const flows = socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
       return flows ? undefined : untilDrained(socket)
     }
-    return response.write(piece) ? undefined : untilDrained(response)
+    return response.write(piece, encoding) ? undefined : untilDrained(response)
   }
 
   end(piece: string | Buffer): void {

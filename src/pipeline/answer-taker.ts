@@ -1,4 +1,5 @@
 // The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
+import { bytesOf } from '../upstream/sse.ts'
 import { GONE } from './call.ts'
 import type { Out } from './out.ts'
 
@@ -39,8 +40,8 @@ export class AnswerTaker implements Out {
     this.headers = headers
   }
 
-  write(piece: string | Buffer): Promise<void> | undefined {
-    const bytes = Buffer.from(piece)
+  write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
+    const bytes = bytesOf(piece, encoding)
     this.#bytes += bytes.length
     if (this.overflowed) this.destroy()
     else this.#pieces.push(bytes)

@@ -9,7 +9,7 @@ export interface Out {
   send(status: number, headers: Record<string, string>, body: string | Buffer): void
   startStream(headers: Record<string, string>): void
   /** Undefined while the caller keeps up; else a promise that resolves when it has read on, or has gone. */
-  write(piece: string | Buffer): Promise<void> | undefined
+  write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined
   end(piece: string | Buffer): void
   /** Cuts the connection: for a caller that does not read. */
   destroy(): void

@@ -135,9 +135,9 @@ function watchCaller(out: Out, { world, watch }: PathDeps, quiet: () => void = (
   const watched = { wroteMs: world.elapsedMs(), fullMs: 0, quiet, stuck: () => out.destroy() }
   return {
     unwatch: watch.add(watched),
-    write(piece: string | Buffer): Promise<void> | undefined {
+    write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
       watched.wroteMs = world.elapsedMs()
-      const full = out.write(piece)
+      const full = out.write(piece, encoding)
       if (!full) return undefined
       watched.fullMs = watched.wroteMs
       return full.then(() => {
@@ -185,11 +185,11 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
 
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
     if (piece === undefined || piece.length === 0) return undefined
-    kept?.push(piece)
+    kept?.push(piece, relay.encoding)
     if (kept?.isOver || relay.state.keptAs?.length) answered.flight?.land()
     if (out.signal.aborted) return undefined
     start()
-    return caller.write(piece)
+    return caller.write(piece, relay.encoding)
   }
 
   try {

@@ -150,6 +150,8 @@ export interface Answer {
 export interface StreamRelay {
   /** What to send to the caller now, if anything. Throws upstream_garbled for what cannot be read. */
   push(chunk: Buffer): Buffer | string | undefined
+  /** What strings of `push` and `end` are: bytes, one character each, or text. */
+  readonly encoding: 'latin1' | 'utf8'
   /** The vendor's clean end of stream. */
   end(): Buffer | string | undefined
   /** Present when something must be durable before the answer may end (a stored file): settle after it resolves. */

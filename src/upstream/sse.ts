@@ -21,16 +21,12 @@ export class SseBlocks {
   private partsBytes = 0
   private endsWithNewline = false
   private skipNewline = false
-  /** True when the last push gave back exactly the bytes of its chunk. */
-  asReceived = false
 
   /** The blocks that are complete now, as bytes in a string, blank lines included; empty when there is none. */
   push(chunk: Buffer): string {
-    this.asReceived = false
     if (chunk.length === 0) return ''
     let text = chunk.toString('latin1')
-    const changed = this.skipNewline || text.includes('\r')
-    if (changed) text = this.toNewlines(text)
+    if (this.skipNewline || text.includes('\r')) text = this.toNewlines(text)
     if (text === '') return ''
     const joins = this.endsWithNewline && text.charCodeAt(0) === 0x0a
     const last = text.lastIndexOf('\n\n')
@@ -40,8 +36,11 @@ export class SseBlocks {
       return ''
     }
     const cut = last < 0 ? 1 : last + 2
-    this.asReceived = this.parts.length === 0 && cut === text.length && !changed
-    const whole = this.asReceived ? text : this.parts.join('') + text.slice(0, cut)
+    if (this.parts.length === 0 && cut === text.length) {
+      this.endsWithNewline = false
+      return text
+    }
+    const whole = this.parts.join('') + text.slice(0, cut)
     this.parts.length = 0
     this.partsBytes = 0
     if (cut < text.length) this.keep(text.slice(cut))
@@ -119,6 +118,11 @@ export function bytesToText(bytes: string): string {
 /** Text as its UTF-8 bytes in a string. */
 export function textToBytes(text: string): string {
   return /[^\u0000-\u007f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
+}
+
+/** A copy of what a relay hands on. */
+export function bytesOf(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Buffer {
+  return typeof piece === 'string' ? Buffer.from(piece, encoding) : Buffer.from(piece)
 }
 
 /** A push decoder: chunks in, events out, the same events for any slicing of the same bytes. */

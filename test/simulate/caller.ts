@@ -51,9 +51,9 @@ export class SimulatedCaller implements Out {
     this.started = true
   }
 
-  write(piece: string | Buffer): Promise<void> | undefined {
+  write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
     if (this.left) return undefined
-    this.text += piece
+    this.text += typeof piece === 'string' ? Buffer.from(piece, encoding) : piece
     return this.#world.chance.is(0.2) ? this.#world.pause(this.#world.chance.below(2_000)) : undefined
   }
 

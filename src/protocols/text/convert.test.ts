@@ -5,6 +5,7 @@ import type { TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
+import { bytesOf } from '../../upstream/sse.ts'
 import type { Exchange } from '../protocol.ts'
 import { readTextAsk } from './text.ts'
 
@@ -30,7 +31,8 @@ async function answered(exchange: Exchange, answer: object): Promise<Json> {
 }
 function streamed(exchange: Exchange, text: string): string {
   const relay = exchange.stream!({})
-  const sent = `${relay.push(Buffer.from(text)) ?? ''}${relay.end() ?? ''}`
+  const pieces = [relay.push(Buffer.from(text)), relay.end()]
+  const sent = pieces.map((piece) => bytesOf(piece ?? '', relay.encoding)).join('')
   assert.ok(relay.state.terminal && !relay.state.fault, 'the stream was whole')
   return sent + relay.finish('')
 }

@@ -41,6 +41,7 @@ export interface StreamWriter {
 }
 
 export class ConvertRelay implements StreamRelay, StreamState {
+  readonly encoding = 'utf8'
   private readonly blocks = new SseBlocks()
   private readonly last = new Repeated()
   private readonly output = new OutputCount()

@@ -46,6 +46,7 @@ export abstract class Observer implements StreamState {
 }
 
 export class PassRelay implements StreamRelay {
+  readonly encoding = 'latin1'
   private readonly blocks = new SseBlocks()
   private readonly observer: Observer
 
@@ -61,21 +62,17 @@ export class PassRelay implements StreamRelay {
     return this.observer.keepAlive
   }
 
-  push(chunk: Buffer): Buffer | undefined {
+  push(chunk: Buffer): string | undefined {
     const ready = this.blocks.push(chunk)
-    if (ready === '') return undefined
-    const out = this.pass(ready)
-    if (out === '') return undefined
-    // Most chunks hold whole events that pass as they are: then the chunk itself is the answer, without a copy.
-    return out === ready && this.blocks.asReceived ? chunk : Buffer.from(out, 'latin1')
+    return ready === '' ? undefined : this.pass(ready) || undefined
   }
 
-  end(): Buffer | undefined {
+  end(): string | undefined {
     const rest = this.blocks.rest()
     // Some vendors leave out the last blank line. An event that was cut short does not count: its JSON has no end.
     const out = rest !== '' && isWhole(rest) ? this.pass(`${rest.replace(/\n$/, '')}\n\n`) : ''
     this.observer.end()
-    return out === '' ? undefined : Buffer.from(out, 'latin1')
+    return out || undefined
   }
 
   finish(comment: string): string {

@@ -3,7 +3,8 @@
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
-import { SseDecoder, type SseEvent } from '../../upstream/sse.ts'
+import { ownMemory } from '../../upstream/arrival.ts'
+import { bytesOf, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
 import { isObject, type Json } from '../check.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
@@ -60,6 +61,7 @@ const BEGUN: StreamState = { terminal: false, fault: undefined, usage: undefined
 
 /** A whole answer to a request for a stream: taken up to its end, and relayed as the stream that it could have been. */
 export class WholeRelay implements StreamRelay {
+  readonly encoding = 'utf8'
   private readonly relay: StreamRelay
   private readonly unroll: (value: Json) => string
   private readonly chunks: Buffer[] = []
@@ -83,14 +85,14 @@ export class WholeRelay implements StreamRelay {
     this.bytes += chunk.length
     if (this.bytes > ANSWER_BYTES_MAX)
       throw new Fault('upstream_garbled', { internal: { why: 'the answer is too long', bytes: this.bytes } })
-    this.chunks.push(chunk)
+    this.chunks.push(ownMemory(chunk))
   }
 
   end(): Buffer {
     const { value } = readWhole(Buffer.concat(this.chunks), 'utf8')
     this.ended = true
     const sent = [this.relay.push(Buffer.from(this.unroll(value))), this.relay.end()]
-    return Buffer.concat(sent.map((piece) => Buffer.from(piece ?? '')))
+    return Buffer.concat(sent.map((piece) => bytesOf(piece ?? '', this.relay.encoding)))
   }
 
   finish(comment: string): string {

@@ -22,6 +22,7 @@ interface ImageRelayOptions {
 }
 
 export class ImageRelay implements StreamRelay, StreamState {
+  readonly encoding = 'utf8'
   readonly keepAlive = ': ping\n'
   readonly outputTokensSeen = 0
   terminal = false

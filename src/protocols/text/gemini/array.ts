@@ -1,9 +1,10 @@
 // The stream of callers who did not ask for server-sent events: one JSON array, whose elements come as they are made.
 import type { Fault } from '../../../kernel/fault.ts'
-import { SseDecoder } from '../../../upstream/sse.ts'
+import { bytesOf, SseDecoder } from '../../../upstream/sse.ts'
 import type { StreamRelay, StreamState } from '../../protocol.ts'
 
 export class ArrayRelay implements StreamRelay {
+  readonly encoding = 'utf8'
   readonly contentType = 'application/json; charset=utf-8'
   /** Space between elements means nothing. */
   readonly keepAlive = '\n'
@@ -38,7 +39,7 @@ export class ArrayRelay implements StreamRelay {
 
   private elements(sent: Buffer | string | undefined): string {
     let out = ''
-    for (const { data } of sent === undefined ? [] : this.decoder.push(Buffer.from(sent))) {
+    for (const { data } of sent === undefined ? [] : this.decoder.push(bytesOf(sent, this.relay.encoding))) {
       out += `${this.begun ? ',\n' : '['}${data}`
       this.begun = true
     }
