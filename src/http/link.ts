@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { KeyMemory } from '../admission/api-key.ts'
-import { GONE } from '../pipeline/call.ts'
+import { GONE } from '../kernel/fault.ts'
 
 const LINK: unique symbol = Symbol('link')
 

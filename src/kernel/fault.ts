@@ -159,3 +159,6 @@ export function asFault(error: unknown): Fault {
 export function invalid(message: string, param?: string): Fault {
   return new Fault('request_invalid', param === undefined ? { message } : { message, param })
 }
+
+/** The caller has gone: not a fault of anybody's, but the reason why work stops. */
+export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })

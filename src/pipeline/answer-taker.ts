@@ -1,6 +1,7 @@
 // The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
+
+import { GONE } from '../kernel/fault.ts'
 import { bytesOf } from '../upstream/sse.ts'
-import { GONE } from './call.ts'
 import type { Out } from './out.ts'
 
 export class AnswerTaker implements Out {

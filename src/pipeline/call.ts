@@ -3,7 +3,6 @@ import { type Admitted, type Application, rateHeaders } from '../admission/admit
 import type { Keeper } from '../admission/kept-answers.ts'
 import type { Database } from '../database/database.ts'
 import type { JobEngine } from '../jobs/engine.ts'
-import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -61,9 +60,6 @@ export interface Answered extends Held {
   readonly ask: Ask
   readonly attempted: Attempted
 }
-
-/** The caller has gone: not a fault of anybody's, but the reason why work stops. */
-export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })
 
 /** What every answer of the path tells besides its body, put behind what `headers` has. */
 export function addAnswerHeaders(

@@ -1,13 +1,13 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
 import { keepAnswer } from '../admission/kept-answers.ts'
-import { asFault, Fault } from '../kernel/fault.ts'
+import { asFault, Fault, GONE } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { tell, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, addAnswerHeaders, GONE, type Held, type PathDeps } from './call.ts'
+import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
 import {

@@ -1,6 +1,6 @@
 // A caller who reads, dawdles or leaves, and remembers what it was told.
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { GONE } from '../../src/pipeline/call.ts'
+import { GONE } from '../../src/kernel/fault.ts'
 import type { Out } from '../../src/pipeline/out.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
