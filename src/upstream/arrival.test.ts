@@ -84,18 +84,24 @@ async function crumbs(secure: boolean): Promise<void> {
 }
 
 test('a few bytes that wait for their reader do not keep the memory that they shared', async () => {
-  const url = await vendor((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nabc'))
-  const reply = await get(url)
-  await turn()
-  const chunk = await new Promise<Buffer>((resolve) => {
-    reply
-      .pipe((came) => {
-        resolve(came)
-        return undefined
-      })
-      .catch(() => undefined)
+  const opened = Promise.withResolvers<net.Socket>()
+  const url = await vendor((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc')
+    opened.resolve(socket)
   })
-  assert.equal(String(chunk), 'abc')
-  assert.equal(chunk.buffer.byteLength, 3)
-  reply.abort()
+  const reply = await get(url)
+  const socket = await opened.promise
+  const chunks: Buffer[] = []
+  await reply.pipe(async (chunk) => {
+    chunks.push(chunk)
+    if (chunks.length === 3) return
+    // It comes while this one is not taken yet.
+    await new Promise((resolve) => socket.write(chunks.length === 1 ? 'def' : 'ghi', resolve))
+    for (let i = 0; i < 5; i++) await turn()
+  })
+  assert.deepEqual(chunks.map(String), ['abc', 'def', 'ghi'])
+  assert.deepEqual(
+    chunks.slice(1).map((chunk) => chunk.buffer.byteLength),
+    [3, 3],
+  )
 })

@@ -32,7 +32,7 @@ export function ownMemory(piece: Buffer): Buffer {
 
 function arrive(this: Socket, bytes: number, room: Buffer): boolean {
   const came = bytes > SMALL_BYTES_MAX ? copied(room.subarray(0, bytes)) : placed(bytes, room)
-  if (this.readableLength > 0) return this.push(came)
+  if (this.readableLength > 0) return this.push(ownMemory(came))
   if (this.read !== take) this.read = take
   arriving = this
   fresh = came
@@ -48,7 +48,7 @@ function arrive(this: Socket, bytes: number, room: Buffer): boolean {
     due = []
     for (const work of works) work()
   }
-  return isTaken || this.push(came)
+  return isTaken || this.push(ownMemory(came))
 }
 
 /** In place of a socket's `read`. */

@@ -130,7 +130,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
     if (chunk.length === 0 || this.#phase === 'done') return
-    this.#waiting.push(this.#busy ? ownMemory(chunk) : chunk)
+    // What nobody takes yet is mostly an answer that comes in one piece; more than one may lie here for long.
+    this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
     if (this.#gathering) return
