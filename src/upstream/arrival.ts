@@ -7,6 +7,8 @@ import { Socket } from 'node:net'
 /** Small pieces lie side by side in memory of this size, which is freed when the last of them is. */
 const SLAB_BYTES = 16_384
 const SMALL_BYTES_MAX = 2_048
+/** Pieces that came with the same read of the socket are handed over as one, up to here. */
+const GATHERED_BYTES_MAX = 16_384
 
 /** What a socket needs to be read so: options of `net.connect` and `tls.connect`. */
 export const ARRIVAL = { onread: { buffer: Buffer.allocUnsafeSlow(65_536), callback: arrive } } as const
@@ -28,6 +30,19 @@ export function afterArrival(work: () => void): void {
 /** The piece with memory of its own: for what has to wait, so that a few bytes do not keep a slab. */
 export function ownMemory(piece: Buffer): Buffer {
   return piece.buffer.byteLength === SLAB_BYTES ? copied(piece) : piece
+}
+
+/** Takes the first small pieces as one, or the first large one. */
+export function gather(waiting: Buffer[]): Buffer {
+  let count = 0
+  let bytes = 0
+  for (const { length } of waiting) {
+    if (count > 0 && bytes + length > GATHERED_BYTES_MAX) break
+    count++
+    bytes += length
+  }
+  const only = count === 1 ? waiting.shift() : undefined
+  return only ?? Buffer.concat(waiting.splice(0, count), bytes)
 }
 
 function arrive(this: Socket, bytes: number, room: Buffer): boolean {

@@ -3,14 +3,12 @@ import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/following.ts'
 import type { World } from '../kernel/world.ts'
-import { afterArrival, ownMemory } from './arrival.ts'
+import { afterArrival, gather, ownMemory } from './arrival.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import type { DeadlineWatch, Watched } from './deadline.ts'
 
 /** What may lie in memory before anyone asks for the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536
-/** Pieces that came with the same read of the socket are handed over as one, up to here. */
-const GATHERED_BYTES_MAX = 16_384
 /** A vendor that was kept waiting for so long in all may well be the one who hung up. */
 const PATIENCE_MS = 10_000
 
@@ -44,6 +42,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #controller: Dispatcher.DispatchController | undefined
   /** When the current phase is over time; moved on by every sign of life. */
   #phaseAtMs: number
+  /** Something came since the last look, which is when the clock is read for it: a stream has many pieces. */
+  #isAlive = false
   #sent = false
   /** The reply was handed over: from here on, failures go to whoever reads it. */
   #answered = false
@@ -130,13 +130,11 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
     if (chunk.length === 0 || this.#phase === 'done') return
-    // What nobody takes yet is mostly an answer that comes in one piece; more than one may lie here for long.
     this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
-    if (this.#gathering) return
-    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
-    if (!this.#consumer || this.#busy) return
+    this.#isAlive = true
+    if (this.#gathering || !this.#consumer || this.#busy) return
     // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
     this.#gathering = true
     afterArrival(this.#gathered)
@@ -210,6 +208,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   look(nowMs: number): void {
+    if (this.#isAlive) this.#phaseAtMs = nowMs + this.#deadlines.idleMs
+    this.#isAlive = false
     const heldMs = this.#heldBackMs(nowMs)
     const { totalMs } = this.#deadlines
     if (heldMs >= totalMs) {
@@ -260,21 +260,11 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#pump()
   }
 
-  /** The next small pieces as one, or the next large one. */
-  #gather(): Buffer {
-    const waiting = this.#waiting
-    let count = 0
-    let bytes = 0
-    do bytes += waiting[count++]!.length
-    while (count < waiting.length && bytes + waiting[count]!.length <= GATHERED_BYTES_MAX)
-    return count === 1 ? waiting.shift()! : Buffer.concat(waiting.splice(0, count), bytes)
-  }
-
   /** Hands over what has gathered, and lets the socket run again. */
   #pump(): void {
     const consumer = this.#consumer
     while (consumer && !this.#busy && !this.#givenUp && this.#waiting.length > 0) {
-      const chunk = this.#gather()
+      const chunk = gather(this.#waiting)
       this.#waitingBytes -= chunk.length
       this.#hand(consumer, chunk)
     }
