@@ -2,6 +2,7 @@
 // everything that runs is looked at a few times a second: 2,000 open streams cost about 20 µs per look.
 import { Roster } from '../kernel/roster.ts'
 import type { World } from '../kernel/world.ts'
+import type { Deadlines } from './call.ts'
 
 const LOOK_EVERY_MS = 50
 /** A look that comes so late means that this process was stopped, or had no time for anything. */
@@ -48,5 +49,60 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
     remove(place, item) {
       items.remove(place, item)
     },
+  }
+}
+
+/** How long one exchange may still take. The time in which this side keeps the vendor waiting is not the vendor's. */
+export class Patience {
+  readonly #totalMs: number
+  #totalAtMs: number
+  /** What may pass without a sign of life. */
+  #quietMs: number
+  /** The first look after the last sign of life: to read the clock at each would cost more than the sign itself. */
+  #quietFromMs: number | undefined
+  /** How long the vendor was kept waiting, up to the last time that something was taken. */
+  #heldMs = 0
+  /** Since when it is now. */
+  #heldFromMs: number | undefined
+
+  constructor({ connectMs, totalMs }: Deadlines, nowMs: number) {
+    this.#totalMs = totalMs
+    this.#totalAtMs = nowMs + totalMs
+    this.#quietMs = connectMs
+    this.#quietFromMs = nowMs
+  }
+
+  /** A sign of life; the next may take so long. */
+  alive(quietMs: number): void {
+    this.#quietMs = quietMs
+    this.#quietFromMs = undefined
+  }
+
+  hold(nowMs: number): void {
+    this.#heldFromMs = nowMs
+  }
+
+  goOn(nowMs: number): void {
+    this.#heldMs = this.heldMs(nowMs)
+    this.#heldFromMs = undefined
+  }
+
+  heldMs(nowMs: number): number {
+    return this.#heldFromMs === undefined ? this.#heldMs : this.#heldMs + nowMs - this.#heldFromMs
+  }
+
+  slept(ms: number): void {
+    this.#totalAtMs += ms
+    if (this.#quietFromMs !== undefined) this.#quietFromMs += ms
+    if (this.#heldFromMs !== undefined) this.#heldFromMs += ms
+  }
+
+  /** What has been too long, if anything. While our own side holds the answer back, the vendor is not the slow one. */
+  exceeded(nowMs: number, isHeldBack: boolean): 'held' | 'total' | 'quiet' | undefined {
+    const heldMs = this.heldMs(nowMs)
+    if (heldMs >= this.#totalMs) return 'held'
+    if (nowMs - heldMs >= this.#totalAtMs) return 'total'
+    this.#quietFromMs ??= nowMs
+    return !isHeldBack && nowMs - this.#quietFromMs >= this.#quietMs ? 'quiet' : undefined
   }
 }

@@ -1,12 +1,13 @@
 // The one HTTP client. Vendors' addresses come from the operator's catalogue and are trusted; addresses that callers give
 // go through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
 import type { Dispatcher } from 'undici'
-import Pool from 'undici/lib/dispatcher/pool.js'
+import buildConnector from 'undici/lib/core/connect.js'
 import type { World } from '../kernel/world.ts'
 import { ARRIVAL } from './arrival.ts'
-import type { Deadlines, HttpCall, Upstream, UpstreamReply } from './call.ts'
-import { createDeadlineWatch, type DeadlineWatch } from './deadline.ts'
-import { Transfer } from './transfer.ts'
+import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
+import { type ConnectionSettings, Connections } from './connections.ts'
+import { createDeadlineWatch } from './deadline.ts'
+import { Transfer, type TransferOptions } from './transfer.ts'
 
 /** Long enough to save most handshakes, short enough to stay below the idle limit of the usual front doors (60 s). */
 const KEEP_ALIVE_MS = 20_000
@@ -16,26 +17,26 @@ const ENCODING = 'accept-encoding'
 /** Pieces are cut to this size on their way out, so that a slow upload shows that it moves. */
 const PIECE_BYTES = 262_144
 
-export function createUpstream(options: { world: World }): Upstream {
-  const watch = createDeadlineWatch(options.world)
-  const pools = new Map<string, Pool>()
+export function createUpstream({ world }: { world: World }): Upstream {
+  const watch = createDeadlineWatch(world)
+  const vendors = new Map<string, Connections>()
+  const settings: ConnectionSettings = {
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // One for all of them: it keeps the sessions of TLS, by which a new connection goes on where an earlier one was.
+    connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, ...ARRIVAL }),
+    // The deadlines of each call are kept by `watch`.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  }
 
-  function poolOf(origin: string): Pool {
-    let pool = pools.get(origin)
-    if (!pool) {
-      pool = new Pool(origin, {
-        pipelining: 1,
-        allowH2: false,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        connectTimeout: CONNECT_CLEANUP_MS,
-        connect: ARRIVAL,
-        // The deadlines of each call are kept by `watch`.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      })
-      pools.set(origin, pool)
+  function connectionsTo(origin: string): Connections {
+    let connections = vendors.get(origin)
+    if (!connections) {
+      connections = new Connections(origin, settings)
+      vendors.set(origin, connections)
     }
-    return pool
+    return connections
   }
 
   return {
@@ -43,11 +44,14 @@ export function createUpstream(options: { world: World }): Upstream {
       const slash = call.url.indexOf('/', 8)
       const origin = slash < 0 ? call.url : call.url.slice(0, slash)
       const path = slash < 0 ? '/' : call.url.slice(slash)
-      return exchange(poolOf(origin), path, call, { world: options.world, watch, deadlines, signal })
+      const connections = connectionsTo(origin)
+      const client = connections.take()
+      const over = () => connections.give(client)
+      return exchange(client, path, call, { world, watch, deadlines, signal, over })
     },
     async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
-      pools.clear()
+      await Promise.all([...vendors.values()].map((connections) => connections.destroy()))
+      vendors.clear()
     },
   }
 }
@@ -57,10 +61,11 @@ export function exchange(
   dispatcher: Dispatcher,
   path: string,
   call: HttpCall,
-  options: { world: World; watch: DeadlineWatch; deadlines: Deadlines; signal: AbortSignal },
+  options: TransferOptions,
 ): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
     if (options.signal.aborted) {
+      options.over?.()
       reject(options.signal.reason)
       return
     }

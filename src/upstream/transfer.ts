@@ -5,7 +5,7 @@ import { type Follower, follow, unfollow } from '../kernel/following.ts'
 import type { World } from '../kernel/world.ts'
 import { afterArrival, gather, ownMemory } from './arrival.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
-import type { DeadlineWatch, Watched } from './deadline.ts'
+import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'
 
 /** What may lie in memory before anyone asks for the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536
@@ -19,6 +19,15 @@ interface Consumer {
   readonly onData: OnData
   readonly resolve: () => void
   readonly reject: (reason: unknown) => void
+}
+
+export interface TransferOptions {
+  readonly world: World
+  readonly watch: DeadlineWatch
+  readonly deadlines: Deadlines
+  readonly signal: AbortSignal
+  /** Told once, when the connection is free for the next call. */
+  readonly over?: () => void
 }
 
 /** Of an answer that was taken at once. */
@@ -36,14 +45,11 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   readonly #followed: number
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (reason: unknown) => void
-  #totalAtMs: number
+  readonly #patience: Patience
 
   #phase: Phase = 'connect'
   #controller: Dispatcher.DispatchController | undefined
-  /** When the current phase is over time; moved on by every sign of life. */
-  #phaseAtMs: number
-  /** Something came since the last look, which is when the clock is read for it: a stream has many pieces. */
-  #isAlive = false
+  #over: (() => void) | undefined
   #sent = false
   /** The reply was handed over: from here on, failures go to whoever reads it. */
   #answered = false
@@ -56,27 +62,18 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #waitingBytes = 0
   /** The consumer has not taken the last piece yet. */
   #busy = false
-  /** How long the consumer has kept the vendor waiting, up to the last time that it took something. */
-  #heldMs = 0
-  /** Since when it does so now. */
-  #heldFromMs: number | undefined
   /** What waits is handed over when the current read has been parsed. */
   #gathering = false
 
-  constructor(
-    options: { world: World; watch: DeadlineWatch; deadlines: Deadlines; signal: AbortSignal },
-    resolve: (reply: UpstreamReply) => void,
-    reject: (reason: unknown) => void,
-  ) {
+  constructor(options: TransferOptions, resolve: (reply: UpstreamReply) => void, reject: (reason: unknown) => void) {
     this.#world = options.world
     this.#watch = options.watch
     this.#deadlines = options.deadlines
     this.#signal = options.signal
     this.#resolve = resolve
     this.#reject = reject
-    const nowMs = options.world.elapsedMs()
-    this.#totalAtMs = nowMs + options.deadlines.totalMs
-    this.#phaseAtMs = nowMs + options.deadlines.connectMs
+    this.#patience = new Patience(options.deadlines, options.world.elapsedMs())
+    this.#over = options.over
     this.#followed = follow(options.signal, this)
     this.#watched = options.watch.add(this)
   }
@@ -92,12 +89,12 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     }
     this.#sent = true
     this.#phase = 'first-byte'
-    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.firstByteMs
+    this.#patience.alive(this.#deadlines.firstByteMs)
   }
 
   /** A long upload is not silence: the wait for the answer counts from the last piece that was taken. */
   onBodySent(): void {
-    if (this.#phase === 'first-byte') this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.firstByteMs
+    if (this.#phase === 'first-byte') this.#patience.alive(this.#deadlines.firstByteMs)
   }
 
   onResponseStart(
@@ -108,7 +105,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     if (status < 200 || this.#phase === 'done') return
     this.#controller = controller
     this.#phase = 'body'
-    this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+    this.#patience.alive(this.#deadlines.idleMs)
     this.status = status
     for (const name in headers) {
       const value = headers[name]
@@ -133,7 +130,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
-    this.#isAlive = true
+    this.#patience.alive(this.#deadlines.idleMs)
     if (this.#gathering || !this.#consumer || this.#busy) return
     // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
     this.#gathering = true
@@ -141,16 +138,18 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   onResponseEnd(): void {
+    this.#free()
     if (this.#phase === 'done') return
     this.#leave()
     this.#settle()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#free()
     if (this.#phase === 'done') return
     const phase = this.#phase
     const code = (error as { code?: unknown }).code
-    const held = this.#heldBackMs(this.#world.elapsedMs()) >= PATIENCE_MS ? { heldBack: true } : {}
+    const held = this.#patience.heldMs(this.#world.elapsedMs()) >= PATIENCE_MS ? { heldBack: true } : {}
     const fault = new Fault(faultOf(code), { internal: { phase, sent: this.#sent, code, ...held }, cause: error })
     this.#leave()
     this.#broken = { reason: fault }
@@ -202,29 +201,25 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   slept(ms: number): void {
-    this.#phaseAtMs += ms
-    this.#totalAtMs += ms
-    if (this.#heldFromMs !== undefined) this.#heldFromMs += ms
+    this.#patience.slept(ms)
   }
 
   look(nowMs: number): void {
-    if (this.#isAlive) this.#phaseAtMs = nowMs + this.#deadlines.idleMs
-    this.#isAlive = false
-    const heldMs = this.#heldBackMs(nowMs)
-    const { totalMs } = this.#deadlines
-    if (heldMs >= totalMs) {
-      this.#giveUp(new Fault('upstream_timeout', { internal: { phase: 'total', sent: this.#sent, heldBack: true } }))
-      return
-    }
-    // While our own side holds the answer back, the vendor is not the slow one; nor does that time count as the vendor's.
-    const due = this.#controller?.paused && this.#phase === 'body' ? Number.POSITIVE_INFINITY : this.#phaseAtMs
-    const overall = nowMs - heldMs >= this.#totalAtMs
-    if (nowMs < due && !overall) return
-    const phase = overall ? 'total' : this.#phase === 'body' ? 'idle' : this.#phase
-    this.#giveUp(new Fault('upstream_timeout', { internal: { phase, sent: this.#sent } }))
+    const isHeldBack = this.#controller?.paused === true && this.#phase === 'body'
+    const exceeded = this.#patience.exceeded(nowMs, isHeldBack)
+    if (!exceeded) return
+    const quiet = this.#phase === 'body' ? 'idle' : this.#phase
+    const phase = exceeded === 'quiet' ? quiet : 'total'
+    const held = exceeded === 'held' ? { heldBack: true } : {}
+    this.#giveUp(new Fault('upstream_timeout', { internal: { phase, sent: this.#sent, ...held } }))
   }
 
   // ---- Between the two.
+
+  #free(): void {
+    this.#over?.()
+    this.#over = undefined
+  }
 
   /** Hands one piece over, and holds the vendor's socket until it is taken. */
   #hand(consumer: Consumer, chunk: Buffer): void {
@@ -240,11 +235,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       return
     }
     this.#controller?.pause()
-    this.#heldFromMs = this.#world.elapsedMs()
+    this.#patience.hold(this.#world.elapsedMs())
     taken.then(
       () => {
-        this.#heldMs = this.#heldBackMs(this.#world.elapsedMs())
-        this.#heldFromMs = undefined
+        this.#patience.goOn(this.#world.elapsedMs())
         this.#busy = false
         this.#pump()
       },
@@ -271,7 +265,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     if (this.#busy) return
     if (this.#phase === 'done') this.#settle()
     else if (this.#controller?.paused) {
-      this.#phaseAtMs = this.#world.elapsedMs() + this.#deadlines.idleMs
+      this.#patience.alive(this.#deadlines.idleMs)
       // In a turn of its own: the parser must not be entered from inside one of its own callbacks.
       queueMicrotask(() => {
         if (!this.#busy && this.#phase !== 'done') this.#controller?.resume()
@@ -304,10 +298,6 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#controller?.abort(asError(reason))
     if (answered) this.#settle()
     else this.#fail(reason)
-  }
-
-  #heldBackMs(nowMs: number): number {
-    return this.#heldFromMs === undefined ? this.#heldMs : this.#heldMs + nowMs - this.#heldFromMs
   }
 
   #unread(): boolean {
