@@ -10,6 +10,7 @@ import { storedCatalogs } from '../src/catalog/store.ts'
 import { readBackup, writeBackup } from '../src/database/backup.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { isDistributed } from '../src/database/functions.ts'
+import type { Fault } from '../src/kernel/fault.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { keepLimits } from '../src/ledger/limits.ts'
@@ -252,6 +253,30 @@ test('limits of an account and of the system hold, and the dead give back what t
   assert.deepEqual(await balance(id), [997n, 7n])
   assert.equal(await ledger.sweep(), 1)
   assert.deepEqual(await balance(id), [997n, 0n])
+})
+
+test('an account that somebody has locked delays no other', { skip }, async () => {
+  const [stuck, free] = [await account(1_000n), await account(1_000n)]
+  const other = createLedger({ database, world: realWorld, processId: 'p2', distributed: true, leases: false })
+  const hold = async (id: string) => {
+    const startedMs = Date.now()
+    const { outcome } = await other.reserve({ ...call(id), want: 1n, floor: 1n, tokens: 1 })
+    return { outcome, ms: Date.now() - startedMs }
+  }
+  let waiting: Promise<string> | undefined
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
+    waiting = hold(stuck).then(
+      ({ outcome }) => outcome,
+      ({ kind }: Fault) => kind,
+    )
+    for (let i = 0; i < 20; i++) {
+      const { outcome, ms } = await hold(free)
+      assert.ok(outcome === 'held' && ms < 2_000, `${outcome} after ${ms} ms of another’s trouble`)
+    }
+  })
+  assert.match((await waiting) ?? '', /held|unavailable/)
+  await other.idle()
 })
 
 test('a month is made and dropped there while calls go on, and a backup restores into one plain server', {

@@ -18,10 +18,10 @@ const MONEY_COLUMNS = ['id', 'account_id', 'outcome', 'charged', 'loss', 'held',
 
 /** Inside the transaction of the migrations, after them. */
 export async function applyFunctions(tx: Queryable, version = VERSION): Promise<void> {
-  const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort()
   const facts = await readFacts(tx)
   const words = (await isDistributed(tx)) ? DISTRIBUTED : PLAIN
   const others = words.folder === undefined ? [] : await readdir(join(FOLDER, words.folder))
+  const names = [...new Set([...(await readdir(FOLDER)), ...others])].filter((name) => name.endsWith('.sql')).sort()
   const pathOf = (name: string) => (others.includes(name) ? join(words.folder ?? '', name) : name)
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(FOLDER, pathOf(name)), 'utf8') })),
@@ -66,7 +66,7 @@ interface Words {
   readonly others: Readonly<Record<string, string>>
   /** Whether a statement may write to several tables. */
   readonly together: boolean
-  /** Has files that take the place of those of the same name. */
+  /** Has files of its own, which take the place of those of the same name. */
   readonly folder?: string
 }
 
@@ -76,6 +76,7 @@ const PLAIN: Words = {
   one: () => '',
   others: {
     plans: 'force_generic_plan',
+    'at first': '',
     'where limits': '',
     'limits of accounts': "account_id > ''",
     'limits now': 'l as scope',
@@ -96,6 +97,7 @@ const DISTRIBUTED: Words = {
   one: (column) => ` and ${column} = accounts[1]`,
   others: {
     plans: 'force_custom_plan',
+    'at first': '  perform ledger_wait_briefly();\n',
     'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
     'limits of accounts': 'account_id = accounts[1]',
     'limits now': 'l.*',

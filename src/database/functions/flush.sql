@@ -152,7 +152,7 @@ declare
   -- For how long: the window has four seconds ahead of the present one.
   given_seconds int[];
 begin
-  if patient then
+{{at first}}  if patient then
     for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
       a := array_position(accounts, r.id);
       now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
