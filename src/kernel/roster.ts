@@ -25,6 +25,10 @@ export class Roster<T> implements Iterable<T> {
     return true
   }
 
+  at(place: number): T | undefined {
+    return this.#places[place]
+  }
+
   /** Whoever leaves meanwhile is passed over; whoever comes may be. */
   *[Symbol.iterator](): Generator<T> {
     for (let place = 0; place < this.#places.length; place++) {

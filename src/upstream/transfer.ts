@@ -204,14 +204,15 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#patience.slept(ms)
   }
 
-  look(nowMs: number): void {
+  look(nowMs: number): number {
     const isHeldBack = this.#controller?.paused === true && this.#phase === 'body'
     const exceeded = this.#patience.exceeded(nowMs, isHeldBack)
-    if (!exceeded) return
+    if (!exceeded) return this.#patience.dueMs
     const quiet = this.#phase === 'body' ? 'idle' : this.#phase
     const phase = exceeded === 'quiet' ? quiet : 'total'
     const held = exceeded === 'held' ? { heldBack: true } : {}
     this.#giveUp(new Fault('upstream_timeout', { internal: { phase, sent: this.#sent, ...held } }))
+    return nowMs
   }
 
   // ---- Between the two.
