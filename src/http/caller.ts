@@ -14,6 +14,17 @@ function onError(this: ServerResponse): void {
   this.req.socket.destroy()
 }
 
+/** What stands before a chunk of so many bytes, once it was made: streams repeat their lengths. */
+const heads = new Array<string>(2_048).fill('')
+
+function headOf(bytes: number): string {
+  const known = bytes < heads.length ? heads[bytes] : ''
+  if (known) return known
+  const head = `${bytes.toString(16)}\r\n`
+  if (bytes < heads.length) heads[bytes] = head
+  return head
+}
+
 export class Caller implements Out {
   readonly signal: AbortSignal
   readonly #response: ServerResponse
@@ -73,7 +84,7 @@ export class Caller implements Out {
       const text = typeof piece === 'string' ? piece : piece.toString('latin1')
       const bytes = typeof piece === 'string' && encoding === 'utf8' ? Buffer.byteLength(piece) : piece.length
       // Text of as many bytes as characters is the same in both, and bytes are written faster.
-      const flows = socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
+      const flows = socket.write(`${headOf(bytes)}${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
       return flows ? undefined : untilDrained(socket)
     }
     return response.write(piece, encoding) ? undefined : untilDrained(response)

@@ -132,14 +132,14 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
 
 /** Writes to a caller, and cuts off one who stops reading. */
 function watchCaller(out: Out, { world, watch }: PathDeps, quiet: () => void = () => {}) {
-  const watched = { wroteMs: world.elapsedMs(), fullMs: 0, quiet, stuck: () => out.destroy() }
+  const watched = { quietLooks: 0, fullMs: 0, quiet, stuck: () => out.destroy() }
   return {
     unwatch: watch.add(watched),
     write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
-      watched.wroteMs = world.elapsedMs()
+      watched.quietLooks = 0
       const full = out.write(piece, encoding)
       if (!full) return undefined
-      watched.fullMs = watched.wroteMs
+      watched.fullMs = world.elapsedMs()
       return full.then(() => {
         watched.fullMs = 0
       })

@@ -3,8 +3,8 @@ import { Roster } from '../kernel/roster.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Watched {
-  /** Last time that something was written to the caller. */
-  wroteMs: number
+  /** Looks since something was written to the caller. Whoever writes sets it to 0: a clock would be read for every piece. */
+  quietLooks: number
   /** Since when the caller's socket has been full; 0 while it is not. */
   fullMs: number
   quiet(): void
@@ -19,7 +19,7 @@ export interface StreamWatch {
 
 const LOOK_EVERY_MS = 2_000
 const LATE_MS = 1_000
-const QUIET_MS = 10_000
+const QUIET_LOOKS = 6
 const STUCK_MS = 30_000
 
 export function createStreamWatch(world: World): StreamWatch {
@@ -36,8 +36,8 @@ export function createStreamWatch(world: World): StreamWatch {
     for (const stream of streams) {
       if (lateMs > LATE_MS && stream.fullMs > 0) stream.fullMs += lateMs
       if (stream.fullMs > 0 && nowMs - stream.fullMs > STUCK_MS) stream.stuck()
-      else if (stream.fullMs === 0 && nowMs - stream.wroteMs > QUIET_MS) {
-        stream.wroteMs = nowMs
+      else if (stream.fullMs === 0 && ++stream.quietLooks >= QUIET_LOOKS) {
+        stream.quietLooks = 1
         stream.quiet()
       }
     }

@@ -19,11 +19,12 @@ let slabUsed = 0
 /** Whose bytes are being taken now, and those of them that are not taken yet. One socket at a time: all of it is one step. */
 let arriving: Socket | undefined
 let fresh: Buffer | null = null
-let due: Array<() => void> = []
+/** What is to be done when they are all parsed. */
+let after: (() => void) | undefined
 
 /** Runs when all that came with the current read has been parsed. */
 export function afterArrival(work: () => void): void {
-  if (arriving) due.push(work)
+  if (arriving && !after) after = work
   else queueMicrotask(work)
 }
 
@@ -58,11 +59,9 @@ function arrive(this: Socket, bytes: number, room: Buffer): boolean {
   }
   const isTaken = fresh === null
   fresh = null
-  if (due.length > 0) {
-    const works = due
-    due = []
-    for (const work of works) work()
-  }
+  const work = after
+  after = undefined
+  work?.()
   return isTaken || this.push(ownMemory(came))
 }
 
