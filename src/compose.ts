@@ -138,7 +138,7 @@ export async function createGateway(options: GatewayOptions) {
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors })
   const office = openBackOffice(app, {
-    ...{ config, database, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
+    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createContentRules({ database, changes, audit }),

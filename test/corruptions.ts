@@ -46,6 +46,17 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
     `update lease set key_id = 'key_x', created_at = now() - interval '99 minutes'`,
     /Lease .* is 99 minutes old, and nobody uses it/,
   ],
+  // journal
+  [`update journal set account_id = 'acc_x'`, /in the journal is of an account that does not exist/],
+  [`update journal set outcome = 'gift'`, /in the journal is "gift"/],
+  [`update journal set charged = held + 1`, /charges 101 micro-credits of 100 that were held for it/],
+  [`update journal set charged = -1`, /charges -1 micro-credits/],
+  [`update journal set catalog_version = 77`, /\$waiting .* in the journal: .*no catalogue version 77/],
+  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
+  [
+    `update journal set account_id = '$account', id = '$call', at = now() - interval '4 minutes'`,
+    /\$call .* was booked, but still stands there after 4 minutes/,
+  ],
   // transfer
   [`update transfer set amount = amount + 1 where id = '$call'`, /charge of call/],
   [`update transfer set loss = loss + 1 where id = '$call'`, /loss of call/],
@@ -226,3 +237,9 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
   // process
   [`update process set heartbeat_at = now() + interval '1 year' where id = 'p1'`, /said to have lived in the future/],
 ]
+
+/** A settlement that is not in the books yet, of a call like another. */
+export function journalRow(id: string, like: string): string {
+  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, lease_id, keep, tokens, second, input_tokens, output_tokens)
+    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, 'lease_1', true, 0, 0, 1, 1 from usage where id = '${like}'`
+}

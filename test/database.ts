@@ -6,6 +6,7 @@ import { migrate } from '../src/database/migrate.ts'
 import { openQueue } from '../src/jobs/queue.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
 import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
 
 /** Carries the server's connection from the runner to the test processes. */
@@ -82,5 +83,16 @@ async function withServer<T>(run: (server: pg.Client) => Promise<T>): Promise<T>
     return await run(client)
   } finally {
     await client.end()
+  }
+}
+
+/** For whoever looks into the tables: finds there what a ledger has answered before. */
+export function bookedBefore({ database, ledger }: { database: Database; ledger: Pick<Ledger, 'booked'> }): Database {
+  return {
+    ...database,
+    query: (async (statement, values) => {
+      await ledger.booked()
+      return database.query(statement, values)
+    }) as Database['query'],
   }
 }

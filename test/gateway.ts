@@ -14,7 +14,7 @@ import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
 import { checkAnswers } from './answers.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
+import { bookedBefore, type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
 
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
@@ -105,11 +105,12 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   }
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')
-  const { database, accounts } = gateway
+  const { accounts } = gateway
+  const database = bookedBefore(gateway)
 
   const made: TestGateway = {
     url,
-    gateway,
+    gateway: { ...gateway, database },
     sandbox,
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {

@@ -32,7 +32,7 @@ import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createStatements } from '../src/ledger/statement.ts'
 import { createVerifier } from '../src/ledger/verify-runs.ts'
 import { checkAnswers } from './answers.ts'
-import { freshDatabase } from './database.ts'
+import { bookedBefore, freshDatabase } from './database.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 
 /** Keeps nothing, and has nothing to do. */
@@ -154,6 +154,7 @@ export async function startOperatorServer(
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
+  app.booked = ledger.booked
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)
@@ -163,7 +164,19 @@ export async function startOperatorServer(
   await app.listen({ port: 0, host: '127.0.0.1' })
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   return {
-    ...{ url, database, databaseUrl: fresh.url, ledger, catalog, changes, accounts, keys, apiKeys, audit, credentials },
+    ...{
+      url,
+      database: bookedBefore({ database, ledger }),
+      databaseUrl: fresh.url,
+      ledger,
+      catalog,
+      changes,
+      accounts,
+      keys,
+      apiKeys,
+      audit,
+      credentials,
+    },
     ...{ people, secrets, logged, environment },
     resources: { operator, session: sessionResources(deps), visitor: visitorResources(deps) },
     async close() {

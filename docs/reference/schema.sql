@@ -337,6 +337,39 @@ create table job_body (
   constraint job_body_pkey PRIMARY KEY (job_id)
 );
 
+create table journal (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  key_id text collate "C" not null,
+  product text not null,
+  endpoint text not null,
+  outcome text not null,
+  status integer not null,
+  charged bigint not null,
+  loss bigint not null default 0,
+  held bigint not null,
+  catalog_version integer not null,
+  lines jsonb not null,
+  estimated boolean not null default false,
+  stream boolean not null default false,
+  route smallint not null default 0,
+  duration_ms integer not null default 0,
+  first_byte_ms integer not null default 0,
+  story jsonb,
+  cost bigint,
+  credential text,
+  client text not null default ''::text,
+  at timestamp with time zone not null default now(),
+  process_id text collate "C" not null,
+  lease_id text collate "C" not null,
+  keep boolean not null,
+  tokens bigint not null,
+  second bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  constraint journal_pkey PRIMARY KEY (process_id, id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
+
 create table kept_answer (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -701,7 +734,8 @@ begin
       and (h.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = h.process_id))
     returning h.*
   ), ended as (
-    delete from lease e where e.account_id = any(free)
+    -- What its calls have spent of a lease is in the journal, and booked before it ends.
+    delete from lease e where e.account_id = any(free) and not exists (select 1 from journal j where j.process_id = e.process_id and j.account_id = e.account_id)
       and (e.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = e.process_id))
     returning e.*
   ), given as (
@@ -1281,7 +1315,8 @@ begin
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second;
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
+      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
   end if;
 
   if leases is not null then
@@ -1319,6 +1354,162 @@ begin
   values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
     case when moved <> 0 then moment end, case when moved <> 0 then posted end);
   return next;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_post(process text, ids text[], patient boolean)
+ RETURNS TABLE(accounts text[], balances bigint[], busy text[], apart text[])
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '300ms'
+AS $function$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
+  moment timestamptz;
+  wanted text[];
+  troubled text[];
+  is_shared boolean;
+  own text := 'system@' || process;
+  r record;
+  c_now limited[];
+  none bigint[];
+  d_held bigint[];
+  d_spent bigint[];
+  k_place int[];
+  k_second bigint[];
+  k_tokens bigint[];
+begin
+  wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
+  if patient then
+    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
+  else
+    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update skip locked);
+  end if;
+  if cardinality(accounts) < cardinality(wanted) then
+    busy := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id <> all(accounts));
+  end if;
+  troubled := array(
+    select distinct x.account_id from (
+      select j.account_id, j.lease_id, sum(case when j.keep then j.charged else j.held end) as freed from journal j
+      where j.process_id = process and j.id = any(ids) group by 1, 2
+    ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
+    where (e.amount is null or e.amount < x.freed) and (busy is null or x.account_id = any(accounts)));
+  if cardinality(troubled) > 0 then
+    apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
+    accounts := array(select x from unnest(accounts) x where x <> all(troubled));
+  end if;
+  if busy is not null or apart is not null then
+    ids := array(select x from unnest(ids) x where x <> all(coalesce(busy, '{}') || coalesce(apart, '{}')));
+  end if;
+
+  -- As in ledger_flush: not before the accounts are locked, the system's share before the limits of accounts.
+  is_shared := exists (select 1 from limited l where l.account_id = '' and l.scope = 'system');
+  if is_shared then
+    insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
+      on conflict do nothing;
+    perform 1 from limited l where l.account_id = '' and l.scope = own for update;
+  end if;
+  if is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}') then
+    for r in
+      select l as scope from (
+        select distinct j.account_id, v.scope from journal j cross join lateral (values ('account'), (j.key_id)) v(scope)
+        where j.process_id = process and j.id = any(ids)
+        union all select '', own where is_shared
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
+      order by l.account_id, l.scope for update of l
+    loop
+      c_now := c_now || limited_now(r.scope, now_second, today);
+    end loop;
+  end if;
+  if c_now is not null then
+    -- Only here two lists meet that have no keys.
+    perform set_config('enable_hashjoin', 'on', true);
+    -- What each counts: see ledger_flush. What test accounts spend is no money.
+    with scopes as materialized (
+      select s.ordinality as n, s.account_id, s.scope, s.account_id = '' or limited_is_money(s.limits) as spends, s.limits <> '{}' as counts
+      from unnest(c_now) with ordinality as s
+    ), booked as materialized (
+      select v.account_id, v.scope, sum(j.charged) as paid, sum(case when j.keep then j.charged else j.held end) as freed
+      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
+      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2
+    )
+    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.freed, 0) else 0 end order by s.n)
+      into d_spent, d_held from scopes s left join booked b on b.account_id = s.account_id and b.scope = s.scope;
+    if exists (select 1 from unnest(c_now) s where s.limits ? 'tokensPerMinute') then
+      with scopes as materialized (
+        select s.ordinality::int as n, s.account_id, s.scope, s.since from unnest(c_now) with ordinality as s where s.limits ? 'tokensPerMinute'
+      ), used as materialized (
+        select v.account_id, v.scope, j.second, e.created_at, j.input_tokens + j.output_tokens - j.tokens as more
+        from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
+        join lease e on e.account_id = j.account_id and e.id = j.lease_id
+        where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test')
+      )
+      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
+        select s.n, u.second, sum(u.more)::bigint as more from used u join scopes s on s.account_id = u.account_id and s.scope = u.scope
+        -- The minute counted the worst case; what began before it counted is not taken off.
+        where u.more > 0 or u.more < 0 and u.created_at >= s.since group by 1, 2) x;
+    end if;
+    perform set_config('enable_hashjoin', 'off', true);
+    none := array_fill(0::bigint, array[cardinality(c_now)]);
+    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
+      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
+  end if;
+
+  -- Not before the accounts are locked: what others moved lies before it.
+  moment := clock_timestamp();
+  with taken as (
+    delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
+  ), placed as (
+    select t.*, a.posted - sum(t.charged) over w as balance,
+      greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
+    from taken t join account a on a.id = t.account_id window w as (partition by t.account_id order by t.id)
+  ), moved as (
+    insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
+    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end from placed p
+  ), used as (
+    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
+    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client from taken
+  ), summed as (
+    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+    select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
+      sum(t.input_tokens), sum(t.output_tokens), sum(t.duration_ms)
+    from taken t group by 1, 3, 4 order by 1, 3, 4
+    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms
+  ), leased as (
+    update lease e set amount = e.amount - x.freed
+    from (select t.account_id, t.lease_id, sum(case when t.keep then t.charged else t.held end) as freed from taken t group by 1, 2) x
+    where e.account_id = x.account_id and e.id = x.lease_id and x.freed > 0
+  ), paid as (
+    update account a set posted = a.posted - x.charged, held = a.held - x.freed, moved_at = coalesce(x.moved_at, a.moved_at)
+    from (select p.account_id, sum(p.charged) as charged, sum(case when p.keep then p.charged else p.held end) as freed,
+      max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
+    where a.id = x.account_id returning a.id, a.posted
+  )
+  select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
+  return next;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_post_apart(process text, ids text[])
+ RETURNS TABLE(id text, resolved text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  j journal;
+begin
+  for j in select * from journal o where o.process_id = process and o.id = any(ids) order by o.id loop
+    id := j.id;
+    select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
+      leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
+      s_lease => '{1}', s_cover => array[j.held], s_keep => array[j.keep], s_tokens => array[j.tokens], s_second => array[j.second],
+      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_client => array[j.client]) f;
+    if resolved not like 'busy;%' then
+      delete from journal o where o.process_id = process and o.id = j.id;
+    end if;
+    return next;
+  end loop;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_counted(scopes limited[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])

@@ -165,10 +165,13 @@ function withFacts(text: string, facts: readonly Fact[]): string {
   const document = ({ name, required }: Fact) =>
     required ? `s_${name} -> (i - 1)` : `nullif(s_${name} -> (i - 1), 'null'::jsonb)`
   const given = (fact: Fact) => (isDocument(fact) ? document(fact) : `s_${fact.name}[i]`)
+  const written = (fact: Fact) =>
+    `s_${fact.name} => ${isDocument(fact) ? `jsonb_build_array(j.${fact.name})` : `array[j.${fact.name}]`}`
   // What is written as null gets no default from the table.
   const value = (fact: Fact) => (fact.preset === null ? given(fact) : `coalesce(${given(fact)}, ${fact.preset})`)
   return text
     .replace('{{facts as parameters}}', facts.map(parameter).join(', '))
-    .replace('{{facts as columns}}', facts.map(({ name }) => name).join(', '))
+    .replaceAll('{{facts as columns}}', facts.map(({ name }) => name).join(', '))
     .replace('{{facts as values}}', facts.map(value).join(', '))
+    .replace('{{facts of a journal row}}', facts.map(written).join(', '))
 }

@@ -8,6 +8,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
@@ -24,6 +25,7 @@ import type { OwnAccount, QuoteView } from './views.ts'
 export interface AccountDeps {
   readonly catalog: CatalogStore
   readonly database: Database
+  readonly ledger: Pick<Ledger, 'booked'>
   readonly read: ReadDeps
   readonly budget: ByteBudget
 }
@@ -75,9 +77,10 @@ export function accountHandlers(
 /** The account of a key, and what the key may do. */
 export async function readAccount(
   principal: Principal,
-  { database }: Pick<AccountDeps, 'database'>,
+  { database, ledger }: Pick<AccountDeps, 'database' | 'ledger'>,
 ): Promise<OwnAccount> {
   const { keyId, models, expiresAtMs } = principal
+  await ledger.booked()
   const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
   if (!row) throw new Fault('key_unknown')
   return {

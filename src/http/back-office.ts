@@ -11,6 +11,7 @@ import { createPeople, type People } from '../identity/people.ts'
 import { createSessions } from '../identity/sessions.ts'
 import { VERSION } from '../kernel/version.ts'
 import type { World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { publicUrlOf } from './address.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
@@ -31,6 +32,7 @@ export function openBackOffice(
   parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl'> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
+    readonly ledger: Pick<Ledger, 'booked'>
     readonly world: World
     readonly operatorToken: string
     readonly browserKey: Buffer
@@ -53,6 +55,7 @@ export function openBackOffice(
   const people = createPeople(identity)
   const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
   const resources = operatorResources(deps)
+  app.booked = parts.ledger.booked
   mountAdmin(app, resources, parts.operatorToken)
   mountConsole(app, resources, {
     ...deps,

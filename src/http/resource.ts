@@ -148,7 +148,10 @@ export function mountResources(
         actors.set(request, actor)
         if (!actor.operator && !actor.session) scope.hurry(reply.raw)
       },
-      handler: (request, reply) => answer(entry, request, reply, actors.get(request)!),
+      handler: async (request, reply) => {
+        await scope.booked()
+        return answer(entry, request, reply, actors.get(request)!)
+      },
     })
   }
 }

@@ -25,6 +25,8 @@ declare module 'fastify' {
     shortcut: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
     /** Browsers of other sites may call what is at this path. */
     crossSite(url: string): void
+    /** Whoever reads the books finds in them what was answered before. */
+    booked: () => Promise<void>
     /** Hears of what is refused. */
     refused: ((fault: Fault, visit: RefusedVisit) => void) | undefined
   }
@@ -154,6 +156,7 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
 
   app.decorate('hurry', hurry)
   app.decorate('shortcut', undefined)
+  app.decorate('booked', async () => undefined)
   app.decorate('refused', undefined)
   app.decorateRequest('principal', null)
   app.removeAllContentTypeParsers()

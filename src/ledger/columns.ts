@@ -1,5 +1,6 @@
 // The parameters of the ledger's statement: a column for each, made from the operations of a flush.
-import type { Keep, LeaseChange, Op, Resolution } from './operation.ts'
+import type { Value } from '../database/database.ts'
+import type { Cover, Keep, LeaseChange, Op, Resolution } from './operation.ts'
 
 export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
 export type Column<K extends Op['kind']> = (all: ReadonlyArray<OpOf<K>>, places: Places) => string | boolean | null
@@ -32,32 +33,34 @@ function placeIn(places: Map<string, number>, id: string): number {
   return places.size
 }
 
+interface Fact {
+  /** Of the column. */
+  readonly type: 'text' | 'int' | 'smallint' | 'boolean' | 'jsonb'
+  readonly read: (resolution: Resolution) => string | number | boolean | object
+}
+
 /** What is not money in a usage row and every call has: a line for each column of the table, named by it. */
-export const FACTS: Record<string, (resolution: Resolution) => string | number | boolean | object> = {
-  key_id: (one) => one.key,
-  product: (one) => one.product,
-  endpoint: (one) => one.endpoint,
-  status: (one) => one.status,
-  catalog_version: (one) => one.catalogVersion,
-  lines: (one) => one.lines,
-  estimated: (one) => one.estimated,
-  stream: (one) => one.stream,
-  route: (one) => one.route,
-  duration_ms: (one) => Math.round(one.durationMs),
+const FACTS: Record<string, Fact> = {
+  key_id: { type: 'text', read: (one) => one.key },
+  product: { type: 'text', read: (one) => one.product },
+  endpoint: { type: 'text', read: (one) => one.endpoint },
+  status: { type: 'int', read: (one) => one.status },
+  catalog_version: { type: 'int', read: (one) => one.catalogVersion },
+  lines: { type: 'jsonb', read: (one) => one.lines },
+  estimated: { type: 'boolean', read: (one) => one.estimated },
+  stream: { type: 'boolean', read: (one) => one.stream },
+  route: { type: 'smallint', read: (one) => one.route },
+  duration_ms: { type: 'int', read: (one) => Math.round(one.durationMs) },
   // Zero says that there was none.
-  first_byte_ms: (one) => (one.firstByteMs === 0 ? 0 : Math.max(1, Math.round(one.firstByteMs))),
+  first_byte_ms: {
+    type: 'int',
+    read: (one) => (one.firstByteMs === 0 ? 0 : Math.max(1, Math.round(one.firstByteMs))),
+  },
 }
 
 /** What few calls have. A flush of calls that have none of it sends nothing. */
 const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined> = {
   story: ({ story }) => story && storable(story),
-}
-
-/** Whether a resolution has only what every call has. */
-export function isPlain(resolution: Resolution): boolean {
-  if (resolution.client || resolution.credential) return false
-  for (const name in RARE_FACTS) if (RARE_FACTS[name]?.(resolution) !== undefined) return false
-  return true
 }
 
 /** Left out when nobody knows what the calls of the flush cost. */
@@ -79,11 +82,11 @@ function rareColumnOf(fact: (typeof RARE_FACTS)[string]): Column<'resolve'> {
   }
 }
 
-function columnOf(fact: (typeof FACTS)[string]): Column<'resolve'> {
+function columnOf({ type, read }: Fact): Column<'resolve'> {
   return (all) => {
-    const values = all.map((one) => fact(one.value))
-    if (typeof values[0] === 'object') return JSON.stringify(values)
-    return typeof values[0] === 'string' ? quoted(values as string[]) : plain(values as number[]) // a column has one type
+    const values = all.map((one) => read(one.value))
+    if (type === 'jsonb') return JSON.stringify(values)
+    return type === 'text' ? quoted(values as string[]) : plain(values as number[]) // a column has one type
   }
 }
 
@@ -169,6 +172,48 @@ export const LEASE: Record<string, Column<'lease'>> = {
   l_back_requests: ofBacks((back) => back.requests),
   l_back_tokens: ofBacks((back) => back.tokens),
   l_back_second: ofBacks((back) => back.second),
+}
+
+/** A settlement that a lease covers. */
+export type Journaled = OpOf<'resolve'> & { readonly cover: Cover }
+interface Written {
+  readonly type: Fact['type'] | 'bigint'
+  readonly read: (op: Journaled, process: string) => Value
+}
+
+const document = (value: object | undefined) => (value === undefined ? null : JSON.stringify(value))
+
+/** The columns of a row of the journal. */
+export const JOURNAL: Record<string, Written> = {
+  process_id: { type: 'text', read: (_, process) => process },
+  account_id: { type: 'text', read: ({ value }) => value.account },
+  id: { type: 'text', read: ({ value }) => value.id },
+  outcome: { type: 'text', read: ({ value }) => value.kind },
+  charged: { type: 'bigint', read: ({ value }) => value.charge },
+  held: { type: 'bigint', read: ({ cover }) => cover.amount },
+  lease_id: { type: 'text', read: ({ cover }) => cover.lease },
+  keep: { type: 'boolean', read: ({ cover }) => cover.keep },
+  tokens: { type: 'bigint', read: ({ cover }) => cover.tokens },
+  second: { type: 'bigint', read: ({ cover }) => cover.second },
+  input_tokens: { type: 'bigint', read: ({ value }) => value.inputTokens },
+  output_tokens: { type: 'bigint', read: ({ value }) => value.outputTokens },
+  cost: { type: 'bigint', read: ({ value }) => value.cost ?? null },
+  credential: { type: 'text', read: ({ value }) => value.credential ?? null },
+  client: { type: 'text', read: ({ value }) => value.client ?? '' },
+}
+for (const name in FACTS) {
+  const { type, read } = FACTS[name] as Fact // its own name
+  JOURNAL[name] = { type, read: ({ value }) => (type === 'jsonb' ? JSON.stringify(read(value)) : read(value)) }
+}
+for (const name in RARE_FACTS)
+  JOURNAL[name] = { type: 'jsonb', read: ({ value }) => document(RARE_FACTS[name]?.(value)) }
+
+/** A column of several rows of the journal. */
+export function columnOfRows({ type, read }: Written, ops: readonly Journaled[], process: string): string {
+  const values = ops.map((op) => read(op, process))
+  return type === 'text' || type === 'jsonb'
+    ? quoted(values.map((value) => (value as string | null) ?? undefined)) // such a column has nothing else
+    : plain(values.map((value) => (value as number | null) ?? 'NULL'))
 }
 
 /** As an array in the database's own words: ids, numbers and booleans need no quotes. */

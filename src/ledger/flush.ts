@@ -1,29 +1,8 @@
 // A group of operations as one statement, and its answer: the words between the ledger and its function in the database.
 import { type Database, SHORT_MS, type Statement, statement, type Value } from '../database/database.ts'
-import { ADDED_UP, INTO_HOURS } from '../database/usage-hour.ts'
 import { Fault } from '../kernel/fault.ts'
-import {
-  type Column,
-  FACTS,
-  isPlain,
-  LEASE,
-  type OpOf,
-  Places,
-  plain,
-  quoted,
-  RESERVATION,
-  RESOLUTION,
-} from './columns.ts'
-import {
-  Busy,
-  type Cover,
-  type Done,
-  type Leased,
-  type Op,
-  type Reserved,
-  type Resolved,
-  type Undecided,
-} from './operation.ts'
+import { type Column, LEASE, type OpOf, Places, plain, quoted, RESERVATION, RESOLUTION } from './columns.ts'
+import { Busy, type Done, type Leased, type Op, type Reserved, type Resolved, type Undecided } from './operation.ts'
 
 /** An ordinary prompt is far below this; a group of 256 stays small. */
 const LARGE_CHARS = 8_000
@@ -60,89 +39,16 @@ function statementFor(shape: number, parameters: readonly string[]): Statement {
   return known
 }
 
-/**
- * The one settlement of a caller who is alone: the same as the function does, for a call that a lease covers, no limit counts and nothing befell, as a plain
- * statement at a quarter of the price. Changes nothing where that is not so. Whoever makes limits recalls what is leased, so that a statement which
- * began before finds the lease changed.
- */
-const ONE_VALUES: Record<string, (op: OpOf<'resolve'> & { cover: Cover }) => Value> = {
-  account: ({ value }) => value.account,
-  id: ({ value }) => value.id,
-  kind: ({ value }) => value.kind,
-  charge: ({ value }) => value.charge,
-  lease: ({ cover }) => cover.lease,
-  cover: ({ cover }) => cover.amount,
-  freed: ({ value, cover }) => (cover.keep ? value.charge : cover.amount),
-  input: ({ value }) => value.inputTokens,
-  output: ({ value }) => value.outputTokens,
-  cost: ({ value }) => value.cost ?? null,
-  ...Object.fromEntries(
-    Object.entries(FACTS).map(([name, fact]) => [
-      `s_${name}`,
-      ({ value }: OpOf<'resolve'>) => {
-        const is = fact(value)
-        return typeof is === 'object' ? JSON.stringify(is) : is
-      },
-    ]),
-  ),
-}
-const ONE = (name: string) => `$${Object.keys(ONE_VALUES).indexOf(name) + 1}`
-const SETTLE_ONE = statement(
-  'ledger_settle_one',
-  `with locked as materialized (
-     select id from account where id = ${ONE('account')} and not exists (select 1 from limited where account_id = '')
-       and not exists (select 1 from limited where account_id = ${ONE('account')} and limits - 'requestsPerMinute' <> '{}') for update skip locked
-   ), leased as (
-     update lease l set amount = l.amount - ${ONE('freed')}::bigint from locked
-     where l.account_id = locked.id and l.id = ${ONE('lease')} and l.amount >= ${ONE('cover')}::bigint and l.recalled_at is null returning l.account_id
-   ), paid as (
-     update account a set posted = a.posted - ${ONE('charge')}::bigint, held = a.held - ${ONE('freed')}::bigint,
-       moved_at = case when ${ONE('charge')}::bigint > 0 then greatest(clock_timestamp(), a.moved_at + interval '1 microsecond') else a.moved_at end
-     from leased where a.id = leased.account_id returning a.posted, a.held, a.moved_at
-   ), moved as (
-     insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
-     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')},
-       case when ${ONE('charge')}::bigint > 0 then moved_at end, case when ${ONE('charge')}::bigint > 0 then posted end from paid
-   ), used as (
-     insert into usage (account_id, id, outcome, charged, held, cost, ${Object.keys(FACTS).join(', ')})
-     select ${ONE('account')}, ${ONE('id')}, ${ONE('kind')}, ${ONE('charge')}, ${ONE('cover')}, ${ONE('cost')}::bigint, ${Object.keys(
-       FACTS,
-     )
-       .map((name) => ONE(`s_${name}`))
-       .join(', ')} from paid
-   ), summed as (
-     ${INTO_HOURS}
-     select ${ONE('account')}, date_trunc('hour', now(), 'UTC'), ${ONE('s_product')}, ${ONE('s_key_id')}, 1, (${ONE('s_status')}::int >= 400)::int, ${ONE('charge')},
-       ${ONE('input')}, ${ONE('output')}, ${ONE('s_duration_ms')} from paid
-     ${ADDED_UP}
-   )
-   select posted, held from paid`,
-  SHORT_MS,
-)
-
-async function settleOne(database: Database, op: Op): Promise<Resolved | undefined> {
-  if (op.kind !== 'resolve' || op.again || op.cover === undefined) return undefined
-  const { value, cover } = op
-  if (value.charge > cover.amount || !isPlain(value)) return undefined
-  const values = Object.values(ONE_VALUES).map((read) => read({ ...op, cover }))
-  const [row] = await database.query<{ posted: bigint; held: bigint }>(SETTLE_ONE, values)
-  return row && { outcome: value.kind, paid: value.charge, loss: 0n, hold: cover.amount, ...row }
-}
-
 interface Store {
   readonly database: Database
   readonly processId: string
-  readonly distributed: boolean
 }
 
 export async function flush(
-  { database, processId, distributed }: Store,
+  { database, processId }: Store,
   ops: readonly Op[],
   patient: boolean,
 ): Promise<Array<Done | Error>> {
-  const [first] = ops
-  const one = patient && first && ops.length === 1 && !distributed ? await settleOne(database, first) : undefined
-  if (one) return [one]
   const resolutions = ops.filter((op) => op.kind === 'resolve')
   const reservations = ops.filter((op) => op.kind === 'reserve')
   const leases = ops.filter((op) => op.kind === 'lease')
@@ -177,7 +83,7 @@ export async function flush(
   return ops.map(({ kind }) => answers[kind][at[kind]++]!) // one answer for each
 }
 
-function readResolved(answer: string): Array<Resolved | Error> {
+export function readResolved(answer: string): Array<Resolved | Error> {
   const [outcomes = [], paid = [], loss = [], posted = [], held = [], hold = []] = splitColumns(answer)
   return outcomes.map((outcome, i) =>
     outcome === 'busy'
@@ -221,7 +127,7 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
 }
 
 function readLeased(answer: string): Array<Leased | Error> {
-  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = []] =
+  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = [], posted = []] =
     splitColumns(answer)
   const limited = (text = '-1') => (text === '-1' ? undefined : Number(text))
   return added.map((amount, i) => {
@@ -234,6 +140,7 @@ function readLeased(answer: string): Array<Leased | Error> {
       rate: allowed === undefined ? undefined : { max: allowed, left: Number(left[i]) },
       seconds: Number(seconds[i]),
       second: Number(now) + Number(seconds[i]),
+      posted: BigInt(posted[i] ?? 0),
     }
   })
 }

@@ -45,7 +45,7 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
     try {
       if (distributed && ops.some((op) => op.value.account !== ops[0]?.value.account))
         return await byAccount(ops, patient)
-      return note(ops, await flush({ database, processId, distributed }, ops, patient))
+      return note(ops, await flush({ database, processId }, ops, patient))
     } catch (error) {
       if (isLockWait(error)) return patient ? flushApart(ops, false) : flushUnlocked(ops)
       if (ops.length === 1 || !isOfAPart(error)) throw error

@@ -10,7 +10,10 @@ interface Leases {
   admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
-  resolved(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover, resolved: Pick<Resolved, 'outcome'>): void
+  /** What a call spent is written, and not in the books yet: until then the lease has it still. */
+  spent(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void
+  /** It is in the books. */
+  booked(cover: Cover, outcome: Resolved['outcome']): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
   /** Somebody needs what is leased of an account: nothing more is leased of it for a while, so that it is found. */
@@ -49,6 +52,7 @@ interface Lease {
   amount: Credits
   /** Of it, what calls under way may spend. */
   open: Credits
+  /** Those that are not in the books. */
   calls: number
   /** What was given of the minute's limits, where there are any. */
   window: Window | undefined
@@ -266,15 +270,18 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       const cover = covers.get(id)
       return cover && all.get(cover.lease)?.retired ? { ...cover, keep: false } : cover
     },
-    resolved({ id, charge }, cover, { outcome }) {
-      if (!covers.delete(id)) return
+    spent({ id, charge }, cover) {
+      const lease = covers.delete(id) ? all.get(cover.lease) : undefined
+      if (!lease) return
+      lease.open -= cover.amount
+      lease.amount -= cover.keep && charge < cover.amount ? charge : cover.amount
+    },
+    booked(cover, outcome) {
       const lease = all.get(cover.lease)
       if (!lease) return
       lease.calls -= 1
-      lease.open -= cover.amount
-      if (outcome === 'late') return forget(lease)
-      lease.amount -= cover.keep && charge < cover.amount ? charge : cover.amount
-      if (lease.retired) release(lease)
+      if (outcome === 'late') forget(lease)
+      else if (lease.retired) release(lease)
     },
     recall,
     rest,

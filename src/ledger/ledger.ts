@@ -1,6 +1,6 @@
 // The money. A durable hold, its own or its process' lease, covers a call before a vendor hears of it; it resolves exactly
 // once, together with its usage row.
-import { type Database, isRefused, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -9,13 +9,13 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { joining, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createFloods } from './floods.ts'
+import { createInsist, isFinal, within } from './insist.ts'
+import { createJournal, isCovered } from './journal.ts'
 import { createLanes } from './lanes.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
 import {
-  Busy,
   type Cover,
-  type Done,
   type Leased,
   type Op,
   type Reservation,
@@ -38,6 +38,8 @@ export interface Ledger {
   recall(account?: string): void
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
+  /** Resolves when every settlement that was answered here is in the books, or cannot be now. */
+  booked(): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
   readonly pending: number
@@ -73,11 +75,12 @@ interface LedgerOptions {
 
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
-const RETRY_MS = 100
 /** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 const SHARES_MAX = 5
 const TEND_EVERY_MS = 500
+/** How long somebody who reads the books waits for what is on its way into them. */
+const BOOKED_WAIT_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
   const { database, world, processId, meters } = options
@@ -93,25 +96,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
 
-  /** Operations carry their id, so a try whose answer was lost can simply be repeated. */
-  async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
-    const started = world.elapsedMs()
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return (await lanes.run(op)) as T
-      } catch (error) {
-        lost?.()
-        if (op.kind === 'resolve') op.again = true
-        const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
-        if (isFinal(error)) throw error
-        // The database is there and says something that it should not.
-        if (!(error instanceof Fault || error instanceof Busy))
-          options.log?.error({ error }, 'the ledger’s statement fails')
-        if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
-        await sleep(world, waitMs)
-      }
-    }
-  }
+  const insist = createInsist({ world, log: options.log, run: lanes.run })
 
   /** Goes on without a caller, until the database is back. */
   function keepOn(work: Promise<unknown>): void {
@@ -132,7 +117,18 @@ export function createLedger(options: LedgerOptions): Ledger {
     change(change) {
       tend()
       // What is added or given must not be repeated while it is not known whether it was done.
-      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
+      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0).then((leased) => {
+        if (leased.added !== undefined) journal.leased(change.account, leased.posted)
+        return leased
+      })
+    },
+  })
+  const journal = createJournal({
+    ...{ database, world, processId, log: options.log, observe: meters?.batch },
+    posted({ value, cover }, { outcome, paid }) {
+      owed.delete(value.id)
+      leases.booked(cover, outcome)
+      count(value, { outcome, paid, hold: cover.amount })
     },
   })
 
@@ -146,7 +142,11 @@ export function createLedger(options: LedgerOptions): Ledger {
       leases.tend()
       database.query<{ id: string }>(RECALLED, [processId]).then(
         (rows) => {
-          if (rows.length > 0) leases.asked(new Set(rows.map((row) => row.id)))
+          if (rows.length > 0) {
+            leases.asked(new Set(rows.map((row) => row.id)))
+            // They go back when the books have what was spent of them.
+            void journal.post()
+          }
           tend()
         },
         () => tend(),
@@ -159,27 +159,30 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (amount > 0n && !isTestAccount(account)) meters?.moved(kind, amount)
   }
 
-  function count(resolution: Resolution, resolved: Resolved): Resolved {
-    if (resolved.outcome === 'already') return resolved
+  function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
+    if (outcome === 'already') return
     const { account } = resolution
-    const { paid, hold } = resolved
     if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
     moved(account, 'settled', paid)
     moved(account, 'released', hold - paid)
-    return resolved
   }
 
   /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
-  async function resolveFor(resolution: Resolution, cover: Cover | undefined, forMs: number): Promise<Resolved> {
+  async function resolveFor(resolution: Resolution, cover?: Cover, again = false): Promise<Resolved> {
     try {
-      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, forMs)
-      if (cover) leases.resolved(resolution, cover, resolved)
+      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover, again }, BACKGROUND_MS)
+      if (cover) leases.spent(resolution, cover)
+      if (cover) leases.booked(cover, resolved.outcome)
       open.delete(resolution.id)
-      return count(resolution, resolved)
+      count(resolution, resolved)
+      return { ...resolved, posted: journal.heard(resolution.account, resolved.posted ?? 0n) }
     } catch (error) {
       if (isFinal(error)) {
         // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.
-        if (cover) leases.resolved({ ...resolution, charge: 0n }, { ...cover, keep: true }, { outcome: 'released' })
+        if (cover) {
+          leases.spent({ ...resolution, charge: 0n }, { ...cover, keep: true })
+          leases.booked(cover, 'released')
+        }
         open.delete(resolution.id)
       }
       throw error
@@ -188,6 +191,13 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
+
+  /** Into the books, without the journal. `again`: nobody knows whether it is in there. */
+  function resolveDirectly(resolution: Resolution, cover?: Cover, again = false): Promise<Resolved> {
+    const going = resolveFor(resolution, cover, again)
+    keepOn(going.finally(() => owed.delete(resolution.id)))
+    return within(going, resolveForMs, world)
+  }
 
   async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
     let last = false
@@ -219,6 +229,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function takeBack(account: string): Promise<void> {
     for (const waitMs of RETURN_WAITS_MS) {
       leases.rest(account)
+      await ledger.booked()
       const rows = await database.query(RECALL, [account])
       if (rows.length === 0) return
       await sleep(world, waitMs)
@@ -244,7 +255,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       throw error
     } finally {
       // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
-      if (unsure) keepOn(resolveFor(releaseOf(reservation), undefined, BACKGROUND_MS))
+      if (unsure) keepOn(resolveFor(releaseOf(reservation)))
     }
   }
 
@@ -261,34 +272,49 @@ export function createLedger(options: LedgerOptions): Ledger {
       return reserved
     },
     async resolve(resolution) {
-      if (owed.has(resolution.id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: 0n, held: 0n, hold: 0n }
-      const cover = leases.coverOf(resolution.id)
-      const going = resolveFor(resolution, cover, BACKGROUND_MS)
-      owed.add(resolution.id)
-      keepOn(going.finally(() => owed.delete(resolution.id)))
-      return within(going, resolveForMs, world)
+      const { id, account, charge, kind } = resolution
+      if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: undefined, hold: 0n }
+      owed.add(id)
+      const cover = leases.coverOf(id)
+      // Who was not heard lately may have lost its leases, and must know what became of it before it tells a price.
+      if (!cover || options.distributed || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
+        return resolveDirectly(resolution, cover)
+      try {
+        await journal.write({ kind: 'resolve', value: resolution, cover })
+      } catch {
+        return resolveDirectly(resolution, cover, true)
+      }
+      leases.spent(resolution, cover)
+      return { outcome: kind, paid: charge, loss: 0n, posted: journal.balanceOf(account), hold: cover.amount }
     },
     async grant({ account, amount, note, actor }, within = database) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back.
       if (amount < 0n) await returned(account)
       const id = newId(world)
       const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [id, account, amount, note, actor])
+      if (row) journal.heard(account, row.posted)
       return row && { id, ...row }
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
-    sweep: liveness.sweep,
+    async sweep() {
+      // What was spent of a lease is in the books before the lease expires.
+      if (!options.distributed) await journal.adopt()
+      return liveness.sweep()
+    },
+    booked: () => within(journal.post(), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = lanes
         .idle()
+        .then(() => journal.idle())
         .then(() => leases.giveBack())
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
-      return lanes.pending
+      return lanes.pending + journal.pending
     },
   }
 
@@ -302,39 +328,10 @@ export function createLedger(options: LedgerOptions): Ledger {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
       // It may have had an idempotency key, which would be taken for ever.
-      keepOn(resolveFor({ ...release, idempotent: true }, undefined, BACKGROUND_MS))
+      keepOn(resolveFor({ ...release, idempotent: true }))
     }
   }
   return ledger
-}
-
-/** Only what an operation itself says can be refused for good. Whatever else the database says, it may say otherwise later. */
-function isFinal(error: unknown): boolean {
-  return isRefused(error) || (error instanceof Fault && error.kind !== 'unavailable')
-}
-
-function asUnavailable(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
-}
-
-/** The same promise, but no longer than this. */
-function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = world.after(forMs, () =>
-      reject(new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the database is slow' } })),
-    )
-    promise.then(
-      (value) => {
-        cancel()
-        resolve(value)
-      },
-      (error) => {
-        cancel()
-        reject(error)
-      },
-    )
-  })
 }
 
 const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled_at is not null')

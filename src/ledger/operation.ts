@@ -92,8 +92,8 @@ export interface Resolved {
   readonly outcome: 'settled' | 'released' | 'late' | 'already'
   readonly paid: Credits
   readonly loss: Credits
-  readonly posted: Credits
-  readonly held: Credits
+  /** What the account has then; undefined where nobody knows. */
+  readonly posted: Credits | undefined
   /** What the hold was. */
   readonly hold: Credits
 }
@@ -137,6 +137,8 @@ export interface Leased {
   /** For how long these may be used from when they were asked for, and the last of these seconds, to which they were counted. */
   readonly seconds: number
   readonly second: number
+  /** What the account has, held or not. */
+  readonly posted: Credits
 }
 
 export type Op =

@@ -3,6 +3,7 @@
 // lie on another server than their money: what is joined with them is found first, by itself.
 import { type Database, type Statement, statement } from '../database/database.ts'
 import type { RateCheck } from './rate-check.ts'
+import { checkJournal } from './verify-journal.ts'
 
 interface TableCheck {
   readonly database: Database
@@ -268,6 +269,7 @@ export async function checkTables(check: TableCheck): Promise<{ holds: number; j
   const lives = await checkProcesses(check)
   const holds = (await checkHolds(check, lives)) + (await checkLeases(check, lives))
   const jobs = await checkJobs(check)
+  await checkJournal(check)
   await checkKeys(check)
   await checkVersions(check)
   return { holds, jobs }

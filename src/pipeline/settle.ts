@@ -29,7 +29,8 @@ interface Ending {
 }
 
 export interface Receipt extends Settled {
-  readonly balance: Credits
+  /** Undefined where nobody knows it. */
+  readonly balance: Credits | undefined
 }
 
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
@@ -168,10 +169,11 @@ function resolutionOf(
 
 /** An SSE comment with the cost, for the end of a stream. */
 export function receiptComment(receipt: Receipt): string {
-  return `: tollgate charge=${formatCredits(receipt.charged)} balance=${formatCredits(receipt.balance)}\n`
+  const balance = receipt.balance === undefined ? '' : ` balance=${formatCredits(receipt.balance)}`
+  return `: tollgate charge=${formatCredits(receipt.charged)}${balance}\n`
 }
 
 export function addReceipt(headers: Record<string, string>, receipt: Receipt): void {
   headers['x-tollgate-charge'] = formatCredits(receipt.charged)
-  headers['x-tollgate-balance'] = formatCredits(receipt.balance)
+  if (receipt.balance !== undefined) headers['x-tollgate-balance'] = formatCredits(receipt.balance)
 }

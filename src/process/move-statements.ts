@@ -18,7 +18,7 @@ export const OPEN_JOBS = statement(
 )
 export const STILL_HELD = statement(
   'move_still_held',
-  `select (select count(*)::int from hold where account_id = $1) as holds, (select count(*)::int from lease where account_id = $1) as leases`,
+  `select (select count(*)::int from hold where account_id = $1) as holds, (select count(*)::int from lease where account_id = $1) + (select count(*)::int from journal where account_id = $1) as leases`,
 )
 export const ACCOUNT = statement(
   'move_account',

@@ -5,6 +5,9 @@ import type { Database } from '../../src/database/database.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import type { Told } from './traffic.ts'
 
+/** A sweep, and another. */
+const BOOKED_MS_MAX = 15_000
+
 export interface Books {
   readonly acknowledged: number
   readonly settled: number
@@ -13,7 +16,18 @@ export interface Books {
   readonly holds: number
 }
 
+/** What was acknowledged is durable at once, and booked by whoever lives. */
+async function allBooked(database: Database): Promise<void> {
+  for (const startedMs = performance.now(); ; ) {
+    const rows = await database.query({ text: 'select 1 from journal limit 1' })
+    if (rows.length === 0) return
+    assert.ok(performance.now() - startedMs < BOOKED_MS_MAX, 'settlements stay in the journal')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
 export async function checkBooks(database: Database, acknowledged: readonly Told[]): Promise<Books> {
+  await allBooked(database)
   const rows = await database.query<{ id: string; outcome: string; charged: bigint }>({
     text: 'select id, outcome, charged from usage',
   })

@@ -37,6 +37,8 @@ interface State {
   readonly held: number
   readonly holds: readonly Row[]
   readonly leases: readonly Row[]
+  /** Settlements that are not in the books: what they will take out of their leases. */
+  readonly journal: ReadonlyArray<{ readonly id: string; readonly process: string; readonly amount: number }>
   readonly scopes: readonly Scope[]
   readonly spent: readonly Spent[]
 }
@@ -48,6 +50,7 @@ const SEE = {
        'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
        'recalledMs', extract(epoch from recalled_at) * 1000)), '[]') from lease) as leases,
+    (select coalesce(json_agg(json_build_object('id', id, 'process', process_id, 'amount', case when keep then charged else held end)), '[]') from journal) as journal,
     (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'held', held, 'open', open_calls, 'spent', total_spent,
        'requests', requests_used, 'tokens', tokens_used, 'limits',
        (select coalesce(json_object_agg(key, value::bigint), '{}') from jsonb_each_text(limits)))), '[]') from limited) as scopes,
@@ -96,7 +99,7 @@ export class Books {
 
   /** To be called after a statement. Answers what is wrong. */
   async look({ name = '' }: Statement, on: Queryable): Promise<string[]> {
-    if (!/^(ledger_|lease_|limited_|expire|grant)/.test(name)) return []
+    if (!/^(ledger_|journal_|lease_|limited_|expire|grant)/.test(name)) return []
     const [state] = await on.query<State>(SEE)
     return this.#all(name, state!)
   }
@@ -104,7 +107,8 @@ export class Books {
   /** To be called when a vendor hears of a call: what covers it must have been there before. */
   async heard(id: string, on: Queryable): Promise<string[]> {
     const [state] = await on.query<State>(SEE)
-    const known = [...state!.holds, ...state!.spent].some((row) => row.id === id) || this.#admitted.has(id)
+    const known =
+      [...state!.holds, ...state!.journal, ...state!.spent].some((row) => row.id === id) || this.#admitted.has(id)
     return [...(known ? [] : [`${id} reached a vendor without a hold`]), ...this.#all('heard', state!)]
   }
 
@@ -118,8 +122,9 @@ export class Books {
   }
 
   /** Every call under way has a hold of its own, or is covered by what its process has leased. */
-  #covers(name: string, { holds, leases, spent }: State): string[] {
+  #covers(name: string, { holds, leases, journal, spent }: State): string[] {
     const ended = new Set(spent.map(({ id }) => id))
+    const written = new Map(journal.map((row) => [row.id, row.amount]))
     const own = new Set(holds.map(({ id }) => id))
     const open = new Map<string, number>()
     for (const { id, key, tokens, atMs } of holds)
@@ -135,7 +140,7 @@ export class Books {
       if (ended.has(id) || process.dead) this.#admitted.delete(id)
       else if (name === 'expire' && (leased.get(process.id) ?? 0) < (this.#leased.get(process.id) ?? 0))
         call.excused = true
-      else if (!own.has(id) && !excused) open.set(process.id, (open.get(process.id) ?? 0) + amount)
+      else if (!own.has(id) && !excused) open.set(process.id, (open.get(process.id) ?? 0) + (written.get(id) ?? amount))
     }
     this.#leased = leased
     return [...open]
@@ -195,7 +200,7 @@ export class Books {
   }
 
   /** The shares of the system's limits together are not more than the limits, and count everything. */
-  #shares({ scopes, holds, leases, spent }: Omit<State, 'held'>): string[] {
+  #shares({ scopes, holds, leases, spent }: Omit<State, 'held' | 'journal'>): string[] {
     const system = scopes.filter(({ account }) => account === '')
     const whole = system.find(({ scope }) => scope === 'system')
     if (!whole) return []

@@ -29,6 +29,7 @@ const WRITTEN = [
   'account',
   'hold',
   'lease',
+  'journal',
   'transfer',
   'usage',
   'usage_hour',

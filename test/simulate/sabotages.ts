@@ -1,6 +1,7 @@
 // Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
 // them pass proves nothing.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
+import { Fault } from '../../src/kernel/fault.ts'
 import type { Sabotage, Stage } from './faulty-database.ts'
 
 /** A flush of the ledger: its values by the names of the function's parameters. */
@@ -44,10 +45,10 @@ const BESIDE = new Set(['s_kept', 's_given_up', 's_again'])
 
 type Alter = (flush: Flush, run: Queryable['query'], chance: () => boolean) => Promise<unknown[]> | undefined
 
-/** Alters flushes. What would be settled alone goes in a flush, as it does where limits count it. */
+/** Alters flushes. What would be written into the journal goes in a flush, as it does when that fails. */
 function onFlush(alter: Alter): Sabotage {
   return (statement, values, run, chance) => {
-    if (statement.name === 'ledger_settle_one') return Promise.resolve([])
+    if (statement.name?.startsWith('journal_write')) return Promise.reject(new Fault('unavailable'))
     if (!statement.name?.startsWith('ledger_flush')) return undefined
     const flush = new Flush(statement, values)
     if (!flush.names.includes('accounts')) throw new Error('a flush cannot be read in this way any more')
@@ -116,6 +117,15 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       ? settles.map((settle) => altering(settle, 's_charge', (charge) => String(BigInt(charge) + 1n)))
       : undefined,
   ),
+  'a settlement is acknowledged and not written into the journal': (statement, _values, _run, chance) =>
+    statement.name?.startsWith('journal_write') && chance() ? Promise.resolve([]) : undefined,
+  'what the dead wrote into the journal is never booked': (statement) =>
+    statement.name === 'journal_unbooked' ? Promise.resolve([]) : undefined,
+  'a settlement of the journal is booked twice': (statement, values, run) => {
+    if (statement.name !== 'journal_post') return undefined
+    const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where process_id = $1`
+    return run({ text: again }, [values[0] ?? null]).then(() => run(statement, values))
+  },
   'a usage row is dropped': onFlush((flush, run, chance) => {
     if (!chance()) return undefined
     return flush.run(run).then(async (rows) => {

@@ -21,7 +21,8 @@ begin
       and (h.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = h.process_id))
     returning h.*
   ), ended as (
-    delete from lease e where e.account_id = any(free)
+    -- What its calls have spent of a lease is in the journal, and booked before it ends.
+    delete from lease e where e.account_id = any(free) and not exists (select 1 from journal j where j.process_id = e.process_id and j.account_id = e.account_id)
       and (e.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = e.process_id))
     returning e.*
   ), given as (

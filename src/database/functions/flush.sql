@@ -22,7 +22,7 @@
 -- posted, held and what its hold was; of the reservations what became of each, amount, posted, held, and what the tightest limit on
 -- requests allows and leaves, empty where there is none; of the leases what
 -- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves,
--- for how many seconds, and the present second: they were counted to the last of these. `details`, by place, says which limit
+-- for how many seconds, the present second (they were counted to the last of these), and what the account has. `details`, by place, says which limit
 -- refused a reservation.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
@@ -594,7 +594,8 @@ begin
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second;
+      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
+      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
   end if;
 
   if leases is not null then

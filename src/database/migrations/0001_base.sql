@@ -127,6 +127,22 @@ create table usage (
 create table usage_rest partition of usage default;
 create index usage_client on usage (account_id, client, id) where client <> '';
 
+-- Settlements that leases cover, on their way into the books: written before the caller has its last byte, and booked with many others a moment
+-- later, by functions/post.sql. First by process, because each books its own; in the order of ids, so that old and new ones do not mix.
+create table journal (
+  like usage including defaults,
+  process_id text collate "C" not null,
+  lease_id text collate "C" not null,
+  -- What the call does not spend stays in the lease.
+  keep boolean not null,
+  -- What limits on tokens counted for it, and in which second.
+  tokens bigint not null,
+  second bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  primary key (process_id, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0);
+
 -- Calls that were refused before they held anything. Kept for days, a bounded number for each key: ledger/refusals.ts.
 create table refusal (
   account_id text collate "C" not null,

@@ -1,0 +1,163 @@
+-- The way of settlements from the journal into the books. A row of the journal is the right to book it: whoever deletes it does so in the
+-- same transaction, with the account locked, so that each is booked once, whoever does it and however often it is tried.
+
+-- Books those of a process' rows whose leases cover them: `ids`, as many as are still there. What is locked by others is waited for, or stays if
+-- not `patient`, as does all of an account of which a lease is not what it should be: ledger_post_apart takes these.
+-- Answers the accounts and what they have now, the ids that stay because their accounts are locked, and those that must go apart.
+drop function if exists ledger_post(text, text[], boolean);
+create function ledger_post(process text, ids text[], patient boolean) returns table (accounts text[], balances bigint[], busy text[], apart text[])
+language plpgsql
+-- As ledger_flush: every row is reached by its key, whatever the planner knows of the tables' sizes.
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+set lock_timeout = '300ms'
+as $$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  today date := (now() at time zone 'UTC')::date;
+  moment timestamptz;
+  wanted text[];
+  troubled text[];
+  is_shared boolean;
+  own text := 'system@' || process;
+  r record;
+  c_now limited[];
+  none bigint[];
+  d_held bigint[];
+  d_spent bigint[];
+  k_place int[];
+  k_second bigint[];
+  k_tokens bigint[];
+begin
+  wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
+  if patient then
+    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
+  else
+    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update skip locked);
+  end if;
+  if cardinality(accounts) < cardinality(wanted) then
+    busy := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id <> all(accounts));
+  end if;
+  troubled := array(
+    select distinct x.account_id from (
+      select j.account_id, j.lease_id, sum(case when j.keep then j.charged else j.held end) as freed from journal j
+      where j.process_id = process and j.id = any(ids) group by 1, 2
+    ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
+    where (e.amount is null or e.amount < x.freed) and (busy is null or x.account_id = any(accounts)));
+  if cardinality(troubled) > 0 then
+    apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
+    accounts := array(select x from unnest(accounts) x where x <> all(troubled));
+  end if;
+  if busy is not null or apart is not null then
+    ids := array(select x from unnest(ids) x where x <> all(coalesce(busy, '{}') || coalesce(apart, '{}')));
+  end if;
+
+  -- As in ledger_flush: not before the accounts are locked, the system's share before the limits of accounts.
+  is_shared := exists (select 1 from limited l where l.account_id = '' and l.scope = 'system');
+  if is_shared then
+    insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
+      on conflict do nothing;
+    perform 1 from limited l where l.account_id = '' and l.scope = own for update;
+  end if;
+  if is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}') then
+    for r in
+      select l as scope from (
+        select distinct j.account_id, v.scope from journal j cross join lateral (values ('account'), (j.key_id)) v(scope)
+        where j.process_id = process and j.id = any(ids)
+        union all select '', own where is_shared
+      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
+      order by l.account_id, l.scope for update of l
+    loop
+      c_now := c_now || limited_now(r.scope, now_second, today);
+    end loop;
+  end if;
+  if c_now is not null then
+    -- Only here two lists meet that have no keys.
+    perform set_config('enable_hashjoin', 'on', true);
+    -- What each counts: see ledger_flush. What test accounts spend is no money.
+    with scopes as materialized (
+      select s.ordinality as n, s.account_id, s.scope, s.account_id = '' or limited_is_money(s.limits) as spends, s.limits <> '{}' as counts
+      from unnest(c_now) with ordinality as s
+    ), booked as materialized (
+      select v.account_id, v.scope, sum(j.charged) as paid, sum(case when j.keep then j.charged else j.held end) as freed
+      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
+      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}}) group by 1, 2
+    )
+    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.freed, 0) else 0 end order by s.n)
+      into d_spent, d_held from scopes s left join booked b on b.account_id = s.account_id and b.scope = s.scope;
+    if exists (select 1 from unnest(c_now) s where s.limits ? 'tokensPerMinute') then
+      with scopes as materialized (
+        select s.ordinality::int as n, s.account_id, s.scope, s.since from unnest(c_now) with ordinality as s where s.limits ? 'tokensPerMinute'
+      ), used as materialized (
+        select v.account_id, v.scope, j.second, e.created_at, j.input_tokens + j.output_tokens - j.tokens as more
+        from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
+        join lease e on e.account_id = j.account_id and e.id = j.lease_id
+        where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}})
+      )
+      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
+        select s.n, u.second, sum(u.more)::bigint as more from used u join scopes s on s.account_id = u.account_id and s.scope = u.scope
+        -- The minute counted the worst case; what began before it counted is not taken off.
+        where u.more > 0 or u.more < 0 and u.created_at >= s.since group by 1, 2) x;
+    end if;
+    perform set_config('enable_hashjoin', 'off', true);
+    none := array_fill(0::bigint, array[cardinality(c_now)]);
+    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
+      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
+  end if;
+
+  -- Not before the accounts are locked: what others moved lies before it.
+  moment := clock_timestamp();
+  with taken as (
+    delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
+  ), placed as (
+    select t.*, a.posted - sum(t.charged) over w as balance,
+      greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
+    from taken t join account a on a.id = t.account_id window w as (partition by t.account_id order by t.id)
+  ), moved as (
+    insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
+    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end from placed p
+  ), used as (
+    insert into usage (account_id, id, outcome, charged, held, {{facts as columns}})
+    select account_id, id, outcome, charged, held, {{facts as columns}} from taken
+  ), summed as (
+    {{into hours}}
+    select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
+      sum(t.input_tokens), sum(t.output_tokens), sum(t.duration_ms)
+    from taken t group by 1, 3, 4 order by 1, 3, 4
+    {{added up}}
+  ), leased as (
+    update lease e set amount = e.amount - x.freed
+    from (select t.account_id, t.lease_id, sum(case when t.keep then t.charged else t.held end) as freed from taken t group by 1, 2) x
+    where e.account_id = x.account_id and e.id = x.lease_id and x.freed > 0
+  ), paid as (
+    update account a set posted = a.posted - x.charged, held = a.held - x.freed, moved_at = coalesce(x.moved_at, a.moved_at)
+    from (select p.account_id, sum(p.charged) as charged, sum(case when p.keep then p.charged else p.held end) as freed,
+      max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
+    where a.id = x.account_id returning a.id, a.posted
+  )
+  select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
+  return next;
+end $$;
+
+-- Books rows as ledger_flush books settlements: those whose lease has expired take what they spent anew, and what was booked before is
+-- only taken out of the journal.
+drop function if exists ledger_post_apart(text, text[]);
+create function ledger_post_apart(process text, ids text[]) returns table (id text, resolved text)
+language plpgsql as $$
+declare
+  j journal;
+begin
+  for j in select * from journal o where o.process_id = process and o.id = any(ids) order by o.id loop
+    id := j.id;
+    select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
+      leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
+      s_lease => '{1}', s_cover => array[j.held], s_keep => array[j.keep], s_tokens => array[j.tokens], s_second => array[j.second],
+      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, {{facts of a journal row}}) f;
+    if resolved not like 'busy;%' then
+      delete from journal o where o.process_id = process and o.id = j.id;
+    end if;
+    return next;
+  end loop;
+end $$;

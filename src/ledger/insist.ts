@@ -1,0 +1,65 @@
+// Trying until the database has said what became of it. Operations carry their id, so a try whose answer was lost can simply be repeated.
+import { isRefused } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { Busy, type Done, type Op } from './operation.ts'
+
+interface InsistOptions {
+  readonly world: World
+  readonly log?: Log | undefined
+  readonly run: (op: Op) => Promise<Done>
+}
+
+const RETRY_MS = 100
+
+/** `lost` is told of each try of which nobody knows what became. */
+export function createInsist({ world, log, run }: InsistOptions) {
+  return async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
+    const started = world.elapsedMs()
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return (await run(op)) as T
+      } catch (error) {
+        lost?.()
+        if (op.kind === 'resolve') op.again = true
+        const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
+        if (isFinal(error)) throw error
+        // The database is there and says something that it should not.
+        if (!(error instanceof Fault || error instanceof Busy)) log?.error({ error }, 'the ledger’s statement fails')
+        if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
+        await sleep(world, waitMs)
+      }
+    }
+  }
+}
+
+/** Only what an operation itself says can be refused for good. Whatever else the database says, it may say otherwise later. */
+export function isFinal(error: unknown): boolean {
+  return isRefused(error) || (error instanceof Fault && error.kind !== 'unavailable')
+}
+
+function asUnavailable(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
+}
+
+/** The same promise, but no longer than this. */
+export function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = world.after(forMs, () =>
+      reject(new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the database is slow' } })),
+    )
+    promise.then(
+      (value) => {
+        cancel()
+        resolve(value)
+      },
+      (error) => {
+        cancel()
+        reject(error)
+      },
+    )
+  })
+}

@@ -1,0 +1,274 @@
+// The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the books a moment
+// later, together with all others of that moment. So a call costs one small commit, and the books a tenth of what they cost one by one.
+import { type Database, isLockWait, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { createBatch } from './batch.ts'
+import { columnOfRows, JOURNAL, type Journaled, plain } from './columns.ts'
+import { readResolved } from './flush.ts'
+import { Busy, type Cover, type Resolution, type Resolved } from './operation.ts'
+
+interface Journal {
+  /** Durable when this resolves; it fails when that is not certain. */
+  write(op: Journaled): Promise<void>
+  /** What an account has, with everything taken off that was written here; undefined where that is not known. */
+  balanceOf(account: string): Credits | undefined
+  /** The books say that an account has this. Answers what it has with everything taken off that was written here. */
+  heard(account: string, posted: Credits): Credits
+  /** The same of an account that will be written of. */
+  leased(account: string, posted: Credits): void
+  /** Resolves when what was written here before is in the books, or cannot be now. */
+  post(): Promise<void>
+  /** Books what others wrote and did not book, and what this process knows nothing of. */
+  adopt(): Promise<void>
+  /** Resolves when nothing is being written, and all is in the books that can be. */
+  idle(): Promise<void>
+  /** Those that wait to be written. */
+  readonly pending: number
+  readonly unposted: number
+}
+
+interface JournalOptions {
+  readonly database: Database
+  readonly world: World
+  readonly processId: string
+  readonly log?: Log | undefined
+  readonly observe?: ((size: number) => void) | undefined
+  /** It is in the books; nothing is said of one that another process booked. */
+  readonly posted: (op: Journaled, resolved: Pick<Resolved, 'outcome' | 'paid'>) => void
+}
+
+/** Long enough for a group of calls even where few call; short for whoever looks at the books. */
+const POST_AFTER_MS = 250
+const RETRY_AFTER_MS = 500
+/** The caller's side of the event loop is not kept longer than this takes. */
+const GROUP_MAX = 256
+const WRITES_MAX = 2
+/** Beyond this the books do not keep up: settlements go into them directly. */
+const UNPOSTED_MAX = 20_000
+const BALANCES_MAX = 100_000
+
+/** Whether a settlement can be written here: its lease covers all of it. */
+export function isCovered({ charge }: Resolution, cover: Cover, unposted: number): boolean {
+  return charge <= cover.amount && unposted < UNPOSTED_MAX
+}
+
+export function createJournal(options: JournalOptions): Journal {
+  const { database, world, processId } = options
+  /** Written, and to be booked. */
+  let waiting: Journaled[] = []
+  /** Their accounts were locked, or the database was away. */
+  let later: Journaled[] = []
+  /** Whether accounts that somebody has locked are waited for: only if none kept us waiting lately. */
+  let patient = true
+  let posting: Promise<void> | undefined
+  let cancel: (() => void) | undefined
+  const balances = new Map<string, { posted: Credits; unposted: Credits }>()
+
+  const writes = createBatch<Journaled, true>({
+    flush: writeAll,
+    flushesMax: WRITES_MAX,
+    sizeMax: GROUP_MAX,
+    ...(options.observe ? { observe: options.observe } : {}),
+  })
+
+  async function writeAll(ops: readonly Journaled[]): Promise<true[]> {
+    const [only] = ops
+    if (only && ops.length === 1)
+      await database.query(
+        WRITE_ONE,
+        COLUMNS.map(({ read }) => read(only, processId)),
+      )
+    else
+      await database.query(
+        WRITE,
+        COLUMNS.map((column) => columnOfRows(column, ops, processId)),
+      )
+    return ops.map(() => true)
+  }
+
+  function isIdle(): boolean {
+    return posting === undefined && waiting.length === 0 && later.length === 0
+  }
+
+  function soon(): void {
+    if (cancel || posting) return
+    cancel = world.after(waiting.length > 0 ? POST_AFTER_MS : RETRY_AFTER_MS, () => {
+      cancel = undefined
+      start()
+    })
+  }
+
+  function start(): Promise<void> {
+    posting ??= run().finally(() => {
+      posting = undefined
+      if (!isIdle()) soon()
+    })
+    return posting
+  }
+
+  async function run(): Promise<void> {
+    cancel?.()
+    cancel = undefined
+    const all = later.concat(waiting)
+    patient = later.length === 0
+    waiting = []
+    later = []
+    for (let at = 0; at < all.length; at += GROUP_MAX) {
+      const group = all.slice(at, at + GROUP_MAX)
+      try {
+        await postGroup(group)
+      } catch (error) {
+        later.push(...all.slice(at))
+        options.log?.warn(
+          { error, waiting: later.length },
+          'settlements wait in the journal until the database is back',
+        )
+        return
+      }
+    }
+  }
+
+  async function postGroup(group: readonly Journaled[]): Promise<void> {
+    const row = await postIds(
+      processId,
+      group.map((op) => op.value.id),
+    )
+    const busy = new Set(row.busy)
+    for (const op of group) {
+      if (busy.has(op.value.id)) later.push(op)
+      else settle(op, row.apart.get(op.value.id))
+    }
+    row.accounts.forEach((account, at) => {
+      const known = balances.get(account)
+      if (known) known.posted = BigInt(row.balances[at] ?? 0)
+    })
+  }
+
+  function settle(op: Journaled, resolved?: Resolved): void {
+    const { account, charge, kind } = op.value
+    const known = balances.get(account)
+    if (known) known.unposted -= charge
+    options.posted(op, resolved ?? { outcome: kind, paid: charge })
+  }
+
+  /** Those that could not go together go one by one. */
+  async function postIds(process: string, ids: readonly string[]): Promise<Posted> {
+    const apart = new Map<string, Resolved>()
+    try {
+      const [row] = await database.query<PostRow>(POST, [process, plain(ids), patient])
+      const busy = row?.busy ?? []
+      for (const id of row?.apart ?? []) if (!(await postApart(process, id, apart))) busy.push(id)
+      return { accounts: row?.accounts ?? [], balances: row?.balances ?? [], busy, apart }
+    } catch (error) {
+      if (isLockWait(error) && patient) {
+        patient = false
+        return postIds(process, ids)
+      }
+      if (!isOfAPart(error)) throw error
+      const busy: string[] = []
+      for (const id of ids) if (!(await postApart(process, id, apart))) busy.push(id)
+      return { accounts: [], balances: [], busy, apart }
+    }
+  }
+
+  /** Whether it is out of the journal. */
+  async function postApart(process: string, id: string, into: Map<string, Resolved>): Promise<boolean> {
+    try {
+      const [row] = await database.query<{ resolved: string }>(POST_APART, [process, plain([id])])
+      const [resolved] = row ? readResolved(row.resolved) : []
+      if (resolved instanceof Busy) return false
+      if (resolved && !(resolved instanceof Error)) into.set(id, resolved)
+      return true
+    } catch (error) {
+      if (!isOfAPart(error)) throw error
+      // Nothing is lost: it stays in the journal, and `ledger verify` names it.
+      options.log?.error({ error, id }, 'a settlement in the journal cannot be booked')
+      return false
+    }
+  }
+
+  async function post(): Promise<void> {
+    if (posting) await posting
+    if (!isIdle()) await start()
+  }
+
+  function forgetBalances(): void {
+    for (const [account, { unposted }] of balances) if (unposted === 0n) balances.delete(account)
+  }
+
+  return {
+    async write(op) {
+      await writes.run(op)
+      const known = balances.get(op.value.account)
+      if (known) known.unposted += op.value.charge
+      waiting.push(op)
+      soon()
+    },
+    balanceOf(account) {
+      const known = balances.get(account)
+      return known && known.posted - known.unposted
+    },
+    heard(account, posted) {
+      const known = balances.get(account)
+      // While some is on its way into the books, nobody knows whether it is in this figure.
+      if (known?.unposted === 0n) known.posted = posted
+      return known ? posted - known.unposted : posted
+    },
+    leased(account, posted) {
+      if (balances.has(account)) return
+      if (balances.size >= BALANCES_MAX) forgetBalances()
+      balances.set(account, { posted, unposted: 0n })
+    },
+    post,
+    async idle() {
+      await writes.idle()
+      await post()
+    },
+    async adopt() {
+      for (const { process, ids } of await database.query<{ process: string; ids: string[] }>(UNBOOKED))
+        for (let at = 0; at < ids.length; at += GROUP_MAX) await postIds(process, ids.slice(at, at + GROUP_MAX))
+    },
+    get pending() {
+      return writes.pending
+    },
+    get unposted() {
+      return waiting.length + later.length
+    },
+  }
+}
+
+interface PostRow {
+  /** Null where there are none. */
+  readonly accounts: string[] | null
+  readonly balances: string[] | null
+  readonly busy: string[] | null
+  readonly apart: string[] | null
+}
+
+interface Posted {
+  readonly accounts: readonly string[]
+  readonly balances: readonly string[]
+  readonly busy: readonly string[]
+  readonly apart: ReadonlyMap<string, Resolved>
+}
+
+const COLUMNS = Object.values(JOURNAL)
+const NAMES = Object.keys(JOURNAL).join(', ')
+const WRITE_ONE = statement(
+  'journal_write_one',
+  `insert into journal (${NAMES}) values (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')})`,
+  SHORT_MS,
+)
+const WRITE = statement(
+  'journal_write',
+  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')})`,
+  SHORT_MS,
+)
+const POST = statement('journal_post', 'select accounts, balances, busy, apart from ledger_post($1, $2, $3)', SHORT_MS)
+const POST_APART = statement('journal_post_apart', 'select resolved from ledger_post_apart($1, $2)', SHORT_MS)
+const UNBOOKED = statement(
+  'journal_unbooked',
+  'select process_id as process, array_agg(id order by id) as ids from (select process_id, id from journal limit 10000) j group by 1',
+)

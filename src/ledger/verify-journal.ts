@@ -1,0 +1,57 @@
+// What is on its way into the books: each settlement of the journal against its account, its lease and what was booked.
+import { type Database, statement } from '../database/database.ts'
+import type { RateCheck } from './rate-check.ts'
+
+interface JournalCheck {
+  readonly database: Database
+  readonly rates: RateCheck
+  readonly report: (problem: string) => void
+}
+
+interface JournalRow {
+  readonly process_id: string
+  readonly id: string
+  readonly account_id: string
+  readonly product: string
+  readonly catalog_version: number
+  readonly outcome: string
+  readonly charged: bigint
+  readonly held: bigint
+  readonly minutes: number
+  readonly known: boolean
+  readonly booked: boolean
+}
+
+const PAGE_ROWS = 1_000
+/** A settlement is booked within a second; that of a process that died, by the next that looks. */
+const LATE_MINUTES = 2
+const JOURNAL = statement(
+  'verify_journal',
+  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
+     a.id is not null as known, exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
+   from journal j left join account a on a.id = j.account_id
+   where (j.process_id, j.id) > ($1, $2) order by j.process_id, j.id limit ${PAGE_ROWS}`,
+)
+
+export async function checkJournal({ database, rates, report }: JournalCheck): Promise<void> {
+  for (let last = { process_id: '', id: '' }; ; ) {
+    const rows = await database.query<JournalRow>(JOURNAL, [last.process_id, last.id])
+    for (const row of rows) {
+      const name = `Settlement ${row.id} of account ${row.account_id} in the journal`
+      for (const problem of problemsOf(row)) report(`${name} ${problem}`)
+      const wrong = await rates.knows(row.catalog_version, row.product)
+      if (wrong) report(`${name}: ${wrong}`)
+    }
+    const next = rows.at(-1)
+    if (!next || rows.length < PAGE_ROWS) return
+    last = next
+  }
+}
+
+function* problemsOf({ known, outcome, charged, held, minutes, booked }: JournalRow): Generator<string> {
+  if (!known) yield 'is of an account that does not exist.'
+  if (outcome !== 'settled' && outcome !== 'released') yield `is "${outcome}".`
+  if (charged < 0n || charged > held) yield `charges ${charged} micro-credits of ${held} that were held for it.`
+  if (minutes >= LATE_MINUTES)
+    yield booked ? `was booked, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`
+}
