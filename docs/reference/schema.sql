@@ -1081,8 +1081,8 @@ begin
     end loop;
 
     with done as (
-      select i, accounts[s_account[i]] as account_id, case done_as[i] when 'late' then case when s_lease[i] is null then s_id[i] || '+late' else s_id[i] end else s_id[i] end as id,
-        case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
+      select i, accounts[s_account[i]] as account_id, case when done_as[i] = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end as id,
+        case when done_as[i] = 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
       insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)

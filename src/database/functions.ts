@@ -63,6 +63,8 @@ export async function isDistributed(on: Queryable): Promise<boolean> {
 interface Words {
   /** A statement that concerns the one account of a flush says so of this column. */
   readonly one: (column: string) => string
+  /** What names the account of a new row. */
+  readonly own: (expression: string) => string
   readonly others: Readonly<Record<string, string>>
   /** Whether a statement may write to several tables. */
   readonly together: boolean
@@ -74,9 +76,11 @@ interface Words {
 const PLAIN: Words = {
   together: true,
   one: () => '',
+  own: (expression) => expression,
   others: {
     plans: 'force_generic_plan',
     'at first': '',
+    'beside own': '',
     'where limits': '',
     'limits of accounts': "account_id > ''",
     'limits now': 'l as scope',
@@ -90,14 +94,20 @@ const PLAIN: Words = {
 /**
  * Citus sends a statement to the server of its account, if it says which one that is when it is planned. A flush is of one account there. Rows
  * cannot be handed to functions where they lie, and what locks rows must lie on one server: limits are read account by account, the system's first.
+ * New rows are made where they go only if they are selected from their account; else they are sent there, and all is committed in two phases.
  */
 const DISTRIBUTED: Words = {
   together: false,
   folder: 'distributed',
   one: (column) => ` and ${column} = accounts[1]`,
+  own: () => 'o.id',
   others: {
     plans: 'force_custom_plan',
-    'at first': '  perform ledger_wait_briefly();\n',
+    'at first': `  perform ledger_wait_briefly();
+  if r_job is not null or s_given_up is not null then
+    perform ledger_commit_together();
+  end if;\n`,
+    'beside own': ', account o',
     'where limits': ` where account_id = accounts[1]) or exists (select 1 from limited where account_id = ''`,
     'limits of accounts': 'account_id = accounts[1]',
     'limits now': 'l.*',
@@ -109,7 +119,7 @@ const DISTRIBUTED: Words = {
   },
 }
 
-/** `with done as (…), a as (insert …), b as (insert …) insert …;` is written as three statements where it cannot be one. */
+/** `with done as (…), a as (insert … from done), b as (insert …) insert …;` is written as three statements, each from what was `done`, where it cannot be one. */
 function apart(text: string): string {
   const begin = text.indexOf('with done as (')
   if (begin < 0) return text
@@ -118,19 +128,20 @@ function apart(text: string): string {
   const first = text.indexOf(end, begin)
   const second = text.indexOf(end, first + 1)
   const third = text.indexOf(end, second + 1)
-  const done = text.slice(begin, first + end.length)
   const inside = (from: number, to: number) => text.slice(text.indexOf('(\n', from) + 2, to)
-  const again = `\n${indent}${done}\n`
+  const done = inside(begin, first)
+  const alone = (part: string) => part.replace('from done', () => `from (\n${done}${end} done`)
   const rest = text.slice(third + end.length + 1)
-  return `${text.slice(0, begin)}${done}\n${inside(first, second)};${again}${inside(second, third)};${again}${rest}`
+  return `${text.slice(0, begin)}${alone(inside(first, second))};\n${alone(inside(second, third))};\n${alone(rest)}`
 }
 
 /** The same wherever the accounts lie. */
 const ALIKE: Readonly<Record<string, string>> = { 'into hours': INTO_HOURS, 'added up': ADDED_UP }
 
-function withWords(text: string, { one, others, together }: Words): string {
+function withWords(text: string, { one, own, others, together }: Words): string {
   return (together ? text : apart(text))
     .replaceAll(/\{\{test ([a-z._[\]]+)\}\}/g, (_, column: string) => IS_TEST(column))
+    .replaceAll(/\{\{own ([a-z_[\]]+)\}\}/g, (_, expression: string) => own(expression))
     .replaceAll(/\{\{one ([a-z._]+)\}\}/g, (_, column: string) => one(column))
     .replaceAll(/\{\{([a-z ]+)\}\}/g, (all, name: string) => others[name] ?? ALIKE[name] ?? all)
 }

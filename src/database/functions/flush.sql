@@ -360,9 +360,9 @@ begin
     end loop;
 
     with done as (
-      select i, accounts[s_account[i]] as account_id, case done_as[i] when 'late' then case when s_lease[i] is null then s_id[i] || '+late' else s_id[i] end else s_id[i] end as id,
-        case done_as[i] when 'late' then 'settled' else done_as[i] end as outcome
-      from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
+      select i, {{own accounts[s_account[i]]}} as account_id, case when done_as[i] = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end as id,
+        case when done_as[i] = 'late' then 'settled' else done_as[i] end as outcome
+      from generate_series(1, s_count) i{{beside own}} where done_as[i] not in ('already', 'busy'){{one o.id}}
     ), moved as (
       insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
@@ -512,9 +512,9 @@ begin
       end loop;
     end if;
     insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
-    select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
+    select {{own accounts[r_account[i]]}}, r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
       new_amount[i], r_product[i], r_version[i], r_tokens[i]
-    from generate_series(1, r_count) i where is_new[i];
+    from generate_series(1, r_count) i{{beside own}} where is_new[i]{{one o.id}};
     reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',')
       || coalesce(';' || array_to_string(rate_max, ',', '') || ';' || array_to_string(rate_left, ',', ''), '');
@@ -590,8 +590,8 @@ begin
       end loop;
     end loop;
     insert into lease (account_id, id, key_id, process_id, amount)
-    select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
-    from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
+    select {{own accounts[lease_account[p]]}}, leases[p], keys[lease_key[p]], process, lease_amount[p]
+    from generate_series(1, cardinality(leases)) p{{beside own}} where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null{{one o.id}};
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
