@@ -22,6 +22,7 @@ export function createUpstream({ world }: { world: World }): Upstream {
   const vendors = new Map<string, Connections>()
   const settings: ConnectionSettings = {
     pipelining: 1,
+    allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // One for all of them: it keeps the sessions of TLS, by which a new connection goes on where an earlier one was.
     connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, ...ARRIVAL }),

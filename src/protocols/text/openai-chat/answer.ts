@@ -14,12 +14,11 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
   const whole = readWhole(body, mends ? 'utf8' : 'latin1')
   if (mends) mendAnswer(whole.value, traits.quirks)
   if (!Array.isArray(whole.value.choices)) throw new Fault('upstream_garbled', { internal: { why: 'no choices' } })
-  const usage = toUsage(readChatUsage(whole.value.usage))
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
     contentType: 'application/json',
-    usage,
-    outputChars: usage ? 0 : outputChars(whole.value.choices),
+    usage: toUsage(readChatUsage(whole.value.usage)),
+    outputChars: outputChars(whole.value.choices),
   }
 }
 
