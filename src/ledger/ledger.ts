@@ -108,6 +108,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const liveness = createLiveness({
     ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
     expired: (amount) => meters?.moved('expired', amount),
+    unbooked: () => journal.adopt(),
     unheard: () => leases.recall(() => true),
     found: giveUp,
   })
@@ -298,11 +299,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
-    async sweep() {
-      // What was spent of a lease is in the books before the lease expires.
-      if (!options.distributed) await journal.adopt()
-      return liveness.sweep()
-    },
+    sweep: liveness.sweep,
     booked: () => within(journal.post(), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = lanes

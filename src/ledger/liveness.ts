@@ -20,6 +20,8 @@ interface LivenessOptions {
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs: number
   readonly expired: (amount: Credits) => void
+  /** Settlements stand in the journal. What was spent of a lease must be in the books before the lease expires. */
+  readonly unbooked: () => Promise<void>
   /** Others may have taken this process for dead. */
   readonly unheard: () => void
   /** What is older than a minute or asked for by others, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
@@ -34,7 +36,8 @@ const CUT_OFF_MS = 10_000
 /** A clock that moved by more than this against ours was set. */
 const CLOCK_JUMP_MS = 3_000
 
-export function createLiveness({ database, world, processId, graceMs, expired, unheard, found }: LivenessOptions) {
+export function createLiveness({ database, world, processId, ...options }: LivenessOptions) {
+  const { graceMs, expired, unbooked, unheard, found } = options
   let heardMs = Number.NEGATIVE_INFINITY
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
@@ -45,7 +48,7 @@ export function createLiveness({ database, world, processId, graceMs, expired, u
     isHeard: () => world.elapsedMs() - heardMs < HEARD_MS,
     async sweep(): Promise<number> {
       const sentMs = world.elapsedMs()
-      const [beat] = await database.query<{ now_ms: number }>(HEARTBEAT, [processId])
+      const [beat] = await database.query<{ now_ms: number; unbooked: boolean }>(HEARTBEAT, [processId])
       const nowMs = world.elapsedMs()
       // Whoever could not speak may not judge others by their silence: they first get the time to be heard again. So do they
       // after the database's clock was set: it is what silence is measured by.
@@ -55,6 +58,7 @@ export function createLiveness({ database, world, processId, graceMs, expired, u
       if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
       if (nowMs - heardMs >= HEARD_MS) unheard()
       heardMs = sentMs
+      if (beat?.unbooked) await unbooked()
       for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
       if (nowMs < judgeFromMs) return 0
       const [row] = await database.query<{ gone: number; given_back: bigint }>(EXPIRE, [SILENT_SECONDS])
@@ -67,7 +71,7 @@ export function createLiveness({ database, world, processId, graceMs, expired, u
 const HEARTBEAT = statement(
   'heartbeat',
   `insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()
-   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms`,
+   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unbooked`,
   SHORT_MS,
 )
 const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')

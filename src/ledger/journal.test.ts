@@ -1,0 +1,140 @@
+// Settlements on their way into the books: durable before their caller has the last byte, booked once, by whoever comes first.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  account,
+  behind,
+  count,
+  database,
+  eventually,
+  hasHold,
+  lease,
+  processOf,
+  reserve,
+  rows,
+  settle,
+} from '../../test/ledger-part.ts'
+import { Fault } from '../kernel/fault.ts'
+import { realWorld, type World } from '../kernel/world.ts'
+import type { Ledger } from './ledger.ts'
+
+/** Books nothing by itself: as a process that dies, or is stopped, right after an answer. */
+const stopped: World = { ...realWorld, after: (ms, run) => (ms === 250 ? () => undefined : realWorld.after(ms, run)) }
+
+/** A call that a lease covers. */
+async function covered(ledger: Ledger, acc: string): Promise<string> {
+  for (let i = 0; i < 20; i++) {
+    const reserved = await reserve(ledger, acc, 10n)
+    assert.equal(reserved.outcome, 'held')
+    if (!(await hasHold(reserved.id))) return reserved.id
+    await settle(ledger, acc, reserved.id, 0n)
+  }
+  throw new Error('nothing was leased')
+}
+
+const chargesOf = (id: string) => rows<{ amount: bigint }>('select amount from transfer where id = $1', [id])
+const postedOf = async (acc: string) =>
+  (await rows<{ posted: bigint }>('select posted from account where id = $1', [acc]))[0]!.posted
+
+test('what was answered is durable before it is booked, booked by whoever comes first, and by nobody else', async () => {
+  const [dying, other] = [await processOf({ world: stopped }), await processOf()]
+  const acc = await account(100_000n)
+  await lease(dying, acc)
+  await dying.booked()
+  const before = await postedOf(acc)
+  const id = await covered(dying, acc)
+  const settled = await settle(dying, acc, id, 3n)
+  assert.deepEqual([settled.outcome, settled.paid, settled.posted], ['settled', 3n, before - 3n])
+  assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [1, before])
+  await other.sweep()
+  assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [0, before - 3n])
+  // It wakes up, and books what it believes to be its own.
+  await dying.booked()
+  assert.deepEqual([await chargesOf(id), await postedOf(acc)], [[{ amount: 3n }], before - 3n])
+  const [row] = await rows('select charged, outcome from usage where id = $1', [id])
+  assert.deepEqual(row, { charged: 3n, outcome: 'settled' })
+})
+
+test('a lease does not expire before what was spent of it is booked, and the dead have paid what they were told', async () => {
+  const [dying, other] = [await processOf({ world: stopped }), await processOf()]
+  const acc = await account(100_000n)
+  await lease(dying, acc)
+  await dying.booked()
+  const before = await postedOf(acc)
+  await settle(dying, acc, await covered(dying, acc), 4n)
+  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dying.id])
+  await rows(`select ledger_expire('20 seconds', 1000)`)
+  assert.equal(await count('lease where account_id = $1', acc), 1, 'it expired first')
+  await other.sweep()
+  assert.deepEqual([await count('lease where account_id = $1', acc), await postedOf(acc)], [0, before - 4n])
+})
+
+for (const [how, whenWritten] of [
+  ['was written', 'before'],
+  ['is written after all', 'after'],
+] as const)
+  test(`a settlement whose answer is lost, and which ${how}, is charged once`, async () => {
+    let late: (() => Promise<unknown>) | undefined
+    let lose = false
+    const ledger = await processOf({
+      database: behind(async (run, name) => {
+        if (!lose || !name.startsWith('journal_write')) return run()
+        lose = false
+        if (whenWritten === 'before') await run()
+        else late = run
+        throw new Fault('unavailable')
+      }),
+    })
+    const acc = await account(100_000n)
+    await lease(ledger, acc)
+    const id = await covered(ledger, acc)
+    await ledger.booked()
+    const before = await postedOf(acc)
+    lose = true
+    const settled = await settle(ledger, acc, id, 5n)
+    assert.deepEqual([settled.paid, await postedOf(acc)], [5n, before - 5n])
+    await late?.()
+    assert.equal(await count('journal where id = $1', id), 1)
+    await ledger.sweep()
+    assert.deepEqual(
+      [await count('journal where id = $1', id), await chargesOf(id), await postedOf(acc)],
+      [0, [{ amount: 5n }], before - 5n],
+    )
+  })
+
+test('what cannot be booked because its account is locked waits, and nobody else waits for it', async () => {
+  const ledger = await processOf()
+  const [stuck, free] = [await account(100_000n), await account(100_000n)]
+  await lease(ledger, stuck)
+  await lease(ledger, free)
+  const ids = [await covered(ledger, stuck), await covered(ledger, free)] as const
+  await ledger.booked()
+  let unlock: () => void = () => undefined
+  const locked = new Promise<void>((resolve) => {
+    unlock = resolve
+  })
+  const holding = database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
+    await settle(ledger, stuck, ids[0], 1n)
+    await settle(ledger, free, ids[1], 1n)
+    await ledger.booked()
+    await eventually('another waits too', async () => (await chargesOf(ids[1])).length === 1, 2_000)
+    assert.equal((await chargesOf(ids[0])).length, 0)
+    unlock()
+  })
+  await Promise.all([holding, locked])
+  await eventually('it is never booked', async () => (await chargesOf(ids[0])).length === 1)
+})
+
+test('a charge above what was held for the call, and one of a process that was not heard, go into the books directly', async () => {
+  let skewMs = 0
+  const ledger = await processOf({ world: { ...stopped, elapsedMs: () => realWorld.elapsedMs() + skewMs } })
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  const [above, unheard] = [await covered(ledger, acc), await covered(ledger, acc)]
+  await settle(ledger, acc, above, 11n)
+  assert.deepEqual(await chargesOf(above), [{ amount: 11n }])
+  skewMs = 16_000
+  await settle(ledger, acc, unheard, 2n)
+  assert.deepEqual(await chargesOf(unheard), [{ amount: 2n }])
+})
