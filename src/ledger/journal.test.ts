@@ -55,6 +55,18 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   assert.deepEqual(row, { charged: 3n, outcome: 'settled' })
 })
 
+test('whoever reads finds what another process has answered', async () => {
+  const [busy, reader] = [await processOf({ world: stopped }), await processOf()]
+  const acc = await account(100_000n)
+  await lease(busy, acc)
+  await busy.booked()
+  const before = await postedOf(acc)
+  await settle(busy, acc, await covered(busy, acc), 6n)
+  assert.equal(await postedOf(acc), before)
+  await Promise.all([reader.booked(), reader.booked()])
+  assert.equal(await postedOf(acc), before - 6n)
+})
+
 test('a lease does not expire before what was spent of it is booked, and the dead have paid what they were told', async () => {
   const [dying, other] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)

@@ -6,7 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { Roster } from '../kernel/roster.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { joining, sleep } from '../kernel/timers.ts'
+import { afresh, joining, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createFloods } from './floods.ts'
 import { createInsist, isFinal, within } from './insist.ts'
@@ -38,7 +38,7 @@ export interface Ledger {
   recall(account?: string): void
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
-  /** Resolves when every settlement that was answered here is in the books, or cannot be now. */
+  /** Resolves when every settlement that was answered is in the books, or cannot be now. */
   booked(): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
@@ -190,6 +190,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
+  const adopt = afresh(() => journal.adopt())
+  async function book(): Promise<void> {
+    await journal.post()
+    if (liveness.hasOthers()) await adopt()
+  }
+
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
 
@@ -300,7 +306,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
     sweep: liveness.sweep,
-    booked: () => within(journal.post(), BOOKED_WAIT_MS, world).catch(() => undefined),
+    booked: () => within(book(), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = lanes
         .idle()

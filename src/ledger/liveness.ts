@@ -42,13 +42,16 @@ export function createLiveness({ database, world, processId, ...options }: Liven
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
   let aheadMs: number | undefined
+  let others = false
 
   return {
     /** Whether all others still believe that this process lives. */
     isHeard: () => world.elapsedMs() - heardMs < HEARD_MS,
+    /** Whether there are other processes, as far as is known. */
+    hasOthers: () => others,
     async sweep(): Promise<number> {
       const sentMs = world.elapsedMs()
-      const [beat] = await database.query<{ now_ms: number; unbooked: boolean }>(HEARTBEAT, [processId])
+      const [beat] = await database.query<Beat>(HEARTBEAT, [processId])
       const nowMs = world.elapsedMs()
       // Whoever could not speak may not judge others by their silence: they first get the time to be heard again. So do they
       // after the database's clock was set: it is what silence is measured by.
@@ -58,6 +61,7 @@ export function createLiveness({ database, world, processId, ...options }: Liven
       if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
       if (nowMs - heardMs >= HEARD_MS) unheard()
       heardMs = sentMs
+      others = beat?.others ?? false
       if (beat?.unbooked) await unbooked()
       for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
       if (nowMs < judgeFromMs) return 0
@@ -68,10 +72,16 @@ export function createLiveness({ database, world, processId, ...options }: Liven
   }
 }
 
+interface Beat {
+  readonly now_ms: number
+  readonly unbooked: boolean
+  readonly others: boolean
+}
 const HEARTBEAT = statement(
   'heartbeat',
   `insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()
-   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unbooked`,
+   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unbooked,
+     exists (select 1 from process p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
   SHORT_MS,
 )
 const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
