@@ -86,7 +86,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     // A statement that is still on its way may make what is not seen here.
     const sure = line.zombies === 0
     const [row] = await line.see<{ holds: bigint; jobs: bigint }>(
-      'select (select count(*) from held) as holds, (select count(*) from job where open) as jobs',
+      'select (select count(*) from held) + (select count(*) from journal) as holds, (select count(*) from job where open) as jobs',
     )
     open = sure ? row! : { holds: 1n, jobs: 1n }
   }
