@@ -6,6 +6,12 @@
 -- What is written with every call lies with its account. All else stays on the coordinator: keys, jobs and catalogue,
 -- which are small, and refusals, alerts and kept contents, which are written beside the calls, in batches of many accounts.
 begin;
+-- Settlements that wait to be booked can only be booked on one server.
+do $$ begin
+  if exists (select 1 from journal) then
+    raise exception 'a gateway did not end in order, and its calls wait to be booked: start one again, wait half a minute, stop it, and run this again';
+  end if;
+end $$;
 -- A table that lies here may not refer to one that is spread. Nothing of Tollgate's removes accounts that keys, members or grants belong to.
 alter table api_key drop constraint if exists api_key_account_id_fkey;
 alter table membership drop constraint if exists membership_account_id_fkey;
