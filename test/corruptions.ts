@@ -240,6 +240,6 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
 
 /** A settlement that is not in the books yet, of a call like another. */
 export function journalRow(id: string, like: string): string {
-  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, lease_id, keep, tokens, second, input_tokens, output_tokens)
-    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, 'lease_1', true, 0, 0, 1, 1 from usage where id = '${like}'`
+  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, lease_id, tokens, second, input_tokens, output_tokens)
+    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, 'lease_1', 0, 0, 1, 1 from usage where id = '${like}'`
 }

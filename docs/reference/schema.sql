@@ -362,7 +362,6 @@ create table journal (
   at timestamp with time zone not null default now(),
   process_id text collate "C" not null,
   lease_id text collate "C" not null,
-  keep boolean not null,
   tokens bigint not null,
   second bigint not null,
   input_tokens bigint not null,
@@ -1393,10 +1392,10 @@ begin
   end if;
   troubled := array(
     select distinct x.account_id from (
-      select j.account_id, j.lease_id, sum(case when j.keep then j.charged else j.held end) as freed from journal j
+      select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
       where j.process_id = process and j.id = any(ids) group by 1, 2
     ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
-    where (e.amount is null or e.amount < x.freed) and (busy is null or x.account_id = any(accounts)));
+    where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
   if cardinality(troubled) > 0 then
     apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
     accounts := array(select x from unnest(accounts) x where x <> all(troubled));
@@ -1432,11 +1431,11 @@ begin
       select s.ordinality as n, s.account_id, s.scope, s.account_id = '' or limited_is_money(s.limits) as spends, s.limits <> '{}' as counts
       from unnest(c_now) with ordinality as s
     ), booked as materialized (
-      select v.account_id, v.scope, sum(j.charged) as paid, sum(case when j.keep then j.charged else j.held end) as freed
+      select v.account_id, v.scope, sum(j.charged) as paid
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2
     )
-    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.freed, 0) else 0 end order by s.n)
+    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.paid, 0) else 0 end order by s.n)
       into d_spent, d_held from scopes s left join booked b on b.account_id = s.account_id and b.scope = s.scope;
     if exists (select 1 from unnest(c_now) s where s.limits ? 'tokensPerMinute') then
       with scopes as materialized (
@@ -1479,12 +1478,12 @@ begin
     from taken t group by 1, 3, 4 order by 1, 3, 4
     on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms
   ), leased as (
-    update lease e set amount = e.amount - x.freed
-    from (select t.account_id, t.lease_id, sum(case when t.keep then t.charged else t.held end) as freed from taken t group by 1, 2) x
-    where e.account_id = x.account_id and e.id = x.lease_id and x.freed > 0
+    update lease e set amount = e.amount - x.spent
+    from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
+    where e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.freed, moved_at = coalesce(x.moved_at, a.moved_at)
-    from (select p.account_id, sum(p.charged) as charged, sum(case when p.keep then p.charged else p.held end) as freed,
+    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
+    from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
     where a.id = x.account_id returning a.id, a.posted
   )
@@ -1503,7 +1502,7 @@ begin
     id := j.id;
     select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
       leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
-      s_lease => '{1}', s_cover => array[j.held], s_keep => array[j.keep], s_tokens => array[j.tokens], s_second => array[j.second],
+      s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
       s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_client => array[j.client]) f;
     if resolved not like 'busy;%' then
       delete from journal o where o.process_id = process and o.id = j.id;

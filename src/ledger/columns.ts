@@ -192,7 +192,6 @@ export const JOURNAL: Record<string, Written> = {
   charged: { type: 'bigint', read: ({ value }) => value.charge },
   held: { type: 'bigint', read: ({ cover }) => cover.amount },
   lease_id: { type: 'text', read: ({ cover }) => cover.lease },
-  keep: { type: 'boolean', read: ({ cover }) => cover.keep },
   tokens: { type: 'bigint', read: ({ cover }) => cover.tokens },
   second: { type: 'bigint', read: ({ cover }) => cover.second },
   input_tokens: { type: 'bigint', read: ({ value }) => value.inputTokens },

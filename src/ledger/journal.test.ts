@@ -150,3 +150,20 @@ test('a charge above what was held for the call, and one of a process that was n
   await settle(ledger, acc, unheard, 2n)
   assert.deepEqual(await chargesOf(unheard), [{ amount: 2n }])
 })
+
+test('a call whose lease expired while its process slept is told what was paid, and not what should have been', async () => {
+  let skewMs = 0
+  const ledger = await processOf({ world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skewMs } })
+  const other = await processOf()
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  const id = await covered(ledger, acc)
+  skewMs = 25_000
+  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+  await other.sweep()
+  await other.grant({ account: acc, amount: 2n - (await postedOf(acc)), note: '', actor: 'test' })
+  // It is heard again, by itself and by all others.
+  await ledger.sweep()
+  const { outcome, paid, loss } = await settle(ledger, acc, id, 5n)
+  assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
+})

@@ -49,9 +49,9 @@ const WRITES_MAX = 2
 const UNPOSTED_MAX = 20_000
 const BALANCES_MAX = 100_000
 
-/** Whether a settlement can be written here: its lease covers all of it. */
+/** Whether a settlement can be written here: it is covered whole, by a lease that stays. */
 export function isCovered({ charge }: Resolution, cover: Cover, unposted: number): boolean {
-  return charge <= cover.amount && unposted < UNPOSTED_MAX
+  return cover.keep && charge <= cover.amount && unposted < UNPOSTED_MAX
 }
 
 export function createJournal(options: JournalOptions): Journal {

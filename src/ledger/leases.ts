@@ -268,7 +268,8 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     admit,
     coverOf(id) {
       const cover = covers.get(id)
-      return cover && all.get(cover.lease)?.retired ? { ...cover, keep: false } : cover
+      // Of a lease that goes back, or is no more, nothing is kept.
+      return cover && all.get(cover.lease)?.retired !== false ? { ...cover, keep: false } : cover
     },
     spent({ id, charge }, cover) {
       const lease = covers.delete(id) ? all.get(cover.lease) : undefined

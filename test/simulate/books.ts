@@ -50,7 +50,7 @@ const SEE = {
        'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
        'recalledMs', extract(epoch from recalled_at) * 1000)), '[]') from lease) as leases,
-    (select coalesce(json_agg(json_build_object('id', id, 'process', process_id, 'amount', case when keep then charged else held end)), '[]') from journal) as journal,
+    (select coalesce(json_agg(json_build_object('id', id, 'process', process_id, 'amount', charged)), '[]') from journal) as journal,
     (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'held', held, 'open', open_calls, 'spent', total_spent,
        'requests', requests_used, 'tokens', tokens_used, 'limits',
        (select coalesce(json_object_agg(key, value::bigint), '{}') from jsonb_each_text(limits)))), '[]') from limited) as scopes,

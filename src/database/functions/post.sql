@@ -42,10 +42,10 @@ begin
   end if;
   troubled := array(
     select distinct x.account_id from (
-      select j.account_id, j.lease_id, sum(case when j.keep then j.charged else j.held end) as freed from journal j
+      select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
       where j.process_id = process and j.id = any(ids) group by 1, 2
     ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
-    where (e.amount is null or e.amount < x.freed) and (busy is null or x.account_id = any(accounts)));
+    where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
   if cardinality(troubled) > 0 then
     apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
     accounts := array(select x from unnest(accounts) x where x <> all(troubled));
@@ -81,11 +81,11 @@ begin
       select s.ordinality as n, s.account_id, s.scope, s.account_id = '' or limited_is_money(s.limits) as spends, s.limits <> '{}' as counts
       from unnest(c_now) with ordinality as s
     ), booked as materialized (
-      select v.account_id, v.scope, sum(j.charged) as paid, sum(case when j.keep then j.charged else j.held end) as freed
+      select v.account_id, v.scope, sum(j.charged) as paid
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}}) group by 1, 2
     )
-    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.freed, 0) else 0 end order by s.n)
+    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.paid, 0) else 0 end order by s.n)
       into d_spent, d_held from scopes s left join booked b on b.account_id = s.account_id and b.scope = s.scope;
     if exists (select 1 from unnest(c_now) s where s.limits ? 'tokensPerMinute') then
       with scopes as materialized (
@@ -128,12 +128,12 @@ begin
     from taken t group by 1, 3, 4 order by 1, 3, 4
     {{added up}}
   ), leased as (
-    update lease e set amount = e.amount - x.freed
-    from (select t.account_id, t.lease_id, sum(case when t.keep then t.charged else t.held end) as freed from taken t group by 1, 2) x
-    where e.account_id = x.account_id and e.id = x.lease_id and x.freed > 0
+    update lease e set amount = e.amount - x.spent
+    from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
+    where e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.freed, moved_at = coalesce(x.moved_at, a.moved_at)
-    from (select p.account_id, sum(p.charged) as charged, sum(case when p.keep then p.charged else p.held end) as freed,
+    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
+    from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
     where a.id = x.account_id returning a.id, a.posted
   )
@@ -153,7 +153,7 @@ begin
     id := j.id;
     select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
       leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
-      s_lease => '{1}', s_cover => array[j.held], s_keep => array[j.keep], s_tokens => array[j.tokens], s_second => array[j.second],
+      s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
       s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, {{facts of a journal row}}) f;
     if resolved not like 'busy;%' then
       delete from journal o where o.process_id = process and o.id = j.id;

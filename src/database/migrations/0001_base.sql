@@ -133,8 +133,6 @@ create table journal (
   like usage including defaults,
   process_id text collate "C" not null,
   lease_id text collate "C" not null,
-  -- What the call does not spend stays in the lease.
-  keep boolean not null,
   -- What limits on tokens counted for it, and in which second.
   tokens bigint not null,
   second bigint not null,
