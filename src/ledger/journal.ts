@@ -3,6 +3,7 @@
 import { type Database, isLockWait, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
+import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
 import { columnOfRows, JOURNAL, type Journaled, plain } from './columns.ts'
@@ -22,7 +23,7 @@ interface Journal {
   post(): Promise<void>
   /** Books what others wrote and did not book, and what this process knows nothing of. */
   adopt(): Promise<void>
-  /** Resolves when nothing is being written, and all is in the books that can be. */
+  /** Resolves when nothing is being written, and all is in the books. */
   idle(): Promise<void>
   /** Those that wait to be written. */
   readonly pending: number
@@ -224,7 +225,11 @@ export function createJournal(options: JournalOptions): Journal {
     post,
     async idle() {
       await writes.idle()
-      await post()
+      for (;;) {
+        await post()
+        if (isIdle()) return
+        await sleep(world, RETRY_AFTER_MS)
+      }
     },
     async adopt() {
       for (const { process, ids } of await database.query<{ process: string; ids: string[] }>(UNBOOKED))
