@@ -46,6 +46,8 @@ const RETRY_AFTER_MS = 500
 /** The caller's side of the event loop is not kept longer than this takes. */
 const GROUP_MAX = 256
 const WRITES_MAX = 2
+/** All of these are locked while their settlements are booked. */
+const ACCOUNTS_MAX = 128
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 const BALANCES_MAX = 100_000
@@ -59,10 +61,8 @@ export function createJournal(options: JournalOptions): Journal {
   const { database, world, processId } = options
   /** Written, and to be booked. */
   let waiting: Journaled[] = []
-  /** Their accounts were locked, or the database was away. */
+  /** Their accounts are locked, or the database was away. */
   let later: Journaled[] = []
-  /** Whether accounts that somebody has locked are waited for: only if none kept us waiting lately. */
-  let patient = true
   let posting: Promise<void> | undefined
   let cancel: (() => void) | undefined
   const balances = new Map<string, { posted: Credits; unposted: Credits }>()
@@ -109,42 +109,50 @@ export function createJournal(options: JournalOptions): Journal {
     return posting
   }
 
+  /** What somebody has locked is waited for in a second round, by itself: nobody waits while it keeps others waiting for all that it has locked. */
   async function run(): Promise<void> {
     cancel?.()
     cancel = undefined
     const all = later.concat(waiting)
-    patient = later.length === 0
+    // Who kept us waiting before may do so again.
+    const slow = new Set(later.map((op) => op.value.account))
     waiting = []
     later = []
-    for (let at = 0; at < all.length; at += GROUP_MAX) {
-      const group = all.slice(at, at + GROUP_MAX)
-      try {
-        await postGroup(group)
-      } catch (error) {
-        later.push(...all.slice(at))
-        options.log?.warn(
-          { error, waiting: later.length },
-          'settlements wait in the journal until the database is back',
-        )
-        return
-      }
-    }
+    const locked = await postAll(all, false)
+    later.push(...locked.filter((op) => slow.has(op.value.account)))
+    const others = locked.filter((op) => !slow.has(op.value.account))
+    if (others.length > 0) later.push(...(await postAll(others, true)))
   }
 
-  async function postGroup(group: readonly Journaled[]): Promise<void> {
-    const row = await postIds(
-      processId,
-      group.map((op) => op.value.id),
-    )
-    const busy = new Set(row.busy)
-    for (const op of group) {
-      if (busy.has(op.value.id)) later.push(op)
-      else settle(op, row.apart.get(op.value.id))
+  /** Answers those that are left because their accounts are locked; while the database is away, all wait until later. */
+  async function postAll(ops: readonly Journaled[], patient: boolean): Promise<Journaled[]> {
+    const left: Journaled[] = []
+    const groups = groupsOf(ops)
+    for (const [at, group] of groups.entries()) {
+      try {
+        left.push(...(await postGroup(group, patient)))
+      } catch (error) {
+        if (isLockWait(error)) left.push(...group)
+        else {
+          later.push(...groups.slice(at).flat())
+          options.log?.warn({ error, waiting: later.length }, 'settlements wait in the journal')
+          return left
+        }
+      }
     }
+    return left
+  }
+
+  async function postGroup(group: readonly Journaled[], patient: boolean): Promise<Journaled[]> {
+    const ids = group.map((op) => op.value.id)
+    const row = await postIds(processId, ids, patient)
+    const busy = new Set(row.busy)
+    for (const op of group) if (!busy.has(op.value.id)) settle(op, row.apart.get(op.value.id))
     row.accounts.forEach((account, at) => {
       const known = balances.get(account)
       if (known) known.posted = BigInt(row.balances[at] ?? 0)
     })
+    return group.filter((op) => busy.has(op.value.id))
   }
 
   function settle(op: Journaled, resolved?: Resolved): void {
@@ -155,7 +163,7 @@ export function createJournal(options: JournalOptions): Journal {
   }
 
   /** Those that could not go together go one by one. */
-  async function postIds(process: string, ids: readonly string[]): Promise<Posted> {
+  async function postIds(process: string, ids: readonly string[], patient: boolean): Promise<Posted> {
     const apart = new Map<string, Resolved>()
     try {
       const [row] = await database.query<PostRow>(POST, [process, plain(ids), patient])
@@ -163,10 +171,6 @@ export function createJournal(options: JournalOptions): Journal {
       for (const id of row?.apart ?? []) if (!(await postApart(process, id, apart))) busy.push(id)
       return { accounts: row?.accounts ?? [], balances: row?.balances ?? [], busy, apart }
     } catch (error) {
-      if (isLockWait(error) && patient) {
-        patient = false
-        return postIds(process, ids)
-      }
       if (!isOfAPart(error)) throw error
       const busy: string[] = []
       for (const id of ids) if (!(await postApart(process, id, apart))) busy.push(id)
@@ -233,7 +237,7 @@ export function createJournal(options: JournalOptions): Journal {
     },
     async adopt() {
       for (const { process, ids } of await database.query<{ process: string; ids: string[] }>(UNBOOKED))
-        for (let at = 0; at < ids.length; at += GROUP_MAX) await postIds(process, ids.slice(at, at + GROUP_MAX))
+        for (let at = 0; at < ids.length; at += GROUP_MAX) await postIds(process, ids.slice(at, at + GROUP_MAX), true)
     },
     get pending() {
       return writes.pending
@@ -242,6 +246,25 @@ export function createJournal(options: JournalOptions): Journal {
       return waiting.length + later.length
     },
   }
+}
+
+/** In the order of their accounts, so that few accounts are locked at once. */
+function groupsOf(ops: readonly Journaled[]): Journaled[][] {
+  const groups: Journaled[][] = []
+  let accounts = ACCOUNTS_MAX
+  let group: Journaled[] = []
+  for (const ofAccount of Map.groupBy(ops, (op) => op.value.account).values()) {
+    for (const [at, op] of ofAccount.entries()) {
+      if (group.length === GROUP_MAX || (at === 0 && accounts === ACCOUNTS_MAX)) {
+        group = []
+        groups.push(group)
+        accounts = 0
+      }
+      if (at === 0) accounts += 1
+      group.push(op)
+    }
+  }
+  return groups
 }
 
 interface PostRow {
