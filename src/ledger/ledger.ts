@@ -295,8 +295,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       return { outcome: kind, paid: charge, loss: 0n, posted: journal.balanceOf(account), hold: cover.amount }
     },
     async grant({ account, amount, note, actor }, within = database) {
-      // Credits that only might be needed do not stand in the way of an operator who wants them back.
-      if (amount < 0n) await returned(account)
+      // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
+      await (amount < 0n ? returned(account) : ledger.booked())
       const id = newId(world)
       const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [id, account, amount, note, actor])
       if (row) journal.heard(account, row.posted)
