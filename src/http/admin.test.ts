@@ -192,7 +192,7 @@ test('a limit holds from the moment it is set, counting what is open and what wa
     ...{
       id: open,
       account: id,
-      key: 'key_x',
+      key: 'key_y', // Nothing is leased for its first call.
       want: 50_000n,
       floor: 50_000n,
       tokens: 5,
