@@ -13,17 +13,15 @@ interface Goal {
 /** What the profiles say of a goal that is missed (decision 0030). Whoever changes the path profiles it again. */
 const WHY = {
   chat: `The column "floor" of the table below is what \`node:http\`, undici and one durable update take without anything of ours, in the same turns; the table
-  "Stage by stage" has what each of our stages adds to it. By the innermost function of a profile at 64 callers: our own code 32 % (reading and writing the
-  formats 12, ledger 6, pipeline 5, the rest 9), Node's sockets, streams, timers and HTTP 22 %, undici 7 %, the driver 2 %, V8's collector and compiler threads 18 %,
-  the kernel and the rest 19 %. No function of ours has 2 % of it.`,
-  few: `One caller waits for every part in turn. Of 1.46 ms (system calls of the gateway, traced): 0.23 until the request leaves for the vendor, 0.04 for its answer,
-  0.20 until the settlement leaves for Postgres, 0.73 for Postgres, 0.10 until the answer leaves, 0.06 after it; 12 system calls in all. Postgres writes five rows for it, each 30 to 45 µs
-  of its processor: account, lease, transfer, usage row and the hour's sums (decision 33). The floor of the table below says that all this is not Node's: with the same server, client,
-  driver and disk it takes a quarter of the time. Our own stages, 12 µs when each runs alone in a loop, take several times that when each runs once a call and finds the caches cold.`,
-  stream: `Handing on the pieces is 20 % of a stream's profile, half of that writing to sockets; collecting garbage 11 %, undici with its
-  parser 6 %. Most of the rest is what any call costs: admission, settlement and log, which nginx does not have.`,
-  streams: `20,000 pieces a second at 35 to 44 µs are 0.7 to 0.9 of a core, by the speed of the machine (nginx: 13 to 17 µs; the ratio was 2.6 each time): at 0.9 what comes late
-  waits for what came before it. Of these, writing to sockets is 20 %, Node's streams and sockets 12 %, undici with its parser 9 %, our relay, observer and transfer 12 %, collecting garbage 6 %.`,
+  "Stage by stage" has what each of our stages adds to it when it runs alone in a loop. Among 64 callers, by leaving out one part after the other (in turns, on a busy machine, before the journal of
+  decision 101): server, key, body and writing 34 µs, reading the request 11, from admission to settlement without ledger and vendor 27, the exchange with the vendor 53, most of it undici, the
+  ledger 67, where the floor took 73 in all.`,
+  few: `One caller waits for every part in turn: its request, the vendor's answer, one row of the journal (decision 101), and wakes the gateway and Postgres for each. The floor of the table
+  below has the same three waits. Our own stages, 12 µs when each runs alone in a loop, take several times that when each runs once a call and finds the caches cold.`,
+  stream: `Among 64 callers many pieces share a read, and what any call costs is most of a stream: admission, settlement and log, which nginx does not have. Handing on a piece of a
+  stream by itself takes 16 to 18 µs where nginx takes 8.6 (one piece on each of 200 streams at a time, in turns, on a busy machine; decision 30, "A chunk of a stream").`,
+  streams: `A piece takes 16 to 18 µs where nginx takes 8.6: one read, a copy, undici's parser, one string, one comparison, one write. The kernel is 43 to 52 % of that profile (decision 30, "A
+  chunk of a stream"). 20,000 pieces a second are most of a core then: what comes late waits for what came before it.`,
   cold: `What a fresh process does besides its calls is to compile: every function of the path, ours and the libraries', is run by the interpreter, by two
   quick compilers and by the last one in turn, on the one core that the event loop has.`,
   growth: `A few rounds of two seconds a side: on a guest machine they differ by a tenth and more. The rows below it were measured on the same
