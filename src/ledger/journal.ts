@@ -36,8 +36,16 @@ interface JournalOptions {
   readonly processId: string
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
-  /** It is in the books; nothing is said of one that another process booked. */
-  readonly posted: (op: Journaled, resolved: Pick<Resolved, 'outcome' | 'paid'>) => void
+  /** It is in the books. */
+  readonly posted: (written: Written, outcome: Resolved['outcome']) => void
+}
+
+/** What is still to be known of a settlement that was written: little, since it grows old in memory. */
+interface Written {
+  readonly id: string
+  readonly account: string
+  readonly charge: Credits
+  readonly cover: Cover
 }
 
 /** Long enough for a group of calls even where few call; short for whoever looks at the books. */
@@ -60,9 +68,9 @@ export function isCovered({ charge }: Resolution, cover: Cover, unposted: number
 export function createJournal(options: JournalOptions): Journal {
   const { database, world, processId } = options
   /** Written, and to be booked. */
-  let waiting: Journaled[] = []
+  let waiting: Written[] = []
   /** Their accounts are locked, or the database was away. */
-  let later: Journaled[] = []
+  let later: Written[] = []
   let posting: Promise<void> | undefined
   let cancel: (() => void) | undefined
   const balances = new Map<string, { posted: Credits; unposted: Credits }>()
@@ -115,18 +123,18 @@ export function createJournal(options: JournalOptions): Journal {
     cancel = undefined
     const all = later.concat(waiting)
     // Who kept us waiting before may do so again.
-    const slow = new Set(later.map((op) => op.value.account))
+    const slow = new Set(later.map((op) => op.account))
     waiting = []
     later = []
     const locked = await postAll(all, false)
-    later.push(...locked.filter((op) => slow.has(op.value.account)))
-    const others = locked.filter((op) => !slow.has(op.value.account))
+    later.push(...locked.filter((op) => slow.has(op.account)))
+    const others = locked.filter((op) => !slow.has(op.account))
     if (others.length > 0) later.push(...(await postAll(others, true)))
   }
 
   /** Answers those that are left because their accounts are locked; while the database is away, all wait until later. */
-  async function postAll(ops: readonly Journaled[], patient: boolean): Promise<Journaled[]> {
-    const left: Journaled[] = []
+  async function postAll(ops: readonly Written[], patient: boolean): Promise<Written[]> {
+    const left: Written[] = []
     const groups = groupsOf(ops)
     for (const [at, group] of groups.entries()) {
       try {
@@ -143,23 +151,22 @@ export function createJournal(options: JournalOptions): Journal {
     return left
   }
 
-  async function postGroup(group: readonly Journaled[], patient: boolean): Promise<Journaled[]> {
-    const ids = group.map((op) => op.value.id)
+  async function postGroup(group: readonly Written[], patient: boolean): Promise<Written[]> {
+    const ids = group.map((op) => op.id)
     const row = await postIds(processId, ids, patient)
     const busy = new Set(row.busy)
-    for (const op of group) if (!busy.has(op.value.id)) settle(op, row.apart.get(op.value.id))
+    for (const op of group) if (!busy.has(op.id)) settle(op, row.apart.get(op.id))
     row.accounts.forEach((account, at) => {
       const known = balances.get(account)
       if (known) known.posted = BigInt(row.balances[at] ?? 0)
     })
-    return group.filter((op) => busy.has(op.value.id))
+    return group.filter((op) => busy.has(op.id))
   }
 
-  function settle(op: Journaled, resolved?: Resolved): void {
-    const { account, charge, kind } = op.value
-    const known = balances.get(account)
-    if (known) known.unposted -= charge
-    options.posted(op, resolved ?? { outcome: kind, paid: charge })
+  function settle(op: Written, resolved?: Resolved): void {
+    const known = balances.get(op.account)
+    if (known) known.unposted -= op.charge
+    options.posted(op, resolved?.outcome ?? 'settled')
   }
 
   /** Those that could not go together go one by one. */
@@ -184,7 +191,10 @@ export function createJournal(options: JournalOptions): Journal {
       const [row] = await database.query<{ resolved: string }>(POST_APART, [process, plain([id])])
       const [resolved] = row ? readResolved(row.resolved) : []
       if (resolved instanceof Busy) return false
-      if (resolved && !(resolved instanceof Error)) into.set(id, resolved)
+      if (resolved && !(resolved instanceof Error)) {
+        into.set(id, resolved)
+        if (resolved.loss > 0n) options.log?.warn({ id, loss: resolved.loss }, 'charge above what the account had')
+      }
       return true
     } catch (error) {
       if (!isOfAPart(error)) throw error
@@ -206,9 +216,10 @@ export function createJournal(options: JournalOptions): Journal {
   return {
     async write(op) {
       await writes.run(op)
-      const known = balances.get(op.value.account)
-      if (known) known.unposted += op.value.charge
-      waiting.push(op)
+      const { id, account, charge } = op.value
+      const known = balances.get(account)
+      if (known) known.unposted += charge
+      waiting.push({ id, account, charge, cover: op.cover })
       soon()
     },
     balanceOf(account) {
@@ -249,11 +260,11 @@ export function createJournal(options: JournalOptions): Journal {
 }
 
 /** In the order of their accounts, so that few accounts are locked at once. */
-function groupsOf(ops: readonly Journaled[]): Journaled[][] {
-  const groups: Journaled[][] = []
+function groupsOf(ops: readonly Written[]): Written[][] {
+  const groups: Written[][] = []
   let accounts = ACCOUNTS_MAX
-  let group: Journaled[] = []
-  for (const ofAccount of Map.groupBy(ops, (op) => op.value.account).values()) {
+  let group: Written[] = []
+  for (const ofAccount of Map.groupBy(ops, (op) => op.account).values()) {
     for (const [at, op] of ofAccount.entries()) {
       if (group.length === GROUP_MAX || (at === 0 && accounts === ACCOUNTS_MAX)) {
         group = []

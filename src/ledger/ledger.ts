@@ -126,10 +126,9 @@ export function createLedger(options: LedgerOptions): Ledger {
   })
   const journal = createJournal({
     ...{ database, world, processId, log: options.log, observe: meters?.batch },
-    posted({ value, cover }, { outcome, paid }) {
-      owed.delete(value.id)
+    posted({ id, cover }, outcome) {
+      owed.delete(id)
       leases.booked(cover, outcome)
-      count(value, { outcome, paid, hold: cover.amount })
     },
   })
 
@@ -292,6 +291,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         return resolveDirectly(resolution, cover, true)
       }
       leases.spent(resolution, cover)
+      count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
       return { outcome: kind, paid: charge, loss: 0n, posted: journal.balanceOf(account), hold: cover.amount }
     },
     async grant({ account, amount, note, actor }, within = database) {
