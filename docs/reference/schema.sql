@@ -1371,6 +1371,18 @@ declare
   wanted text[];
   troubled text[];
   is_shared boolean;
+  are_limited boolean;
+  spends boolean;
+  current limited;
+  n int;
+  b_account text[];
+  b_scope text[];
+  b_paid bigint[];
+  u_account text[];
+  u_scope text[];
+  u_second bigint[];
+  u_made timestamptz[];
+  u_more bigint[];
   own text := 'system@' || process;
   r record;
   c_now limited[];
@@ -1404,57 +1416,23 @@ begin
     ids := array(select x from unnest(ids) x where x <> all(coalesce(busy, '{}') || coalesce(apart, '{}')));
   end if;
 
-  -- As in ledger_flush: not before the accounts are locked, the system's share before the limits of accounts.
+  -- Not before the accounts are locked: new limits may be what was waited for. What is counted is summed up here and written at the end, so that the
+  -- system's share is locked for a moment only: every flush of this process needs it, and has accounts locked while it waits.
   is_shared := exists (select 1 from limited l where l.account_id = '' and l.scope = 'system');
-  if is_shared then
-    insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
-      on conflict do nothing;
-    perform 1 from limited l where l.account_id = '' and l.scope = own for update;
-  end if;
-  if is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}') then
-    for r in
-      select l as scope from (
-        select distinct j.account_id, v.scope from journal j cross join lateral (values ('account'), (j.key_id)) v(scope)
-        where j.process_id = process and j.id = any(ids)
-        union all select '', own where is_shared
-      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
-      order by l.account_id, l.scope for update of l
-    loop
-      c_now := c_now || limited_now(r.scope, now_second, today);
-    end loop;
-  end if;
-  if c_now is not null then
-    -- Only here two lists meet that have no keys.
-    perform set_config('enable_hashjoin', 'on', true);
-    -- What each counts: see ledger_flush. What test accounts spend is no money.
-    with scopes as materialized (
-      select s.ordinality as n, s.account_id, s.scope, s.account_id = '' or limited_is_money(s.limits) as spends, s.limits <> '{}' as counts
-      from unnest(c_now) with ordinality as s
-    ), booked as materialized (
-      select v.account_id, v.scope, sum(j.charged) as paid
+  are_limited := is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}');
+  if are_limited then
+    -- What test accounts spend is no money.
+    select array_agg(x.account_id), array_agg(x.scope), array_agg(x.paid) into b_account, b_scope, b_paid from (
+      select v.account_id, v.scope, sum(j.charged)::bigint as paid
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2
-    )
-    select array_agg(case when s.spends then coalesce(b.paid, 0) else 0 end order by s.n), array_agg(case when s.spends and s.counts then -coalesce(b.paid, 0) else 0 end order by s.n)
-      into d_spent, d_held from scopes s left join booked b on b.account_id = s.account_id and b.scope = s.scope;
-    if exists (select 1 from unnest(c_now) s where s.limits ? 'tokensPerMinute') then
-      with scopes as materialized (
-        select s.ordinality::int as n, s.account_id, s.scope, s.since from unnest(c_now) with ordinality as s where s.limits ? 'tokensPerMinute'
-      ), used as materialized (
-        select v.account_id, v.scope, j.second, e.created_at, j.input_tokens + j.output_tokens - j.tokens as more
-        from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-        join lease e on e.account_id = j.account_id and e.id = j.lease_id
-        where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test')
-      )
-      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
-        select s.n, u.second, sum(u.more)::bigint as more from used u join scopes s on s.account_id = u.account_id and s.scope = u.scope
-        -- The minute counted the worst case; what began before it counted is not taken off.
-        where u.more > 0 or u.more < 0 and u.created_at >= s.since group by 1, 2) x;
+      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2 order by 1, 2) x;
+    if exists (select 1 from limited l where l.limits ? 'tokensPerMinute' and (l.account_id = '' or l.account_id = any(accounts))) then
+      select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
+        into u_account, u_scope, u_second, u_made, u_more
+      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
+      join lease e on e.account_id = j.account_id and e.id = j.lease_id
+      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test');
     end if;
-    perform set_config('enable_hashjoin', 'off', true);
-    none := array_fill(0::bigint, array[cardinality(c_now)]);
-    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
-      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
   end if;
 
   -- Not before the accounts are locked: what others moved lies before it.
@@ -1488,6 +1466,42 @@ begin
     where a.id = x.account_id returning a.id, a.posted
   )
   select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
+
+  if are_limited then
+    -- As in ledger_flush: the system's share first, by a statement of its own.
+    if is_shared then
+      insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
+        on conflict do nothing;
+      perform 1 from limited l where l.account_id = '' and l.scope = own for update;
+    end if;
+    for r in
+      select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
+      where l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}'
+      order by l.account_id, l.scope for update of l
+    loop
+      current := limited_now(r.scope, now_second, today);
+      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
+      -- What each counts: see ledger_flush.
+      spends := current.account_id = '' or limited_is_money(current.limits);
+      d_spent[n] := case when spends then r.paid else 0 end;
+      d_held[n] := case when spends and current.limits <> '{}' then -r.paid else 0 end;
+    end loop;
+  end if;
+  if c_now is not null then
+    if u_account is not null then
+      -- Only here two lists meet that have no keys.
+      perform set_config('enable_hashjoin', 'on', true);
+      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
+        select s.ordinality::int as n, u.second, sum(u.more)::bigint as more from unnest(u_account, u_scope, u_second, u_made, u_more) as u(account_id, scope, second, made, more)
+        join unnest(c_now) with ordinality as s on s.account_id = u.account_id and s.scope = u.scope
+        -- The minute counted the worst case; what began before it counted is not taken off.
+        where s.limits ? 'tokensPerMinute' and (u.more > 0 or u.more < 0 and u.made >= s.since) group by 1, 2) x;
+      perform set_config('enable_hashjoin', 'off', true);
+    end if;
+    none := array_fill(0::bigint, array[cardinality(c_now)]);
+    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
+      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
+  end if;
   return next;
 end $function$;
 
