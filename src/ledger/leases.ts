@@ -74,10 +74,10 @@ interface Window {
 }
 
 /**
- * So many calls lately make a lease worth its while: the second within a second, or whoever calls every one and a half. It must be reached in a few calls, or a
- * gateway that is slow because nothing is leased yet stays so.
+ * So many calls lately make a lease worth its while: whoever calls once a second. It must be reached in a few calls, or a gateway that is slow because
+ * nothing is leased yet stays so. With fewer, whoever calls twice and then looks finds some of its credits held.
  */
-const CALLS_MIN = 1.5
+const CALLS_MIN = 2
 const IDLE_MS = 3_000
 /** When so much of what was given of a minute is gone, or of its time, it is asked for anew: by itself, and with credits. */
 const WORN = 3 / 4
