@@ -82,19 +82,21 @@ export function createJournal(options: JournalOptions): Journal {
     ...(options.observe ? { observe: options.observe } : {}),
   })
 
-  async function writeAll(ops: readonly Journaled[]): Promise<true[]> {
+  /** Written late, after a lease has expired, it would tell a price that nothing covers: such a one is not written. */
+  async function writeAll(ops: readonly Journaled[]): Promise<Array<true | Error>> {
     const [only] = ops
-    if (only && ops.length === 1)
-      await database.query(
-        WRITE_ONE,
-        COLUMNS.map(({ read }) => read(only, processId)),
-      )
-    else
-      await database.query(
-        WRITE,
-        COLUMNS.map((column) => columnOfRows(column, ops, processId)),
-      )
-    return ops.map(() => true)
+    const rows = await (only && ops.length === 1
+      ? database.query<{ id: string }>(
+          WRITE_ONE,
+          COLUMNS.map(({ read }) => read(only, processId)),
+        )
+      : database.query<{ id: string }>(
+          WRITE,
+          COLUMNS.map((column) => columnOfRows(column, ops, processId)),
+        ))
+    if (rows.length === ops.length) return ops.map(() => true)
+    const written = new Set(rows.map(({ id }) => id))
+    return ops.map((op) => written.has(op.value.id) || new Error('its lease is no more'))
   }
 
   function isIdle(): boolean {
@@ -295,14 +297,16 @@ interface Posted {
 
 const COLUMNS = Object.values(JOURNAL)
 const NAMES = Object.keys(JOURNAL).join(', ')
+const HAS_LEASE =
+  'where exists (select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id) returning id'
 const WRITE_ONE = statement(
   'journal_write_one',
-  `insert into journal (${NAMES}) values (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')})`,
+  `insert into journal (${NAMES}) select * from (values (${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}`).join(', ')})) x(${NAMES}) ${HAS_LEASE}`,
   SHORT_MS,
 )
 const WRITE = statement(
   'journal_write',
-  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')})`,
+  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) x(${NAMES}) ${HAS_LEASE}`,
   SHORT_MS,
 )
 const POST = statement('journal_post', 'select accounts, balances, busy, apart from ledger_post($1, $2, $3)', SHORT_MS)
