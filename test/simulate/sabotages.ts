@@ -2,6 +2,7 @@
 // them pass proves nothing.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
+import { JOURNAL } from '../../src/ledger/columns.ts'
 import type { Sabotage, Stage } from './faulty-database.ts'
 
 /** A flush of the ledger: its values by the names of the function's parameters. */
@@ -117,8 +118,12 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       ? settles.map((settle) => altering(settle, 's_charge', (charge) => String(BigInt(charge) + 1n)))
       : undefined,
   ),
-  'a settlement is acknowledged and not written into the journal': (statement, _values, _run, chance) =>
-    statement.name?.startsWith('journal_write') && chance() ? Promise.resolve([]) : undefined,
+  'a settlement is acknowledged and not written into the journal': (statement, values, _run, chance) => {
+    if (!statement.name?.startsWith('journal_write') || !chance()) return undefined
+    // One, or an array of them.
+    const ids = String(values[Object.keys(JOURNAL).indexOf('id')]).replaceAll(/[{}"]/g, '').split(',')
+    return Promise.resolve(ids.map((id) => ({ id })))
+  },
   'what the dead wrote into the journal is never booked': (statement) =>
     statement.name === 'journal_unbooked' ? Promise.resolve([]) : undefined,
   'a settlement of the journal is booked twice': (statement, values, run) => {
