@@ -84,7 +84,7 @@ export async function flush(
 }
 
 export function readResolved(answer: string): Array<Resolved | Error> {
-  const [outcomes = [], paid = [], loss = [], posted = [], held = [], hold = []] = splitColumns(answer)
+  const [outcomes = [], paid = [], loss = [], posted = [], , hold = []] = splitColumns(answer)
   return outcomes.map((outcome, i) =>
     outcome === 'busy'
       ? new Busy()
@@ -93,7 +93,6 @@ export function readResolved(answer: string): Array<Resolved | Error> {
           paid: BigInt(paid[i] ?? 0),
           loss: BigInt(loss[i] ?? 0),
           posted: BigInt(posted[i] ?? 0),
-          held: BigInt(held[i] ?? 0),
           hold: BigInt(hold[i] ?? 0),
         },
   )

@@ -169,3 +169,42 @@ test('a call whose lease expired while its process slept is told what was paid, 
   const { outcome, paid, loss } = await settle(ledger, acc, id, 5n)
   assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
 })
+
+test('a settlement that was sent in time and arrives after its lease has expired is told what was paid', async () => {
+  const other = await processOf()
+  let isLate = false
+  const ledger: Ledger & { id: string } = await processOf({
+    database: behind(async (run, name) => {
+      if (isLate && name.startsWith('journal_write')) {
+        isLate = false
+        await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+        await other.sweep()
+        await other.grant({ account: acc, amount: 2n - (await postedOf(acc)), note: '', actor: 'test' })
+      }
+      return run()
+    }),
+  })
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  const id = await covered(ledger, acc)
+  await ledger.booked()
+  isLate = true
+  const { outcome, paid, loss } = await settle(ledger, acc, id, 5n)
+  assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
+})
+
+test('what the dead wrote of an account that is locked holds up no sweep', async () => {
+  const [dying, other] = [await processOf({ world: stopped }), await processOf()]
+  const acc = await account(100_000n)
+  await lease(dying, acc)
+  await dying.booked()
+  const id = await covered(dying, acc)
+  await settle(dying, acc, id, 3n)
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [acc])
+    await other.sweep()
+    assert.equal(await count('journal where id = $1', id), 1)
+  })
+  await other.sweep()
+  assert.deepEqual(await chargesOf(id), [{ amount: 3n }])
+})

@@ -171,6 +171,16 @@ export function createJournal(options: JournalOptions): Journal {
     options.posted(op, resolved?.outcome ?? 'settled')
   }
 
+  /** What stays locked is left to the next sweep: nobody else's holds and leases wait for it. */
+  async function adoptGroup(process: string, ids: readonly string[]): Promise<void> {
+    try {
+      const { busy } = await postIds(process, ids, false)
+      if (busy.length > 0) await postIds(process, busy, true)
+    } catch (error) {
+      if (!isLockWait(error)) throw error
+    }
+  }
+
   /** Those that could not go together go one by one. */
   async function postIds(process: string, ids: readonly string[], patient: boolean): Promise<Posted> {
     const apart = new Map<string, Resolved>()
@@ -250,7 +260,7 @@ export function createJournal(options: JournalOptions): Journal {
     },
     async adopt() {
       for (const { process, ids } of await database.query<{ process: string; ids: string[] }>(UNBOOKED))
-        for (let at = 0; at < ids.length; at += GROUP_MAX) await postIds(process, ids.slice(at, at + GROUP_MAX), true)
+        for (let at = 0; at < ids.length; at += GROUP_MAX) await adoptGroup(process, ids.slice(at, at + GROUP_MAX))
     },
     get pending() {
       return writes.pending
