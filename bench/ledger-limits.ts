@@ -17,8 +17,8 @@ import { median } from './measure.ts'
 const CALLERS = 64
 const MUCH = 1_000_000_000
 const ROUNDS = 3
-/** What a process needs to know its callers. */
-const WARM_UP_MS = 1_500
+/** Until each process has met each of a thousand callers often enough to know them. */
+const WARM_UP_MS = 4_000
 const LIMITS = ['none', 'system spendPerDay', 'requestsPerMinute of each account'] as const
 /** Each process goes through the accounts in an order of its own, as callers do who know nothing of each other. */
 const STRIDES = [7, 11, 13, 17]
@@ -38,6 +38,8 @@ async function child({ connection, place, accounts, seconds }: Orders): Promise<
   await ledger.sweep()
   const ids = idsOf(accounts)
   const stride = STRIDES[place] ?? 1
+  // Whoever is left alone has nobody to tell.
+  process.on('disconnect', () => process.exit())
   process.send?.('ready')
   await new Promise((resolve) => process.once('message', resolve))
   const beginMs = world.elapsedMs() + WARM_UP_MS

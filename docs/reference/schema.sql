@@ -253,7 +253,7 @@ create table hold (
   tokens bigint not null default 0,
   created_at timestamp with time zone not null default now(),
   constraint hold_pkey PRIMARY KEY (account_id, id)
-);
+) with (vacuum_truncate=off);
 
 create table idempotency (
   account_id text collate "C" not null,
@@ -367,7 +367,7 @@ create table journal (
   input_tokens bigint not null,
   output_tokens bigint not null,
   constraint journal_pkey PRIMARY KEY (process_id, id)
-) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
+) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
 create table kept_answer (
   account_id text collate "C" not null,
@@ -390,7 +390,7 @@ create table lease (
   recalled_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   constraint lease_pkey PRIMARY KEY (account_id, id)
-) with (fillfactor=50);
+) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
 
 create table limited (
@@ -411,7 +411,7 @@ create table limited (
   total_spent bigint not null default 0,
   since timestamp with time zone not null default '-infinity'::timestamp with time zone,
   constraint limited_pkey PRIMARY KEY (account_id, scope)
-) with (fillfactor=50);
+) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX limited_settled ON public.limited USING btree (account_id) WHERE ((limits - 'requestsPerMinute'::text) <> '{}'::jsonb);
 
 create table login_attempt (
@@ -869,7 +869,7 @@ declare
   after_held bigint[];
   given_requests bigint[];
   given_tokens bigint[];
-  -- For how long: the window has four seconds ahead of the present one.
+  -- For how long: the window has some seconds ahead of the present one.
   given_seconds int[];
 begin
   if patient then
@@ -906,7 +906,8 @@ begin
     if is_shared then
       -- Jobs have holds of their own.
       if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
-        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job);
+        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id
+          where h.account_id = any(accounts) and h.id = any(s_id) and h.job);
       end if;
       -- Without limits until it is divided: it only counts.
       insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
@@ -926,7 +927,7 @@ begin
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
       ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
-      order by l.account_id, l.scope for update of l
+      where l.account_id = any(accounts || ''::text) order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);
       n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
@@ -983,7 +984,8 @@ begin
     if s_lease is null or array_position(s_lease, null) is not null then
       for r in
         delete from hold h using unnest(s_account, s_id) as x(place, id)
-        where h.account_id = accounts[x.place] and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
+        where h.account_id = any(accounts) and h.id = any(s_id) and h.account_id = accounts[x.place] and h.id = x.id
+          and now_posted[x.place] is not null and h.id <> all(begun)
         returning h.id, h.amount, h.job, h.tokens, h.created_at
       loop
         at := array_position(s_id, r.id);
@@ -1118,8 +1120,10 @@ begin
     end if;
     for r in
       select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
+        where h.account_id = any(accounts) and h.id = any(r_id)
       union all
       select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account] and t.id = x.id
+        where t.account_id = any(accounts) and t.id = any(r_id)
     loop
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
@@ -1242,7 +1246,7 @@ begin
 
   if l_count > 0 then
     given_requests := array_fill(-1::bigint, array[l_count]);
-    given_seconds := array_fill(4, array[l_count]);
+    given_seconds := array_fill(16, array[l_count]);
     given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
     for i in 1 .. l_count loop
       a := l_account[i]; at := l_lease[i];
@@ -1312,7 +1316,8 @@ begin
     insert into lease (account_id, id, key_id, process_id, amount)
     select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
-    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
+    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed)
+    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
       || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
@@ -1320,14 +1325,14 @@ begin
 
   if leases is not null then
     update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
-    where e.account_id = any(accounts) and e.id = x.id and x.amount <> x.was;
+    where e.account_id = any(accounts) and e.id = any(leases) and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
   from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
-  where o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
+  where o.id = any(accounts) and o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $function$;
 
@@ -1369,6 +1374,7 @@ declare
   today date := (now() at time zone 'UTC')::date;
   moment timestamptz;
   wanted text[];
+  leases text[];
   troubled text[];
   is_shared boolean;
   are_limited boolean;
@@ -1394,6 +1400,7 @@ declare
   k_tokens bigint[];
 begin
   wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
+  leases := array(select distinct j.lease_id from journal j where j.process_id = process and j.id = any(ids));
   if patient then
     accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
   else
@@ -1406,7 +1413,7 @@ begin
     select distinct x.account_id from (
       select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
       where j.process_id = process and j.id = any(ids) group by 1, 2
-    ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
+    ) x left join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id
     where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
   if cardinality(troubled) > 0 then
     apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
@@ -1430,7 +1437,7 @@ begin
       select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
         into u_account, u_scope, u_second, u_made, u_more
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      join lease e on e.account_id = j.account_id and e.id = j.lease_id
+      join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = j.account_id and e.id = j.lease_id
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test');
     end if;
   end if;
@@ -1442,7 +1449,7 @@ begin
   ), placed as (
     select t.*, a.posted - sum(t.charged) over w as balance,
       greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
-    from taken t join account a on a.id = t.account_id window w as (partition by t.account_id order by t.id)
+    from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
     select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end from placed p
@@ -1458,12 +1465,12 @@ begin
   ), leased as (
     update lease e set amount = e.amount - x.spent
     from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
-    where e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
+    where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
     update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
     from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
-    where a.id = x.account_id returning a.id, a.posted
+    where a.id = any(wanted) and a.id = x.account_id returning a.id, a.posted
   )
   select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
 
@@ -1476,7 +1483,7 @@ begin
     end if;
     for r in
       select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}'
+      where l.account_id = any(b_account) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
       order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);
@@ -1557,17 +1564,17 @@ begin
       l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
     end if;
     loop
-      if at between l.second - 59 and l.second + 4 then
-        b := (at % 64)::int + 1;
+      if at between l.second - 59 and l.second + 16 then
+        b := (at % 76)::int + 1;
         if more_requests <> 0 then
           if l.requests = '{}' then
-            l.requests := array_fill(0::bigint, array[64]);
+            l.requests := array_fill(0::bigint, array[76]);
           end if;
           l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
         end if;
         if more_tokens <> 0 then
           if l.tokens = '{}' then
-            l.tokens := array_fill(0::bigint, array[64]);
+            l.tokens := array_fill(0::bigint, array[76]);
           end if;
           l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
         end if;
@@ -1594,18 +1601,18 @@ AS $function$
 declare
   b int;
 begin
-  if now_second - l.second > 63 or l.second - now_second >= 60 then
+  if now_second - l.second > 59 + 16 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
+      l.requests := array_fill(0::bigint, array[76]); l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
+      l.tokens := array_fill(0::bigint, array[76]); l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
     for s in l.second - 59 .. now_second - 60 loop
-      b := (s % 64)::int + 1;
+      b := (s % 76)::int + 1;
       if l.requests[b] <> 0 then
         l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
       end if;
@@ -1632,7 +1639,8 @@ AS $function$
 begin
   update limited o set held = x.held, open_calls = x.open_calls, second = x.second, requests = x.requests, requests_used = x.requests_used,
     tokens = x.tokens, tokens_used = x.tokens_used, day = x.day, day_spent = x.day_spent, month = x.month, month_spent = x.month_spent, total_spent = x.total_spent
-  from unnest(changed) x where o.account_id = x.account_id and o.scope = x.scope;
+  from unnest(changed) x
+  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.account_id = x.account_id and o.scope = x.scope;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)
@@ -1704,7 +1712,7 @@ begin
       -- Its process is gone: what it counted stays counted.
       whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
       whole.total_spent := whole.total_spent + l.total_spent;
-      for b in 1 .. 64 loop
+      for b in 1 .. 76 loop
         whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
       end loop;
       whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
@@ -1771,7 +1779,7 @@ declare
   gone bigint := 0;
 begin
   for age in reverse 59 .. 0 loop
-    gone := gone + coalesce(buckets[((now_second - age) % 64)::int + 1], 0);
+    gone := gone + coalesce(buckets[((now_second - age) % 76)::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;

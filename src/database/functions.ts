@@ -85,7 +85,7 @@ const PLAIN: Words = {
     'limits of accounts': "account_id > ''",
     'limits now': 'l as scope',
     'as a scope': 'r.scope',
-    'where own limits': '',
+    'where own limits': "where l.account_id = any(accounts || ''::text) ",
     each: '',
     'end each': '',
     declare: '',
@@ -135,8 +135,16 @@ function apart(text: string): string {
   return `${text.slice(0, begin)}${alone(inside(first, second))};\n${alone(inside(second, third))};\n${alone(rest)}`
 }
 
+/** For how many seconds requests may be given to a process ahead. */
+const AHEAD = 16
+/** Of a scope's minute: its 60 seconds, and those. */
+export const MINUTE_BUCKETS = 60 + AHEAD
+
 /** The same wherever the accounts lie. */
-const ALIKE: Readonly<Record<string, string>> = { 'into hours': INTO_HOURS, 'added up': ADDED_UP }
+const ALIKE: Readonly<Record<string, string>> = {
+  ...{ 'into hours': INTO_HOURS, 'added up': ADDED_UP },
+  ...{ ahead: String(AHEAD), buckets: String(MINUTE_BUCKETS) },
+}
 
 function withWords(text: string, { one, own, others, together }: Words): string {
   return (together ? text : apart(text))

@@ -25,6 +25,8 @@ interface BatchOptions<Op, Result> {
    */
   readonly flushesMax: number
   readonly sizeMax: number
+  /** How many of the first ones go together, at least one; absent: as many as are allowed. */
+  readonly together?: (ops: ReadonlyArray<{ readonly op: Op }>) => number
   readonly observe?: (size: number) => void
 }
 
@@ -51,7 +53,10 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   }
 
   function launch(): void {
-    while (isDue()) void flush(waiting.splice(0, options.sizeMax))
+    while (isDue()) {
+      const count = options.together?.(waiting) ?? options.sizeMax
+      void flush(waiting.splice(0, Math.min(count, options.sizeMax)))
+    }
   }
 
   async function flush(group: Waiting<Op, Result>[]): Promise<void> {

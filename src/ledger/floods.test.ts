@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import { MINUTE_BUCKETS } from '../database/functions.ts'
 import type { Ledger } from './ledger.ts'
 import { keepLimits, type Limits } from './limits.ts'
 import type { Reservation, Reserved } from './operation.ts'
@@ -143,7 +144,7 @@ test('how long to wait for tokens is told to each for its own', async () => {
   await limit(acc, { tokensPerMinute: 100 })
   assert.equal((await reserve(ledger, acc, 1n, { tokens: 50 })).outcome, 'held')
   await rows(
-    `update limited set tokens[1 + ((floor(extract(epoch from now()))::bigint - 30) % 64)] = 40, tokens_used = tokens_used + 40 where account_id = $1`,
+    `update limited set tokens[1 + ((floor(extract(epoch from now()))::bigint - 30) % ${MINUTE_BUCKETS})] = 40, tokens_used = tokens_used + 40 where account_id = $1`,
     [acc],
   )
   await floodOf(ledger, acc, 1n, { tokens: 20 })

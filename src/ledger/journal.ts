@@ -8,6 +8,7 @@ import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
 import { columnOfRows, JOURNAL, type Journaled, plain } from './columns.ts'
 import { readResolved } from './flush.ts'
+import { ACCOUNTS_MAX } from './lanes.ts'
 import { Busy, type Cover, type Resolution, type Resolved } from './operation.ts'
 
 interface Journal {
@@ -54,8 +55,8 @@ const RETRY_AFTER_MS = 500
 /** The caller's side of the event loop is not kept longer than this takes. */
 const GROUP_MAX = 256
 const WRITES_MAX = 2
-/** All of these are locked while their settlements are booked. */
-const ACCOUNTS_MAX = 128
+/** Accounts that are waited for at a time. */
+const WAITED_MAX = 16
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 const BALANCES_MAX = 100_000
@@ -71,6 +72,8 @@ export function createJournal(options: JournalOptions): Journal {
   let waiting: Written[] = []
   /** Their accounts are locked, or the database was away. */
   let later: Written[] = []
+  /** Accounts that were waited for in vain, until they are booked by themselves. */
+  const slow = new Set<string>()
   let posting: Promise<void> | undefined
   let cancel: (() => void) | undefined
   const balances = new Map<string, { posted: Credits; unposted: Credits }>()
@@ -119,31 +122,38 @@ export function createJournal(options: JournalOptions): Journal {
     return posting
   }
 
-  /** What somebody has locked is waited for in a second round, by itself: nobody waits while it keeps others waiting for all that it has locked. */
+  /** What somebody has locked is waited for in a second round, each account by itself: who has locked others keeps nobody waiting for them. */
   async function run(): Promise<void> {
     cancel?.()
     cancel = undefined
     const all = later.concat(waiting)
-    // Who kept us waiting before may do so again.
-    const slow = new Set(later.map((op) => op.account))
     waiting = []
     later = []
-    const locked = await postAll(all, false)
-    later.push(...locked.filter((op) => slow.has(op.account)))
-    const others = locked.filter((op) => !slow.has(op.account))
-    if (others.length > 0) later.push(...(await postAll(others, true)))
+    const locked = Map.groupBy(await postAll(groupsOf(all)), (op) => op.account)
+    // Who kept us waiting before may do so again.
+    const waited = new Set([...locked.keys()].filter((account) => !slow.has(account)).slice(0, WAITED_MAX))
+    const again: Written[][] = []
+    for (const [account, ops] of locked)
+      if (waited.has(account)) again.push(...groupsOf(ops))
+      else later.push(...ops)
+    later.push(...(await postAll(again)))
   }
 
   /** Answers those that are left because their accounts are locked; while the database is away, all wait until later. */
-  async function postAll(ops: readonly Written[], patient: boolean): Promise<Written[]> {
+  async function postAll(groups: readonly Written[][]): Promise<Written[]> {
     const left: Written[] = []
-    const groups = groupsOf(ops)
     for (const [at, group] of groups.entries()) {
+      const only = onlyAccountOf(group)
+      const patient = only !== undefined && !slow.has(only)
       try {
-        left.push(...(await postGroup(group, patient)))
+        const busy = await postGroup(group, patient)
+        left.push(...busy)
+        if (only && busy.length === 0) slow.delete(only)
       } catch (error) {
-        if (isLockWait(error)) left.push(...group)
-        else {
+        if (isLockWait(error)) {
+          left.push(...group)
+          if (only) slow.add(only)
+        } else {
           later.push(...groups.slice(at).flat())
           options.log?.warn({ error, waiting: later.length }, 'settlements wait in the journal')
           return left
@@ -290,6 +300,11 @@ function groupsOf(ops: readonly Written[]): Written[][] {
   return groups
 }
 
+function onlyAccountOf(ops: readonly Written[]): string | undefined {
+  const account = ops[0]?.account
+  return ops.every((op) => op.account === account) ? account : undefined
+}
+
 interface PostRow {
   /** Null where there are none. */
   readonly accounts: string[] | null
@@ -307,16 +322,19 @@ interface Posted {
 
 const COLUMNS = Object.values(JOURNAL)
 const NAMES = Object.keys(JOURNAL).join(', ')
-const HAS_LEASE =
-  'where exists (select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id) returning id'
+const [ACCOUNT, LEASE] = ['account_id', 'lease_id'].map((name) => `$${Object.keys(JOURNAL).indexOf(name) + 1}`)
+/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/flush.sql). */
+const HAS_LEASE = 'select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id'
 const WRITE_ONE = statement(
   'journal_write_one',
-  `insert into journal (${NAMES}) select * from (values (${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}`).join(', ')})) x(${NAMES}) ${HAS_LEASE}`,
+  `insert into journal (${NAMES}) select * from (values (${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}`).join(', ')})) x(${NAMES})
+   where exists (${HAS_LEASE} and e.account_id = ${ACCOUNT} and e.id = ${LEASE}) returning id`,
   SHORT_MS,
 )
 const WRITE = statement(
   'journal_write',
-  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) x(${NAMES}) ${HAS_LEASE}`,
+  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) x(${NAMES})
+   where exists (${HAS_LEASE} and e.account_id = any(${ACCOUNT}) and e.id = any(${LEASE})) returning id`,
   SHORT_MS,
 )
 const POST = statement('journal_post', 'select accounts, balances, busy, apart from ledger_post($1, $2, $3)', SHORT_MS)

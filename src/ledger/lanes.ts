@@ -1,6 +1,8 @@
 // The ways of operations to the database. Most go together; what is large goes alone; and what concerns an account that
 // somebody else has locked, or whose rows cannot be written, goes apart, so that nobody waits for another's trouble.
 import { type Database, isLockWait, isOfAPart, isRefused } from '../database/database.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
 import { flush, isLarge } from './flush.ts'
 import { Busy, type Done, type Op } from './operation.ts'
@@ -15,6 +17,7 @@ interface Lanes {
 
 interface LanesOptions {
   readonly database: Database
+  readonly world: World
   readonly processId: string
   readonly flushesMax: number
   /** Accounts lie on several servers: each has a statement of its own. */
@@ -22,10 +25,14 @@ interface LanesOptions {
   readonly observe?: ((size: number) => void) | undefined
 }
 
+/** All of these are locked while a flush runs or settlements are booked, and what is locked others cannot have: with a thousand accounts and four processes, hundreds would be. */
+export const ACCOUNTS_MAX = 32
 /** Connections that may wait for locked accounts at once. */
 const WAITED_MAX = 3
+/** Another process' flush has ended after the first of these waits, or the second. Who is locked after all of them is in somebody's hands. */
+const MOMENTS_MS = [3, 6, 12, 25, 50]
 
-export function createLanes({ database, processId, flushesMax, distributed, observe }: LanesOptions): Lanes {
+export function createLanes({ database, world, processId, flushesMax, distributed, observe }: LanesOptions): Lanes {
   /** Accounts that could not be locked in time, or not be written. */
   const locked = new Set<string>()
   const lane = (most: number, sizeMax: number, flush: (ops: readonly Op[]) => Promise<Array<Done | Error>>) =>
@@ -33,19 +40,24 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
       flush,
       flushesMax: most,
       sizeMax,
+      together: countOfFew,
       ...(observe ? { observe } : {}),
     })
-  const shared = lane(flushesMax, 256, (ops) => flushApart(ops, true))
+  const shared = lane(flushesMax, 256, (ops) => flushApart(ops, isOfOneAccount(ops)))
   const large = lane(1, 1, (ops) => flushApart(ops, true))
   const apart = lane(1, 256, flushLocked)
   const all = [shared, large, apart]
 
-  /** Whatever is wrong with one operation must not be felt by its neighbours. */
+  /**
+   * Whatever is wrong with one operation must not be felt by its neighbours. `patient`: it waits for what is locked, which only those may do who have
+   * locked nothing else: processes whose flushes wait for each other's would all wait for the slowest.
+   */
   async function flushApart(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
     try {
-      if (distributed && ops.some((op) => op.value.account !== ops[0]?.value.account))
-        return await byAccount(ops, patient)
-      return note(ops, await flush({ database, processId }, ops, patient))
+      if (distributed && !isOfOneAccount(ops)) return await byAccount(ops, patient)
+      const results = await flush({ database, processId }, ops, patient)
+      if (locked.size > 0) forgetDone(ops, results)
+      return results
     } catch (error) {
       if (isLockWait(error)) return patient ? flushApart(ops, false) : flushUnlocked(ops)
       if (ops.length === 1 || !isOfAPart(error)) throw error
@@ -65,11 +77,7 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
 
   /** What is locked is no account, which would have been left out, but a row of one: of its limits, its holds or its leases. */
   async function flushUnlocked(ops: readonly Op[]): Promise<Array<Done | Error>> {
-    if (ops.some((op) => op.value.account !== ops[0]?.value.account)) return byAccount(ops, false)
-    return note(
-      ops,
-      ops.map(() => new Busy()),
-    )
+    return isOfOneAccount(ops) ? ops.map(() => new Busy()) : byAccount(ops, false)
   }
 
   /** An account may only be much in demand: some of those that are locked are waited for, each by itself. */
@@ -103,18 +111,35 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
     return ops.map((op) => results.get(op) ?? new Busy())
   }
 
-  function note(ops: readonly Op[], results: Array<Done | Error>): Array<Done | Error> {
+  function forgetDone(ops: readonly Op[], results: ReadonlyArray<Done | Error>): void {
     ops.forEach(({ value: { account } }, at) => {
-      if (results[at] instanceof Busy) locked.add(account)
-      else if (locked.size > 0) locked.delete(account)
+      if (!(results[at] instanceof Busy)) locked.delete(account)
     })
-    return results
+  }
+
+  async function again(op: Op): Promise<Done> {
+    const { account } = op.value
+    for (const waitMs of MOMENTS_MS) {
+      await sleep(world, waitMs)
+      if (locked.has(account)) break
+      try {
+        return await shared.run(op)
+      } catch (error) {
+        if (!(error instanceof Busy)) throw error
+      }
+    }
+    locked.add(account)
+    return apart.run(op)
   }
 
   return {
     run(op) {
       if (isLarge(op)) return large.run(op)
-      return (locked.has(op.value.account) ? apart : shared).run(op)
+      if (locked.has(op.value.account)) return apart.run(op)
+      return shared.run(op).catch((error: unknown) => {
+        if (error instanceof Busy) return again(op)
+        throw error
+      })
     },
     alone: (run) => shared.alone(() => large.alone(() => apart.alone(run))),
     async idle() {
@@ -124,4 +149,20 @@ export function createLanes({ database, processId, flushesMax, distributed, obse
       return all.reduce((sum, one) => sum + one.pending, 0)
     },
   }
+}
+
+/** How many of the first ones concern few enough accounts: all of them are locked at once, and other processes want them as well. */
+function countOfFew(waiting: ReadonlyArray<{ readonly op: Op }>): number {
+  const accounts = new Set<string>()
+  let count = 0
+  for (const { op } of waiting) {
+    accounts.add(op.value.account)
+    if (accounts.size > ACCOUNTS_MAX) break
+    count += 1
+  }
+  return count
+}
+
+function isOfOneAccount(ops: readonly Op[]): boolean {
+  return ops.every((op) => op.value.account === ops[0]?.value.account)
 }

@@ -118,7 +118,8 @@ test('a hold or a lease of which its process knows nothing is given back after a
 
 test('an account that somebody has locked delays no other', async () => {
   const ledger = await processOf({ leases: false })
-  const [stuck, free] = [await account(1_000n), await account(100_000n)]
+  // More than all who ask meanwhile could hold, on whatever machine.
+  const [stuck, free] = [await account(1_000_000n), await account(1_000_000n)]
   let waiting: Promise<Reserved> | undefined
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
@@ -143,6 +144,24 @@ test('an account that somebody has locked delays no other', async () => {
       () => false,
     ),
   )
+})
+
+test('who is in one flush with an account that is locked does not wait until that is given up', async () => {
+  const ledger = await processOf({ leases: false })
+  const waitsMs: number[] = []
+  // Once would do, but for whatever else this machine does.
+  for (let turn = 0; turn < 5; turn++) {
+    const [locked, free] = [await account(1_000n), await account(1_000n)]
+    await database.transaction(async (tx) => {
+      await tx.query({ text: 'select 1 from account where id = $1 for update' }, [locked])
+      const startedMs = performance.now()
+      const waiting = reserve(ledger, locked, 10n)
+      waiting.catch(() => undefined)
+      assert.equal((await reserve(ledger, free, 10n)).outcome, 'held')
+      waitsMs.push(performance.now() - startedMs)
+    })
+  }
+  assert.ok(Math.min(...waitsMs) < 250, `${waitsMs.map(Math.round)} ms, where a flush waits for 300 ms at most`)
 })
 
 test('a key that was freed and used again is paid once: the late settlement is a loss', async () => {

@@ -36,11 +36,13 @@ interface LeasesOptions {
   readonly isHeard: () => boolean
 }
 
-/** What a key asked for lately; sums that halve every second. */
+/** What a key asked for lately; sums that halve every `HALF_MS`. */
 interface Pace {
   atMs: number
   calls: number
   wants: number
+  /** By the last call. */
+  want: Credits
 }
 
 interface Lease {
@@ -74,11 +76,16 @@ interface Window {
 }
 
 /**
- * So many calls lately make a lease worth its while: whoever calls once a second. It must be reached in a few calls, or a gateway that is slow because
- * nothing is leased yet stays so. With fewer, whoever calls twice and then looks finds some of its credits held.
+ * So many calls lately make a lease worth its while: whoever calls more often than once in `HALF_MS`. It must be reached in a few calls, or a gateway that
+ * is slow because nothing is leased yet stays so. With fewer, whoever calls twice and then looks finds some of its credits held.
  */
 const CALLS_MIN = 2
-const IDLE_MS = 3_000
+const HALF_MS = 6_000
+const HALF_SECONDS = HALF_MS / 1_000
+/** Where many accounts are called by turns, growing is most of what the database does for them. */
+const CALLS_FREE = 16n
+/** Longer than the pauses of whoever is worth a lease. */
+const IDLE_MS = 8_000
 /** When so much of what was given of a minute is gone, or of its time, it is asked for anew: by itself, and with credits. */
 const WORN = 3 / 4
 const HALF_WORN = 1 / 2
@@ -108,13 +115,14 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     let pace = paces.get(name)
     if (!pace) {
       if (paces.size >= PACES_MAX) paces.clear()
-      pace = { atMs: nowMs, calls: 0, wants: 0 }
+      pace = { atMs: nowMs, calls: 0, wants: 0, want }
       paces.set(name, pace)
     }
-    const left = 0.5 ** ((nowMs - pace.atMs) / 1_000)
+    const left = 0.5 ** ((nowMs - pace.atMs) / HALF_MS)
     pace.atMs = nowMs
     pace.calls = pace.calls * left + 1
     pace.wants = pace.wants * left + Number(want)
+    pace.want = want
     return pace
   }
 
@@ -160,7 +168,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
     covers.set(id, { lease: lease.id, amount: want, keep: true, tokens, second: window?.second ?? 0 })
-    if (lease.amount - lease.open < targetOf(lease.pace, want) / 2n || isWorn(window, WORN)) grow(lease, reservation)
+    if (lease.amount - lease.open < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
       outcome: 'held',
@@ -181,8 +189,9 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   function grow(lease: Lease, { want, tokens }: Reservation): void {
     if (lease.changing) return
     const free = lease.amount - lease.open
-    const target = targetOf(lease.pace, want)
-    const calls = Math.ceil(lease.pace.calls)
+    const target = targetOf(lease.pace)
+    // For one second: a third more than its pace.
+    const calls = Math.ceil(lease.pace.calls / HALF_SECONDS)
     const sentMs = world.elapsedMs()
     // What is limited by the minute is asked for together with credits, unless most of it is there still: without it, nothing is counted anew.
     const { window } = lease
@@ -296,7 +305,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       recall((lease) => !lease.retired && !lease.changing && lease.calls === 0 && nowMs - lease.pace.atMs > IDLE_MS)
       for (const lease of current.values()) {
         if (lease.changing) continue
-        const most = targetOf(lease.pace, 0n) * 4n
+        const most = targetOf(lease.pace) * 4n
         const free = lease.amount - lease.open
         const isOver = lease.window !== undefined && nowMs > lease.window.untilMs && unusedOf(lease) !== undefined
         if (free > most || isOver)
@@ -331,7 +340,7 @@ function windowOf({ requests, tokens, seconds, second, rate }: Leased, fromMs: n
   return { requests, tokens, given, fromMs, untilMs: fromMs + seconds * 1_000, second, rate }
 }
 
-/** What should be free: about half a second of what is asked for, and a little for those who come at once. */
-function targetOf({ wants }: Pace, want: Credits): Credits {
-  return BigInt(Math.ceil(wants / 2)) + want * 2n
+/** What should be free: little more than a second of what is asked for, and for whoever calls now and then enough calls that it seldom has to grow. */
+function targetOf({ wants, want }: Pace): Credits {
+  return BigInt(Math.ceil(wants / HALF_SECONDS)) + want * CALLS_FREE
 }

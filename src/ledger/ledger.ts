@@ -88,7 +88,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
   const lanes = createLanes({
-    ...{ database, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch },
+    ...{ database, world, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch },
     distributed: options.distributed ?? false,
   })
   /** What outlives the call that asked for it; `idle` waits for these too. */

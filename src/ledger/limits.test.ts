@@ -297,5 +297,5 @@ test('a lease is given of the minute only what it asks for, and nothing is count
     return [...(row?.leased.split(';').slice(0, 2) ?? []), used?.used]
   }
   assert.deepEqual(await ask('l1', '{NULL}'), ['100', '-1', 0n])
-  assert.deepEqual(await ask('l2', '{5}'), ['100', '20', 20n])
+  assert.deepEqual(await ask('l2', '{5}'), ['100', '80', 80n])
 })

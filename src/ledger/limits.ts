@@ -1,6 +1,7 @@
 // What an operator may limit, and the rows by which the ledger's statement counts it. The names and the form of the
 // stored values are those that functions/limits.sql reads: counts as numbers, spends as whole micro-credits in text.
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { MINUTE_BUCKETS } from '../database/functions.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { LimitName, LimitsView } from './views.ts'
@@ -115,7 +116,8 @@ const SINCE = (AFTER: string, MOMENT: string) =>
     .map((name) => `${AFTER} -> '${name}' is not null and limited.limits -> '${name}' is null`)
     .join(' or ')} then ${MOMENT} else limited.since end`
 /** A row that grows with its first request has no room beside it for its next version. */
-const WINDOW = (NAME: string) => `case when $3::jsonb ? '${NAME}' then array_fill(0::bigint, array[64]) else '{}' end`
+const WINDOW = (NAME: string) =>
+  `case when $3::jsonb ? '${NAME}' then array_fill(0::bigint, array[${MINUTE_BUCKETS}]) else '{}' end`
 const KEEP = statement(
   'limits_keep',
   `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))

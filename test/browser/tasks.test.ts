@@ -57,7 +57,9 @@ test('a replaced key says when it ends and answers until then, can be ended now,
   const { id, key, last4 } = await home.gateway.keys.create(account, { name: 'till' }, BY)
   const next = await home.gateway.keys.rotate(id, 23 * 3600, BY)
   await operator.go(`/a/${account}/usage`)
-  const options = await page.getByLabel('Key', { exact: true }).locator('option').allTextContents()
+  const all = page.getByLabel('Key', { exact: true }).locator('option')
+  await all.filter({ hasText: next.last4 }).waitFor({ state: 'attached' })
+  const options = await all.allTextContents()
   assert.deepEqual(
     options.filter((name) => name.startsWith('till')).sort(),
     [`till (…${last4})`, `till (…${next.last4})`].sort(),

@@ -50,7 +50,8 @@ create function ledger_flush(
 ) returns table (resolved text, reserved text, leased text, details jsonb)
 language plpgsql
 -- Every row is reached by its key, whatever the planner knows of the tables' sizes: a plan that reads a whole table is
--- right for a large flush on a small table, and ruinous a day later.
+-- right for a large flush on a small table, and ruinous a day later. For the same reason a join says twice which rows it is about: a table that was empty
+-- when it was last vacuumed is believed to have one row, and a join that begins with that row reads all of thousands.
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
@@ -149,7 +150,7 @@ declare
   after_held bigint[];
   given_requests bigint[];
   given_tokens bigint[];
-  -- For how long: the window has four seconds ahead of the present one.
+  -- For how long: the window has some seconds ahead of the present one.
   given_seconds int[];
 begin
 {{at first}}  if patient then
@@ -186,7 +187,8 @@ begin
     if is_shared then
       -- Jobs have holds of their own.
       if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
-        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id where h.job{{one h.account_id}});
+        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id
+          where h.account_id = any(accounts) and h.id = any(s_id) and h.job{{one h.account_id}});
       end if;
       -- Without limits until it is divided: it only counts.
       insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
@@ -263,7 +265,8 @@ begin
     if s_lease is null or array_position(s_lease, null) is not null then
       for r in
         delete from hold h using unnest(s_account, s_id) as x(place, id)
-        where h.account_id = accounts[x.place]{{one h.account_id}} and now_posted[x.place] is not null and h.id = x.id and h.id <> all(begun)
+        where h.account_id = any(accounts) and h.id = any(s_id) and h.account_id = accounts[x.place]{{one h.account_id}} and h.id = x.id
+          and now_posted[x.place] is not null and h.id <> all(begun)
         returning h.id, h.amount, h.job, h.tokens, h.created_at
       loop
         at := array_position(s_id, r.id);
@@ -398,8 +401,10 @@ begin
     end if;
     for r in
       select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account]{{one h.account_id}} and h.id = x.id
+        where h.account_id = any(accounts) and h.id = any(r_id)
       union all
       select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account]{{one t.account_id}} and t.id = x.id
+        where t.account_id = any(accounts) and t.id = any(r_id)
     loop
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
@@ -522,7 +527,7 @@ begin
 
   if l_count > 0 then
     given_requests := array_fill(-1::bigint, array[l_count]);
-    given_seconds := array_fill(4, array[l_count]);
+    given_seconds := array_fill({{ahead}}, array[l_count]);
     given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
     for i in 1 .. l_count loop
       a := l_account[i]; at := l_lease[i];
@@ -592,7 +597,8 @@ begin
     insert into lease (account_id, id, key_id, process_id, amount)
     select {{own accounts[lease_account[p]]}}, leases[p], keys[lease_key[p]], process, lease_amount[p]
     from generate_series(1, cardinality(leases)) p{{beside own}} where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null{{one o.id}};
-    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed) where e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
+    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed)
+    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
       || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
@@ -600,13 +606,13 @@ begin
 
   if leases is not null then
     update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
-    where e.account_id = any(accounts){{one e.account_id}} and e.id = x.id and x.amount <> x.was;
+    where e.account_id = any(accounts){{one e.account_id}} and e.id = any(leases) and e.id = x.id and x.amount <> x.was;
   end if;
   if are_limited then
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
   from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
-  where o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
+  where o.id = any(accounts) and o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $$;

@@ -1,6 +1,6 @@
 -- The windows and budgets of limits: what a scope counts, and what it answers to one more call.
 --
--- The sliding minute has 64 buckets of a second, by the second modulo 64: the last 60 seconds, and the next four, to which the
+-- The sliding minute has {{buckets}} buckets of a second, by the second modulo {{buckets}}: the last 60 seconds, and the next {{ahead}}, to which the
 -- requests are counted that a process was given ahead; none where nothing was ever counted. `second` says up to when a row is current, `..._used` what its minute sums to.
 
 -- Whether a scope limits more than the minute. One that does not counts neither what is held nor what was spent: it is not read with every settlement.
@@ -13,18 +13,18 @@ language plpgsql immutable as $$
 declare
   b int;
 begin
-  if now_second - l.second > 63 or l.second - now_second >= 60 then
+  if now_second - l.second > 59 + {{ahead}} or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[64]); l.requests_used := 0;
+      l.requests := array_fill(0::bigint, array[{{buckets}}]); l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[64]); l.tokens_used := 0;
+      l.tokens := array_fill(0::bigint, array[{{buckets}}]); l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
     for s in l.second - 59 .. now_second - 60 loop
-      b := (s % 64)::int + 1;
+      b := (s % {{buckets}})::int + 1;
       if l.requests[b] <> 0 then
         l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
       end if;
@@ -79,17 +79,17 @@ begin
       l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
     end if;
     loop
-      if at between l.second - 59 and l.second + 4 then
-        b := (at % 64)::int + 1;
+      if at between l.second - 59 and l.second + {{ahead}} then
+        b := (at % {{buckets}})::int + 1;
         if more_requests <> 0 then
           if l.requests = '{}' then
-            l.requests := array_fill(0::bigint, array[64]);
+            l.requests := array_fill(0::bigint, array[{{buckets}}]);
           end if;
           l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
         end if;
         if more_tokens <> 0 then
           if l.tokens = '{}' then
-            l.tokens := array_fill(0::bigint, array[64]);
+            l.tokens := array_fill(0::bigint, array[{{buckets}}]);
           end if;
           l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
         end if;
@@ -109,7 +109,7 @@ declare
   gone bigint := 0;
 begin
   for age in reverse 59 .. 0 loop
-    gone := gone + coalesce(buckets[((now_second - age) % 64)::int + 1], 0);
+    gone := gone + coalesce(buckets[((now_second - age) % {{buckets}})::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;

@@ -19,6 +19,7 @@ declare
   today date := (now() at time zone 'UTC')::date;
   moment timestamptz;
   wanted text[];
+  leases text[];
   troubled text[];
   is_shared boolean;
   are_limited boolean;
@@ -44,6 +45,7 @@ declare
   k_tokens bigint[];
 begin
   wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
+  leases := array(select distinct j.lease_id from journal j where j.process_id = process and j.id = any(ids));
   if patient then
     accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
   else
@@ -56,7 +58,7 @@ begin
     select distinct x.account_id from (
       select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
       where j.process_id = process and j.id = any(ids) group by 1, 2
-    ) x left join lease e on e.account_id = x.account_id and e.id = x.lease_id
+    ) x left join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id
     where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
   if cardinality(troubled) > 0 then
     apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
@@ -80,7 +82,7 @@ begin
       select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
         into u_account, u_scope, u_second, u_made, u_more
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      join lease e on e.account_id = j.account_id and e.id = j.lease_id
+      join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = j.account_id and e.id = j.lease_id
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}});
     end if;
   end if;
@@ -92,7 +94,7 @@ begin
   ), placed as (
     select t.*, a.posted - sum(t.charged) over w as balance,
       greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
-    from taken t join account a on a.id = t.account_id window w as (partition by t.account_id order by t.id)
+    from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
     select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end from placed p
@@ -108,12 +110,12 @@ begin
   ), leased as (
     update lease e set amount = e.amount - x.spent
     from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
-    where e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
+    where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
     update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
     from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
-    where a.id = x.account_id returning a.id, a.posted
+    where a.id = any(wanted) and a.id = x.account_id returning a.id, a.posted
   )
   select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
 
@@ -126,7 +128,7 @@ begin
     end if;
     for r in
       select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}'
+      where l.account_id = any(b_account) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
       order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);

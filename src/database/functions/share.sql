@@ -43,7 +43,7 @@ begin
       -- Its process is gone: what it counted stays counted.
       whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
       whole.total_spent := whole.total_spent + l.total_spent;
-      for b in 1 .. 64 loop
+      for b in 1 .. {{buckets}} loop
         whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
       end loop;
       whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;

@@ -32,7 +32,8 @@ create table hold (
   tokens bigint not null default 0,
   created_at timestamptz not null default now(),
   primary key (account_id, id)
-);
+  -- Empty one moment and full the next: whoever gave its empty pages back to the disk would lock it for that.
+) with (vacuum_truncate = off);
 
 -- Credits that a process holds in advance, for the calls of one key. It admits calls against them by itself; each settlement takes its charge
 -- out of the lease. They are part of what the account has held, and go back like a hold when their process is silent.
@@ -46,7 +47,7 @@ create table lease (
   recalled_at timestamptz,
   created_at timestamptz not null default now(),
   primary key (account_id, id)
-) with (fillfactor = 50);
+) with (fillfactor = 50, vacuum_truncate = off);
 create index lease_process on lease (process_id);
 
 -- Every movement of money, for ever. A resolved hold's transfer has the hold's id, so a hold resolves once.
@@ -139,7 +140,7 @@ create table journal (
   input_tokens bigint not null,
   output_tokens bigint not null,
   primary key (process_id, id)
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0);
+) with (vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0);
 
 -- Calls that were refused before they held anything. Kept for days, a bounded number for each key: ledger/refusals.ts.
 create table refusal (
@@ -218,7 +219,7 @@ create table limited (
   -- Since when it counts all that it limits of a minute: what began before was not counted here, and is not taken off.
   since timestamptz not null default '-infinity',
   primary key (account_id, scope)
-) with (fillfactor = 50);
+) with (fillfactor = 50, vacuum_truncate = off);
 
 -- Those that a settlement concerns. One that limits only requests is none of its business, and not looked for.
 create index limited_settled on limited (account_id) where limits - 'requestsPerMinute' <> '{}';

@@ -1,0 +1,86 @@
+// A table that was empty when it was last vacuumed is believed to have one row, and a join may begin with that row. Then every statement of
+// the ledger would read all holds and leases there are.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import type { Database, Queryable } from '../database/database.ts'
+import { keepLimits } from './limits.ts'
+
+const OTHERS = 3_000
+const ACCOUNTS = 5
+const CALLS = 6
+/** Of one statement, in one table: each row of its few calls is looked at a few times. */
+const READ_MAX = 300
+const CROWDED = ['hold', 'lease', 'limited', 'journal']
+
+async function crowd(): Promise<void> {
+  const some = `select 'other' as account_id, 'x' || n as id from generate_series(1, ${OTHERS}) n`
+  await rows(`insert into hold (account_id, id, key_id, process_id, amount, product, catalog_version)
+    select account_id, id, 'k', 'nobody', 0, 'p', 1 from (${some}) x`)
+  await rows(`insert into lease (account_id, id, key_id, process_id, amount)
+    select account_id, id, 'k', 'nobody', 0 from (${some}) x`)
+  await rows(`insert into limited (account_id, scope, limits)
+    select account_id, id, '{"requestsPerMinute": 1}' from (${some}) x`)
+  await rows(`insert into journal (process_id, account_id, id, lease_id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines,
+      tokens, second, input_tokens, output_tokens)
+    select 'nobody', account_id, id, id, 'k', 'p', 'chat', 'settled', 200, 0, 0, 1, '[]', 0, 0, 0, 0 from (${some}) x`)
+}
+
+/** Rows that the connection has read of each table. */
+async function readBy(tx: Queryable): Promise<Map<string, number>> {
+  const text =
+    'select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables where relname = any($1)'
+  const found = await tx.query<{ name: string; read: bigint }>({ text }, [`{${CROWDED.join()}}`])
+  return new Map(found.map(({ name, read }) => [name, Number(read)]))
+}
+
+test('a statement of the ledger reads the rows of its calls, however many others there are and whatever is believed of a table', async () => {
+  await crowd()
+  for (const table of CROWDED) {
+    await rows(`delete from ${table}`)
+    await rows(`vacuum ${table}`)
+  }
+  await crowd()
+  const believed = await rows<{ tuples: number; pages: number }>(
+    'select reltuples as tuples, relpages as pages from pg_class where relname = any($1)',
+    [`{${CROWDED.join()}}`],
+  )
+  assert.ok(believed.every(({ tuples, pages }) => tuples === 0 && pages > 0))
+
+  const most = new Map<string, number>()
+  const counting: Database = {
+    ...database,
+    query: (asked, values) =>
+      database.transaction(async (tx) => {
+        const before = await readBy(tx)
+        const answer = await tx.query(asked, values)
+        for (const [name, count] of await readBy(tx)) {
+          const of = `${asked.name} ${name}`
+          most.set(of, Math.max(most.get(of) ?? 0, count - (before.get(name) ?? 0)))
+        }
+        return answer as never // of the type that was asked for
+      }),
+  }
+  const ledger = await processOf({ database: counting })
+  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => account(1_000_000n)))
+  for (const one of accounts)
+    await database.transaction((tx) =>
+      keepLimits(tx, { kind: 'account', account: one }, { tokensPerMinute: 1_000_000, spendPerDay: '1000' }),
+    )
+  // The sweep looks at everything: that is its work.
+  most.clear()
+  for (let turn = 0; turn < CALLS; turn++)
+    await Promise.all(
+      accounts.map(async (one) => {
+        const { id } = await reserve(ledger, one, 10n)
+        await settle(ledger, one, id, 3n)
+      }),
+    )
+  await ledger.booked()
+  await ledger.idle()
+  const names = [...most.keys()].join()
+  for (const expected of ['ledger_flush', 'journal_write', 'journal_post'])
+    assert.ok(names.includes(expected), `${expected} was not used: ${names}`)
+  const tooMany = [...most].filter(([, count]) => count > READ_MAX)
+  assert.deepEqual(tooMany, [])
+})
