@@ -23,3 +23,12 @@ test('more ids than can be counted within one millisecond are still of that mill
   assert.equal(new Set(ids).size, ids.length)
   assert.ok(ids.every((id) => id.startsWith(idAtTime(AT_MS + 5)) && id < idAtTime(AT_MS + 6)))
 })
+
+test('worlds with clocks of their own do not count each other’s ids', () => {
+  const [a, b] = [
+    { ...realWorld, nowMs: () => AT_MS },
+    { ...realWorld, nowMs: () => AT_MS },
+  ]
+  const places = [newId(a), newId(b), newId(a), newId(b)].map((id) => id.slice(10, 13))
+  assert.deepEqual(places, ['000', '000', '001', '001'])
+})

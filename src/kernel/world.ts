@@ -39,24 +39,27 @@ export const realWorld: World = {
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
 const COUNT_MAX = 32 ** 3 - 1
 
-let lastMs = -1
-let lastTime = ''
-let count = 0
+/** The last id of each world: one that is simulated makes the same ids whatever others do beside it. */
+const lastOf = new WeakMap<World, { ms: number; time: string; count: number }>()
 
 /**
  * 26 characters: 10 of time, 3 that count within the millisecond, 13 of randomness. Ids sort by the moment they were made, those of a process in the
  * order in which it made them, so that indexes grow at one end and a list of calls has the order of the calls.
  */
 export function newId(world: World): string {
-  const nowMs = world.nowMs()
-  if (nowMs !== lastMs) {
-    lastTime = idAtTime(nowMs)
-    lastMs = nowMs
-    count = 0
+  const ms = world.nowMs()
+  let last = lastOf.get(world)
+  if (!last) {
+    last = { ms, time: idAtTime(ms), count: 0 }
+    lastOf.set(world, last)
+  } else if (last.ms !== ms) {
+    last.ms = ms
+    last.time = idAtTime(ms)
+    last.count = 0
   }
-  const place = Math.min(count++, COUNT_MAX)
+  const place = Math.min(last.count++, COUNT_MAX)
   const counted = BASE32.charAt(place >> 10) + BASE32.charAt((place >> 5) & 31) + BASE32.charAt(place & 31)
-  return lastTime + counted + base32(world.bytes(10)).slice(3)
+  return last.time + counted + base32(world.bytes(10)).slice(3)
 }
 
 /** The id that follows from a text, the same whenever it is asked for. It sorts before all that were ever made by the clock. */

@@ -56,7 +56,7 @@ const RETRY_AFTER_MS = 500
 const GROUP_MAX = 256
 const WRITES_MAX = 2
 /** Accounts that are waited for at a time. */
-const WAITED_MAX = 16
+const WAITED_MAX = 8
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 const BALANCES_MAX = 100_000

@@ -25,6 +25,7 @@ interface LanesOptions {
   readonly observe?: ((size: number) => void) | undefined
 }
 
+const SIZE_MAX = 256
 /** All of these are locked while a flush runs or settlements are booked, and what is locked others cannot have: with a thousand accounts and four processes, hundreds would be. */
 export const ACCOUNTS_MAX = 32
 /** Connections that may wait for locked accounts at once. */
@@ -43,9 +44,9 @@ export function createLanes({ database, world, processId, flushesMax, distribute
       together: countOfFew,
       ...(observe ? { observe } : {}),
     })
-  const shared = lane(flushesMax, 256, (ops) => flushApart(ops, isOfOneAccount(ops)))
+  const shared = lane(flushesMax, SIZE_MAX, (ops) => flushApart(ops, isOfOneAccount(ops)))
   const large = lane(1, 1, (ops) => flushApart(ops, true))
-  const apart = lane(1, 256, flushLocked)
+  const apart = lane(1, SIZE_MAX, flushLocked)
   const all = [shared, large, apart]
 
   /**
@@ -157,7 +158,7 @@ function countOfFew(waiting: ReadonlyArray<{ readonly op: Op }>): number {
   let count = 0
   for (const { op } of waiting) {
     accounts.add(op.value.account)
-    if (accounts.size > ACCOUNTS_MAX) break
+    if (accounts.size > ACCOUNTS_MAX || count === SIZE_MAX) break
     count += 1
   }
   return count
