@@ -44,7 +44,7 @@ export function createLanes({ database, world, processId, flushesMax, distribute
       together: countOfFew,
       ...(observe ? { observe } : {}),
     })
-  const shared = lane(flushesMax, SIZE_MAX, (ops) => flushApart(ops, isOfOneAccount(ops)))
+  const shared = lane(flushesMax, SIZE_MAX, (ops) => flushApart(ops, distributed || isOfOneAccount(ops)))
   const large = lane(1, 1, (ops) => flushApart(ops, true))
   const apart = lane(1, SIZE_MAX, flushLocked)
   const all = [shared, large, apart]
@@ -60,10 +60,16 @@ export function createLanes({ database, world, processId, flushesMax, distribute
       if (locked.size > 0) forgetDone(ops, results)
       return results
     } catch (error) {
-      if (isLockWait(error)) return patient ? flushApart(ops, false) : flushUnlocked(ops)
+      if (isLockWait(error)) return patient ? flushWaited(ops) : flushUnlocked(ops)
       if (ops.length === 1 || !isOfAPart(error)) throw error
       return Promise.all(ops.map((op) => flushAlone(op, patient)))
     }
+  }
+
+  /** Whoever was waited for once is not waited for again where others wait as well. */
+  function flushWaited(ops: readonly Op[]): Promise<Array<Done | Error>> {
+    for (const op of ops) locked.add(op.value.account)
+    return flushApart(ops, false)
   }
 
   async function flushAlone(op: Op, patient: boolean): Promise<Done | Error> {
