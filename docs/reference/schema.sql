@@ -927,7 +927,7 @@ begin
         union all
         select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
       ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(accounts || ''::text) order by l.account_id, l.scope for update of l
+      where l.account_id = any(accounts || ''::text) and l.scope = any(keys || array['account', 'system@' || process, 'system@jobs']) order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);
       n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
@@ -972,6 +972,8 @@ begin
     -- Not before the accounts are locked: what others moved lies before it.
     moment := clock_timestamp();
     if s_given_up is not null then
+      -- Those of an account that is locked by others wait for it, as all else does.
+      s_given_up := array(select s_id[i] from generate_series(1, s_count) i where s_id[i] = any(s_given_up) and now_posted[s_account[i]] is not null);
       for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
         returning j.id, j.account_id, j.hold_id
@@ -1274,7 +1276,7 @@ begin
           continue when n is null;
           -- Calls at the same time are counted one by one.
           room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
-          -- For longer than a second only where that is next to nothing: what is given ahead leaves the minute later than what was used.
+          -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
           if c_requests_left[n] / 64 < l_requests[i] or c_tokens_left[n] / 64 < l_tokens[i] then
             given_seconds[i] := 1;
           end if;
@@ -1317,7 +1319,8 @@ begin
     select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
     from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed)
-    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a] and e.id = leases[x.p] and x.closed;
+    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a] and e.id = leases[x.p]
+      and x.closed and now_posted[x.a] is not null;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
       || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
@@ -1483,7 +1486,7 @@ begin
     end if;
     for r in
       select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(b_account) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
+      where l.account_id = any(b_account) and l.scope = any(b_scope) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
       order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);
@@ -1640,7 +1643,8 @@ begin
   update limited o set held = x.held, open_calls = x.open_calls, second = x.second, requests = x.requests, requests_used = x.requests_used,
     tokens = x.tokens, tokens_used = x.tokens_used, day = x.day, day_spent = x.day_spent, month = x.month, month_spent = x.month_spent, total_spent = x.total_spent
   from unnest(changed) x
-  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.account_id = x.account_id and o.scope = x.scope;
+  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.scope = any(array(select c.scope from unnest(changed) c))
+    and o.account_id = x.account_id and o.scope = x.scope;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)
@@ -1778,12 +1782,14 @@ AS $function$
 declare
   gone bigint := 0;
 begin
-  for age in reverse 59 .. 0 loop
+  -- What was given ahead leaves it later than a minute from now.
+  for age in reverse 59 .. -16 loop
     gone := gone + coalesce(buckets[((now_second - age) % 76)::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;
   end loop;
+  -- What was counted just now is not there yet.
   return 60;
 end $function$;
 

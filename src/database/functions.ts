@@ -85,7 +85,8 @@ const PLAIN: Words = {
     'limits of accounts': "account_id > ''",
     'limits now': 'l as scope',
     'as a scope': 'r.scope',
-    'where own limits': "where l.account_id = any(accounts || ''::text) ",
+    'where own limits':
+      "where l.account_id = any(accounts || ''::text) and l.scope = any(keys || array['account', 'system@' || process, 'system@jobs']) ",
     each: '',
     'end each': '',
     declare: '',

@@ -39,7 +39,12 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   let landed: Array<() => void> = []
 
   function isDue(): boolean {
-    return paused === 0 && waiting.length >= (inFlight === 0 ? 1 : options.sizeMax) && inFlight < options.flushesMax
+    if (paused > 0 || waiting.length === 0 || inFlight >= options.flushesMax) return false
+    return (
+      inFlight === 0 ||
+      waiting.length >= options.sizeMax ||
+      (options.together?.(waiting) ?? waiting.length) < waiting.length
+    )
   }
 
   function schedule(): void {

@@ -1,15 +1,14 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the books a moment
 // later, together with all others of that moment. So a call costs one small commit, and the books a tenth of what they cost one by one.
-import { type Database, isLockWait, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, isLockWait, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
-import { columnOfRows, JOURNAL, type Journaled, plain } from './columns.ts'
-import { readResolved } from './flush.ts'
-import { ACCOUNTS_MAX } from './lanes.ts'
-import { Busy, type Cover, type Resolution, type Resolved } from './operation.ts'
+import { createBooking, GROUP_MAX, groupsOf, onlyAccountOf, WAITED_MAX } from './booking.ts'
+import { columnOfRows, JOURNAL, type Journaled } from './columns.ts'
+import type { Cover, Resolution, Resolved } from './operation.ts'
 
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
@@ -52,11 +51,7 @@ interface Written {
 /** Long enough for a group of calls even where few call; short for whoever looks at the books. */
 const POST_AFTER_MS = 250
 const RETRY_AFTER_MS = 500
-/** The caller's side of the event loop is not kept longer than this takes. */
-const GROUP_MAX = 256
 const WRITES_MAX = 2
-/** Accounts that are waited for at a time. */
-const WAITED_MAX = 8
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 const BALANCES_MAX = 100_000
@@ -68,11 +63,12 @@ export function isCovered({ charge }: Resolution, cover: Cover, unposted: number
 
 export function createJournal(options: JournalOptions): Journal {
   const { database, world, processId } = options
+  const booking = createBooking(options)
   /** Written, and to be booked. */
   let waiting: Written[] = []
   /** Their accounts are locked, or the database was away. */
   let later: Written[] = []
-  /** Accounts that were waited for in vain, until they are booked by themselves. */
+  /** Accounts that were waited for in vain, until something of them is booked. */
   const slow = new Set<string>()
   let posting: Promise<void> | undefined
   let cancel: (() => void) | undefined
@@ -129,7 +125,7 @@ export function createJournal(options: JournalOptions): Journal {
     const all = later.concat(waiting)
     waiting = []
     later = []
-    const locked = Map.groupBy(await postAll(groupsOf(all)), (op) => op.account)
+    const locked = Map.groupBy(await postAll(groupsOf(all, slow)), (op) => op.account)
     // Who kept us waiting before may do so again.
     const waited = new Set([...locked.keys()].filter((account) => !slow.has(account)).slice(0, WAITED_MAX))
     const again: Written[][] = []
@@ -146,9 +142,7 @@ export function createJournal(options: JournalOptions): Journal {
       const only = onlyAccountOf(group)
       const patient = only !== undefined && !slow.has(only)
       try {
-        const busy = await postGroup(group, patient)
-        left.push(...busy)
-        if (only && busy.length === 0) slow.delete(only)
+        left.push(...(await postGroup(group, patient)))
       } catch (error) {
         if (isLockWait(error)) {
           left.push(...group)
@@ -165,7 +159,7 @@ export function createJournal(options: JournalOptions): Journal {
 
   async function postGroup(group: readonly Written[], patient: boolean): Promise<Written[]> {
     const ids = group.map((op) => op.id)
-    const row = await postIds(processId, ids, patient)
+    const row = await booking.post(processId, ids, patient)
     const busy = new Set(row.busy)
     for (const op of group) if (!busy.has(op.id)) settle(op, row.apart.get(op.id))
     row.accounts.forEach((account, at) => {
@@ -176,54 +170,10 @@ export function createJournal(options: JournalOptions): Journal {
   }
 
   function settle(op: Written, resolved?: Resolved): void {
+    if (slow.size > 0) slow.delete(op.account)
     const known = balances.get(op.account)
     if (known) known.unposted -= op.charge
     options.posted(op, resolved?.outcome ?? 'settled')
-  }
-
-  /** What stays locked is left to the next sweep: nobody else's holds and leases wait for it. */
-  async function adoptGroup(process: string, ids: readonly string[]): Promise<void> {
-    try {
-      const { busy } = await postIds(process, ids, false)
-      if (busy.length > 0) await postIds(process, busy, true)
-    } catch (error) {
-      if (!isLockWait(error)) throw error
-    }
-  }
-
-  /** Those that could not go together go one by one. */
-  async function postIds(process: string, ids: readonly string[], patient: boolean): Promise<Posted> {
-    const apart = new Map<string, Resolved>()
-    try {
-      const [row] = await database.query<PostRow>(POST, [process, plain(ids), patient])
-      const busy = row?.busy ?? []
-      for (const id of row?.apart ?? []) if (!(await postApart(process, id, apart))) busy.push(id)
-      return { accounts: row?.accounts ?? [], balances: row?.balances ?? [], busy, apart }
-    } catch (error) {
-      if (!isOfAPart(error)) throw error
-      const busy: string[] = []
-      for (const id of ids) if (!(await postApart(process, id, apart))) busy.push(id)
-      return { accounts: [], balances: [], busy, apart }
-    }
-  }
-
-  /** Whether it is out of the journal. */
-  async function postApart(process: string, id: string, into: Map<string, Resolved>): Promise<boolean> {
-    try {
-      const [row] = await database.query<{ resolved: string }>(POST_APART, [process, plain([id])])
-      const [resolved] = row ? readResolved(row.resolved) : []
-      if (resolved instanceof Busy) return false
-      if (resolved && !(resolved instanceof Error)) {
-        into.set(id, resolved)
-        if (resolved.loss > 0n) options.log?.warn({ id, loss: resolved.loss }, 'charge above what the account had')
-      }
-      return true
-    } catch (error) {
-      if (!isOfAPart(error)) throw error
-      // Nothing is lost: it stays in the journal, and `ledger verify` names it.
-      options.log?.error({ error, id }, 'a settlement in the journal cannot be booked')
-      return false
-    }
   }
 
   async function post(): Promise<void> {
@@ -268,10 +218,7 @@ export function createJournal(options: JournalOptions): Journal {
         await sleep(world, RETRY_AFTER_MS)
       }
     },
-    async adopt() {
-      for (const { process, ids } of await database.query<{ process: string; ids: string[] }>(UNBOOKED))
-        for (let at = 0; at < ids.length; at += GROUP_MAX) await adoptGroup(process, ids.slice(at, at + GROUP_MAX))
-    },
+    adopt: booking.adopt,
     get pending() {
       return writes.pending
     },
@@ -279,45 +226,6 @@ export function createJournal(options: JournalOptions): Journal {
       return waiting.length + later.length
     },
   }
-}
-
-/** In the order of their accounts, so that few accounts are locked at once. */
-function groupsOf(ops: readonly Written[]): Written[][] {
-  const groups: Written[][] = []
-  let accounts = ACCOUNTS_MAX
-  let group: Written[] = []
-  for (const ofAccount of Map.groupBy(ops, (op) => op.account).values()) {
-    for (const [at, op] of ofAccount.entries()) {
-      if (group.length === GROUP_MAX || (at === 0 && accounts === ACCOUNTS_MAX)) {
-        group = []
-        groups.push(group)
-        accounts = 0
-      }
-      if (at === 0) accounts += 1
-      group.push(op)
-    }
-  }
-  return groups
-}
-
-function onlyAccountOf(ops: readonly Written[]): string | undefined {
-  const account = ops[0]?.account
-  return ops.every((op) => op.account === account) ? account : undefined
-}
-
-interface PostRow {
-  /** Null where there are none. */
-  readonly accounts: string[] | null
-  readonly balances: string[] | null
-  readonly busy: string[] | null
-  readonly apart: string[] | null
-}
-
-interface Posted {
-  readonly accounts: readonly string[]
-  readonly balances: readonly string[]
-  readonly busy: readonly string[]
-  readonly apart: ReadonlyMap<string, Resolved>
 }
 
 const COLUMNS = Object.values(JOURNAL)
@@ -336,10 +244,4 @@ const WRITE = statement(
   `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) x(${NAMES})
    where exists (${HAS_LEASE} and e.account_id = any(${ACCOUNT}) and e.id = any(${LEASE})) returning id`,
   SHORT_MS,
-)
-const POST = statement('journal_post', 'select accounts, balances, busy, apart from ledger_post($1, $2, $3)', SHORT_MS)
-const POST_APART = statement('journal_post_apart', 'select resolved from ledger_post_apart($1, $2)', SHORT_MS)
-const UNBOOKED = statement(
-  'journal_unbooked',
-  'select process_id as process, array_agg(id order by id) as ids from (select process_id, id from journal limit 10000) j group by 1',
 )

@@ -55,14 +55,14 @@ export function createLanes({ database, world, processId, flushesMax, distribute
    */
   async function flushApart(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
     try {
-      if (distributed && !isOfOneAccount(ops)) return await byAccount(ops, patient)
+      if (distributed && !isOfOneAccount(ops)) return await byAccount(ops, (group) => flushApart(group, patient))
       const results = await flush({ database, processId }, ops, patient)
       if (locked.size > 0) forgetDone(ops, results)
       return results
     } catch (error) {
       if (isLockWait(error)) return patient ? flushWaited(ops) : flushUnlocked(ops)
       if (ops.length === 1 || !isOfAPart(error)) throw error
-      return Promise.all(ops.map((op) => flushAlone(op, patient)))
+      return byAccount(ops, (group) => oneByOne(group, patient))
     }
   }
 
@@ -70,6 +70,12 @@ export function createLanes({ database, world, processId, flushesMax, distribute
   function flushWaited(ops: readonly Op[]): Promise<Array<Done | Error>> {
     for (const op of ops) locked.add(op.value.account)
     return flushApart(ops, false)
+  }
+
+  async function oneByOne(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
+    const done: Array<Done | Error> = []
+    for (const op of ops) done.push(await flushAlone(op, patient))
+    return done
   }
 
   async function flushAlone(op: Op, patient: boolean): Promise<Done | Error> {
@@ -84,7 +90,11 @@ export function createLanes({ database, world, processId, flushesMax, distribute
 
   /** What is locked is no account, which would have been left out, but a row of one: of its limits, its holds or its leases. */
   async function flushUnlocked(ops: readonly Op[]): Promise<Array<Done | Error>> {
-    return isOfOneAccount(ops) ? ops.map(() => new Busy()) : byAccount(ops, false)
+    if (!isOfOneAccount(ops)) return byAccount(ops, (group) => flushApart(group, false))
+    return ops.map(({ value }) => {
+      locked.add(value.account)
+      return new Busy()
+    })
   }
 
   /** An account may only be much in demand: some of those that are locked are waited for, each by itself. */
@@ -93,7 +103,7 @@ export function createLanes({ database, world, processId, flushesMax, distribute
     const accounts = new Set(ops.filter((_, at) => results[at] instanceof Busy).map(({ value }) => value.account))
     await Promise.all(
       [...accounts].slice(0, WAITED_MAX).map(async (account) => {
-        const places = [...ops.keys()].filter((at) => ops[at]?.value.account === account)
+        const places = [...ops.keys()].filter((at) => results[at] instanceof Busy && ops[at]?.value.account === account)
         const own = places.map((at) => ops[at] as Op) // each is a place of one
         const done = await flushApart(own, true).catch((cause: Error) => own.map(() => cause))
         places.forEach((at, i) => {
@@ -104,12 +114,15 @@ export function createLanes({ database, world, processId, flushesMax, distribute
     return results
   }
 
-  async function byAccount(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
+  async function byAccount(
+    ops: readonly Op[],
+    run: (group: readonly Op[]) => Promise<Array<Done | Error>>,
+  ): Promise<Array<Done | Error>> {
     const results = new Map<Op, Done | Error>()
     const groups = Map.groupBy(ops, (op) => op.value.account)
     await Promise.all(
       Array.from(groups.values(), async (group) => {
-        const done = await flushApart(group, patient).catch((error: Error) => group.map(() => error))
+        const done = await run(group).catch((error: Error) => group.map(() => error))
         group.forEach((op, at) => {
           results.set(op, done[at] ?? new Busy())
         })
@@ -160,6 +173,7 @@ export function createLanes({ database, world, processId, flushesMax, distribute
 
 /** How many of the first ones concern few enough accounts: all of them are locked at once, and other processes want them as well. */
 function countOfFew(waiting: ReadonlyArray<{ readonly op: Op }>): number {
+  if (waiting.length <= ACCOUNTS_MAX) return waiting.length
   const accounts = new Set<string>()
   let count = 0
   for (const { op } of waiting) {

@@ -167,6 +167,28 @@ test('who is in one flush with an account that is locked does not wait until tha
   assert.ok(Math.min(...waitsMs) < 250, `${waitsMs.map(Math.round)} ms, where a flush waits for 300 ms at most`)
 })
 
+test('a lease that goes back while somebody has its account locked goes back whole, afterwards', async () => {
+  const ledger = await processOf()
+  const [leased, other] = [await account(10_000n), await account(10_000n)]
+  await lease(ledger, leased)
+  await ledger.booked()
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [leased])
+    // Both go in one flush, which takes the one that it can have.
+    ledger.recall(leased)
+    const { id, outcome } = await reserve(ledger, other, 10n)
+    assert.equal(outcome, 'held')
+    assert.equal(await count('lease where account_id = $1', leased), 1, 'what it holds is still held')
+    await settle(ledger, other, id, 10n)
+  })
+  await ledger.idle()
+  assert.equal(await count('lease where account_id = $1', leased), 0)
+  assert.deepEqual(await rows('select held from account where id = any($1)', [`{${leased},${other}}`]), [
+    { held: 0n },
+    { held: 0n },
+  ])
+})
+
 test('a key that was freed and used again is paid once: the late settlement is a loss', async () => {
   const [slept, other] = [await processOf(), await processOf()]
   const acc = await account(1_000n)

@@ -190,7 +190,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     if (lease.changing) return
     const free = lease.amount - lease.open
     const target = targetOf(lease.pace)
-    // For one second: a third more than its pace.
+    // For one second: nearly half more than its pace.
     const calls = Math.ceil(lease.pace.calls / HALF_SECONDS)
     const sentMs = world.elapsedMs()
     // What is limited by the minute is asked for together with credits, unless most of it is there still: without it, nothing is counted anew.

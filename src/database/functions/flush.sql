@@ -253,6 +253,8 @@ begin
     -- Not before the accounts are locked: what others moved lies before it.
     moment := clock_timestamp();
     if s_given_up is not null then
+      -- Those of an account that is locked by others wait for it, as all else does.
+      s_given_up := array(select s_id[i] from generate_series(1, s_count) i where s_id[i] = any(s_given_up) and now_posted[s_account[i]] is not null);
       for r in
         delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
         returning j.id, j.account_id, j.hold_id
@@ -555,7 +557,7 @@ begin
           continue when n is null;
           -- Calls at the same time are counted one by one.
           room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
-          -- For longer than a second only where that is next to nothing: what is given ahead leaves the minute later than what was used.
+          -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
           if c_requests_left[n] / 64 < l_requests[i] or c_tokens_left[n] / 64 < l_tokens[i] then
             given_seconds[i] := 1;
           end if;
@@ -598,7 +600,8 @@ begin
     select {{own accounts[lease_account[p]]}}, leases[p], keys[lease_key[p]], process, lease_amount[p]
     from generate_series(1, cardinality(leases)) p{{beside own}} where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null{{one o.id}};
     delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed)
-    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p] and x.closed;
+    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a]{{one e.account_id}} and e.id = leases[x.p]
+      and x.closed and now_posted[x.a] is not null;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
       || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');

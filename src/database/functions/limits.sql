@@ -108,12 +108,14 @@ language plpgsql immutable as $$
 declare
   gone bigint := 0;
 begin
-  for age in reverse 59 .. 0 loop
+  -- What was given ahead leaves it later than a minute from now.
+  for age in reverse 59 .. -{{ahead}} loop
     gone := gone + coalesce(buckets[((now_second - age) % {{buckets}})::int + 1], 0);
     if gone >= excess then
       return 60 - age;
     end if;
   end loop;
+  -- What was counted just now is not there yet.
   return 60;
 end $$;
 

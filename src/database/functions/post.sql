@@ -128,7 +128,7 @@ begin
     end if;
     for r in
       select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(b_account) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
+      where l.account_id = any(b_account) and l.scope = any(b_scope) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
       order by l.account_id, l.scope for update of l
     loop
       current := limited_now(r.scope, now_second, today);

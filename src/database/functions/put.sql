@@ -6,5 +6,6 @@ begin
   update limited o set held = x.held, open_calls = x.open_calls, second = x.second, requests = x.requests, requests_used = x.requests_used,
     tokens = x.tokens, tokens_used = x.tokens_used, day = x.day, day_spent = x.day_spent, month = x.month, month_spent = x.month_spent, total_spent = x.total_spent
   from unnest(changed) x
-  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.account_id = x.account_id and o.scope = x.scope;
+  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.scope = any(array(select c.scope from unnest(changed) c))
+    and o.account_id = x.account_id and o.scope = x.scope;
 end $$;
