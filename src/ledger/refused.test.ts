@@ -186,6 +186,8 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
   ).finally(end)
   assert.ok(said.length > 0 && Math.max(...sizes) > 1, 'nothing was shared, or nothing was refused')
   assert.ok(slowestMs < 2_000, `${Math.round(slowestMs)} ms for another's trouble, ${calls} calls`)
+  // Where each of their flushes waited for it, each of the sixteen had two.
+  assert.ok(calls > 64, `${calls} calls in all: they wait for another's trouble again and again`)
   // Each once, by a try that was answered or by one before it.
   for (const { outcome } of await Promise.all(owed)) assert.match(outcome, /^(settled|already)$/)
   await ledger.idle()
