@@ -73,29 +73,35 @@ export function createBooking({
   }
 
   /** Answers those that are left because their accounts are locked. */
-  async function adoptGroup(group: readonly Unbooked[]): Promise<Unbooked[]> {
-    const [first] = group
-    if (!first) return []
+  async function adoptGroup(group: readonly Unbooked[], patient: boolean): Promise<readonly Unbooked[]> {
     try {
       const ids = group.map(({ id }) => id)
-      const busy = new Set((await post(first.process, ids, onlyAccountOf(group) !== undefined)).busy)
+      const busy = new Set((await post(group[0]?.process ?? '', ids, patient)).busy)
       return group.filter(({ id }) => busy.has(id))
     } catch (error) {
       if (!isLockWait(error)) throw error
-      return [...group]
+      return group
     }
   }
 
   return {
     post,
     async adopt() {
+      const found = Map.groupBy(await database.query<Unbooked>(UNBOOKED), ({ process }) => process)
       const left: Unbooked[] = []
-      for (const ofProcess of Map.groupBy(await database.query<Unbooked>(UNBOOKED), ({ process }) => process).values())
-        for (const group of groupsOf(ofProcess))
-          if (onlyAccountOf(group) === undefined) left.push(...(await adoptGroup(group)))
-          else await adoptGroup(group)
-      const alone = Map.groupBy(left, ({ process, account }) => `${process} ${account}`).values()
-      for (const group of [...alone].slice(0, WAITED_MAX)) await adoptGroup(group)
+      /** Accounts that were tried by themselves, in vain: neither waited for again, nor tried with each of many groups. */
+      const vain = new Set<string>()
+      const tryAll = async (groups: readonly Unbooked[][]) => {
+        for (const group of groups) {
+          const only = onlyAccountOf(group)
+          if (only !== undefined && vain.has(only)) continue
+          const still = await adoptGroup(group, only !== undefined && vain.size < WAITED_MAX)
+          if (only === undefined) left.push(...still)
+          else if (still.length > 0) vain.add(only)
+        }
+      }
+      for (const ofProcess of found.values()) await tryAll(groupsOf(ofProcess))
+      await tryAll([...Map.groupBy(left.splice(0), ({ process, account }) => `${process} ${account}`).values()])
     },
   }
 }

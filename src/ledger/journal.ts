@@ -132,21 +132,29 @@ export function createJournal(options: JournalOptions): Journal {
     for (const [account, ops] of locked)
       if (waited.has(account)) again.push(...groupsOf(ops))
       else later.push(...ops)
-    later.push(...(await postAll(again)))
+    const still = await postAll(again)
+    for (const op of still) slow.add(op.account)
+    later.push(...still)
   }
 
   /** Answers those that are left because their accounts are locked; while the database is away, all wait until later. */
   async function postAll(groups: readonly Written[][]): Promise<Written[]> {
     const left: Written[] = []
+    const vain = new Set<string>()
     for (const [at, group] of groups.entries()) {
       const only = onlyAccountOf(group)
-      const patient = only !== undefined && !slow.has(only)
+      if (only !== undefined && vain.has(only)) {
+        left.push(...group)
+        continue
+      }
       try {
-        left.push(...(await postGroup(group, patient)))
+        left.push(...(await postGroup(group, only !== undefined && !slow.has(only))))
       } catch (error) {
         if (isLockWait(error)) {
           left.push(...group)
-          if (only) slow.add(only)
+          if (only === undefined) continue
+          vain.add(only)
+          slow.add(only)
         } else {
           later.push(...groups.slice(at).flat())
           options.log?.warn({ error, waiting: later.length }, 'settlements wait in the journal')
