@@ -152,7 +152,8 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await page.getByLabel('Object').waitFor()
   assert.equal(await page.getByLabel('Object').inputValue(), id)
   // The rows of the question before stay until the answer is there.
-  await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`)
+  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+  assert.equal(await page.locator('tbody tr').count(), 1)
   await operator.go('/operator/audit?action=key.revoke&actor=mara%40example.com')
   await page.getByText('No rows match').waitFor()
 })

@@ -139,9 +139,10 @@ test('live calls say why they failed, and are found by account, key and reason; 
   assert.equal(await page.getByRole('row', { name: /refused/ }).count(), 0)
   await page.getByLabel('Show').selectOption('')
   await page.getByRole('textbox', { name: 'Find' }).fill('upstream')
-  await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`)
+  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+  assert.equal(await page.locator('tbody tr').count(), 1)
   await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
-  await page.waitForFunction(`document.querySelectorAll('tbody tr').length < 3`)
+  await page.locator('tbody tr').nth(2).waitFor({ state: 'detached' })
   await page
     .getByRole('row', { name: /stands for \d+ calls.*402 · refused/ })
     .first()
