@@ -20,7 +20,7 @@ interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
   /**
-   * Flushes in flight at once. Besides the first there are only full ones: while there is room in the next group it pays to
+   * Flushes in flight at once. Besides the first there are only full ones, by size or by what goes `together`: while there is room in the next group it pays to
    * wait for the commit, because the more a flush carries, the less each operation costs.
    */
   readonly flushesMax: number

@@ -101,7 +101,8 @@ export function createBooking({
         }
       }
       for (const ofProcess of found.values()) await tryAll(groupsOf(ofProcess))
-      await tryAll([...Map.groupBy(left.splice(0), ({ process, account }) => `${process} ${account}`).values()])
+      const alone = Map.groupBy(left, ({ process, account }) => `${process} ${account}`).values()
+      await tryAll([...alone].flatMap((group) => groupsOf(group)))
     },
   }
 }
