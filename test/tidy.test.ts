@@ -35,24 +35,11 @@ const FOLDERS = [
 const BESIDE = ['compose.ts', 'config.ts']
 const STARTERS = ['process', 'cli']
 
-const LINES_MAX = 350
+const LINES_MAX = 600
 const FUNCTION_LINES_MAX = 70
 const PARAMETERS_MAX = 4
 /** Each is one table of cases, or one story, that would read worse in two files. */
-const LONG_TESTS = [
-  'src/postgres/embedded.test.ts',
-  'src/http/admin.test.ts',
-  'src/http/console.test.ts',
-  'src/ledger/ledger.test.ts',
-  'src/protocols/text/convert.test.ts',
-  'src/protocols/text/text.test.ts',
-  'src/upstream/exchange.test.ts',
-  'src/protocols/media/openai-images/ask.test.ts',
-  'test/doors.test.ts',
-  'test/ledger-model.test.ts',
-  'test/sdk/batches.test.ts',
-  'test/text-doors.test.ts',
-]
+const LONG_TESTS = ['src/http/admin.test.ts', 'src/http/console.test.ts']
 /** What nobody but a test asks for from outside, because the rest of the product reaches it another way. */
 const FOR_TESTS = [
   'src/assets/host.ts#HostedAsset',
@@ -188,7 +175,7 @@ test('paths name things', () => {
   )
 })
 
-test('a file has at most 350 lines; a longer test says why', () => {
+test('a file has at most 600 lines; a longer test says why', () => {
   const long = house.filter(({ lines }) => lines > LINES_MAX).map(({ path }) => path)
   assert.deepEqual(long.sort(), [...LONG_TESTS].sort())
 })
