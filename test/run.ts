@@ -1,11 +1,13 @@
 // What `npm test` runs: one real Postgres for the whole run, then node's test runner over every test file, or over those
-// whose path contains one of the arguments (or matches it as a glob).
+// whose path contains one of the arguments (or matches it as a glob). With --long, what `npm run test:long` runs: the files
+// in test/long/, one at a time. They install foreign programs or put minutes of load on the machine.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { startEmbedded } from '../src/postgres/embedded.ts'
 import { SERVER_VARIABLE } from './database.ts'
 
@@ -14,15 +16,22 @@ const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
 const AGAIN_MAX = 3
-const FILES_AT_ONCE = 2
-// A guard against a run that hangs; no file comes near it.
-const FILE_MS_MAX = 600_000
 
-function chooseFiles(patterns: string[]): string[] {
-  const files = globSync(
-    ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
-    { cwd: ROOT },
-  ).sort()
+interface Suite {
+  readonly globs: readonly string[]
+  readonly filesAtOnce: number
+  /** A guard against a run that hangs; no file comes near it. */
+  readonly fileMsMax: number
+}
+const ORDINARY: Suite = {
+  globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
+  filesAtOnce: 2,
+  fileMsMax: 600_000,
+}
+const LONG: Suite = { globs: ['test/long/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }
+
+function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
+  const files = globSync(globs, { cwd: ROOT }).sort()
   if (patterns.length === 0) return files
   return files.filter((file) =>
     patterns.some((pattern) => {
@@ -83,9 +92,9 @@ interface Running {
   readonly signal: AbortSignal
 }
 
-function runTests(files: readonly string[], atOnce: number, { env, failedFile, signal }: Running): Promise<number> {
+function runTests(files: readonly string[], suite: Suite, { env, failedFile, signal }: Running): Promise<number> {
   const settings = [
-    ...['--test', `--test-concurrency=${atOnce}`, `--test-timeout=${FILE_MS_MAX}`],
+    ...['--test', `--test-concurrency=${suite.filesAtOnce}`, `--test-timeout=${suite.fileMsMax}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...['--test-reporter=./test/failed-files.ts', `--test-reporter-destination=${failedFile}`],
   ]
@@ -97,7 +106,7 @@ function runTests(files: readonly string[], atOnce: number, { env, failedFile, s
   })
 }
 
-async function run(files: string[]): Promise<number> {
+async function run(files: readonly string[], suite: Suite): Promise<number> {
   await removeAbandoned()
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
   // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
@@ -121,12 +130,14 @@ async function run(files: string[]): Promise<number> {
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
       }
       const failedFile = join(directory, 'failed')
-      const code = await runTests(files, FILES_AT_ONCE, { env, failedFile, signal: interrupted.signal })
-      if (code === 0 || interrupted.signal.aborted) return code
+      const running = { env, failedFile, signal: interrupted.signal }
+      const code = await runTests(files, suite, running)
+      // A file that ran alone failed by itself.
+      if (code === 0 || interrupted.signal.aborted || suite.filesAtOnce === 1) return code
       const failed = chooseAgain(await readFile(failedFile, 'utf8').catch(() => ''), files)
       if (failed.length === 0) return code
       console.error(`\nOnce more, each alone, because others may have been in their way:\n  ${failed.join('\n  ')}\n`)
-      const again = await runTests(failed, 1, { env, failedFile, signal: interrupted.signal })
+      const again = await runTests(failed, { ...suite, filesAtOnce: 1 }, running)
       const words = again === 0 ? 'failed among others and passed alone. Find out why' : 'failed twice'
       console.error(`\n${failed.join(', ')}: ${words}.`)
       return again
@@ -138,9 +149,11 @@ async function run(files: string[]): Promise<number> {
   }
 }
 
-const files = chooseFiles(process.argv.slice(2))
+const { values, positionals } = parseArgs({ options: { long: { type: 'boolean' } }, allowPositionals: true })
+const suite = values.long ? LONG : ORDINARY
+const files = chooseFiles(suite, positionals)
 if (files.length === 0) {
-  console.error(`No test file matches ${process.argv.slice(2).join(' ')}.`)
+  console.error(`No test file matches ${positionals.join(' ') || suite.globs.join(' ')}.`)
   process.exit(1)
 }
-process.exit(await run(files))
+process.exit(await run(files, suite))

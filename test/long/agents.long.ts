@@ -5,7 +5,7 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
-import { installed, type Ran, runProgram } from './cache.ts'
+import { installed, type Ran, runProgram } from '../sdk/cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
