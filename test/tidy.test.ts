@@ -144,6 +144,18 @@ test('HTTP clients live in upstream/ only', () => {
   )
 })
 
+test('a caller is written to in one way: by http/caller.ts, through the response', () => {
+  // Node's response holds back what it is given until the end of the turn. What is written to its socket meanwhile overtakes that.
+  const past = /\bsocket\b\S*\.(?:write|cork|uncork)\(|\b_(?:send|writeRaw)\(/
+  assert.deepEqual(
+    offenders(past, (path) => path.startsWith('upstream/')),
+    [],
+  )
+  const writes = /\b(?:response|res|raw)\??\.(?:write|pipe)\(|\.pipe(?:To)?\(\s*(?:response|res|reply)\b/g
+  const found = sources.flatMap((path) => [...codeOf(path).matchAll(writes)].map(() => path))
+  assert.deepEqual(found, ['http/caller.ts'])
+})
+
 test('clocks and randomness come from kernel/world.ts only', () => {
   const clocks =
     /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\brandomBytes\(|\brandomUUID\(|\bgetRandomValues\(/

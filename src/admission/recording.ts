@@ -25,11 +25,12 @@ class Body {
   isCut = false
 
   /** Answers how many bytes it took. Copies: a small piece may lie in a large buffer. */
-  push(piece: string | Buffer): number {
+  push(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): number {
     const room = GATHERED_BYTES_MAX - this.size
-    const bytes = typeof piece === 'string' ? Buffer.from(piece.slice(0, room)) : piece
+    const bytes = typeof piece === 'string' ? Buffer.from(piece.slice(0, room), encoding) : piece
     const taken = Buffer.from(bytes.subarray(0, room))
-    if (taken.length < (typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length)) this.isCut = true
+    if (taken.length < (typeof piece === 'string' ? Buffer.byteLength(piece, encoding) : piece.length))
+      this.isCut = true
     if (taken.length > 0) this.#pieces.push(taken)
     this.size += taken.length
     return taken.length
@@ -81,8 +82,8 @@ export class Recording {
     this.#contentType = contentType
   }
 
-  sent(piece: string | Buffer): void {
-    if (TEXT.test(this.#contentType)) this.#take(this.#answer, piece)
+  sent(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
+    if (TEXT.test(this.#contentType)) this.#take(this.#answer, piece, encoding)
     else this.#unread += piece.length
   }
 
@@ -108,9 +109,9 @@ export class Recording {
     this.#answer.clear()
   }
 
-  #take(into: Body, piece: string | Buffer): void {
+  #take(into: Body, piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
     if (!this.fits) return
-    const taken = into.push(piece)
+    const taken = into.push(piece, encoding)
     this.#taken += taken
     this.#room.left -= taken
     if (this.#room.left >= 0) return

@@ -5,24 +5,14 @@ import type { Out } from '../pipeline/out.ts'
 import { linkOf } from './link.ts'
 import { CORS, leaveBody } from './server.ts'
 
-const FRAMED_BYTES_MAX = 16_384
+/** A body of at most so many bytes is worth a copy, so that it leaves in one write with its headers. */
+const JOINED_BYTES_MAX = 16_384
 
 const CORS_LIST = Object.entries(CORS).flat()
 
 /** An answer that cannot be written has no reader: the connection ends, and with it the call. */
 function onError(this: ServerResponse): void {
   this.req.socket.destroy()
-}
-
-/** What stands before a chunk of so many bytes, once it was made: streams repeat their lengths. */
-const heads = new Array<string>(2_048).fill('')
-
-function headOf(bytes: number): string {
-  const known = bytes < heads.length ? heads[bytes] : ''
-  if (known) return known
-  const head = `${bytes.toString(16)}\r\n`
-  if (bytes < heads.length) heads[bytes] = head
-  return head
 }
 
 export class Caller implements Out {
@@ -56,7 +46,7 @@ export class Caller implements Out {
     list.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, list)
     // Head and body leave in one write when both are strings; a small body is worth the copy.
-    if (typeof body === 'string' || body.length > FRAMED_BYTES_MAX) response.end(body)
+    if (typeof body === 'string' || body.length > JOINED_BYTES_MAX) response.end(body)
     else response.end(body.toString('latin1'), 'latin1')
   }
 
@@ -65,28 +55,18 @@ export class Caller implements Out {
     if (response.destroyed || response.headersSent) return
     leaveBody(response)
     response.writeHead(200, this.#listed(headers))
-    const { socket } = response
     // The headers leave in this turn at the latest, and together with whatever is written in it.
-    if (socket) {
-      socket.cork()
-      process.nextTick(() => socket.uncork())
-    }
+    response.cork()
+    process.nextTick(() => {
+      if (response.writableCorked > 0) response.uncork()
+    })
     response.flushHeaders()
   }
 
   write(piece: string | Buffer, encoding: 'latin1' | 'utf8' = 'utf8'): Promise<void> | undefined {
     const response = this.#response
     if (response.destroyed || piece.length === 0) return undefined
-    const { socket } = response
-    // Small pieces of a chunked answer are framed here and written as one string: through the response, each would become
-    // four writes, which is a third of the cost of relaying an event.
-    if (socket && response.chunkedEncoding && piece.length < FRAMED_BYTES_MAX) {
-      const text = typeof piece === 'string' ? piece : piece.toString('latin1')
-      const bytes = typeof piece === 'string' && encoding === 'utf8' ? Buffer.byteLength(piece) : piece.length
-      // Text of as many bytes as characters is the same in both, and bytes are written faster.
-      const flows = socket.write(`${headOf(bytes)}${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
-      return flows ? undefined : untilDrained(socket)
-    }
+    // Only through the response: it holds pieces back until the end of the turn, so that one written past it would overtake them.
     return response.write(piece, encoding) ? undefined : untilDrained(response)
   }
 

@@ -26,9 +26,9 @@ export class RecordingCaller extends Caller {
     super.startStream(headers)
   }
 
-  override write(piece: string | Buffer): Promise<void> | undefined {
-    this.recording.sent(piece)
-    return super.write(piece)
+  override write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
+    this.recording.sent(piece, encoding)
+    return super.write(piece, encoding)
   }
 
   override end(piece: string | Buffer): void {
