@@ -29,7 +29,7 @@ export interface Accounts {
     input: { name?: string | undefined; limits?: LimitsPatch | null | undefined },
     by: By,
   ): Promise<void>
-  /** A negative amount takes back what is available, and no more. With the key of an earlier credit: its answer again. */
+  /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
   credit(
     id: string,
     input: { amount: Credits; note: string; key?: string | undefined },
@@ -139,6 +139,8 @@ export function createAccounts(options: { database: Database; world: World; ledg
   ): Promise<AccountView> {
     const after = await ledger.grant({ account: row.id, amount, note, actor: by.actor }, tx)
     const moved = (after?.posted ?? row.posted) - row.posted
+    // Whoever asked for more has to see what there is, and to ask for that.
+    if (moved !== amount) throw lessAvailable(-moved, -amount)
     await audit.write(tx, by, {
       action: 'account.credit',
       object: row.id,
@@ -207,8 +209,6 @@ export function createAccounts(options: { database: Database; world: World; ledg
             message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
             param: 'amount',
           })
-        if (amount < 0n && row.posted === row.held)
-          throw new Fault('conflict', { message: 'The account has nothing available that could be taken back.' })
         const account = await grant(tx, { ...row, id }, { amount, note, key }, by)
         if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
         return { account, again: false }
@@ -278,5 +278,12 @@ export function accountUnknown(): Fault {
 export function accountMoving(): Fault {
   return new Fault('conflict', {
     message: 'This account is being moved to another database, or has been. Change it there, or try again later.',
+  })
+}
+
+function lessAvailable(available: Credits, asked: Credits): Fault {
+  const there = available > 0n ? `Only ${formatCredits(available)} credits are` : 'The account has nothing'
+  return new Fault('conflict', {
+    message: `${there} available, so ${formatCredits(asked)} cannot be taken back. Nothing was taken.`,
   })
 }

@@ -80,7 +80,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'credits take',
-    summary: 'Takes back credits: what is available, and no more.',
+    summary: 'Takes back credits. More than what is available is refused.',
     args: ['account', 'amount'],
     options: { note: { type: 'string', value: 'text', help: 'Why; it stays in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, '-'),

@@ -116,7 +116,10 @@ test('an account is made with credits and limits, renamed, given credits and rel
     '12.500001',
   )
   await reserve(id, 2_000_000n)
-  const taken = await ask<AccountView>('POST', `/accounts/${id}/credits`, { amount: -1000, note: 'back' })
+  const tooMuch = await ask('POST', `/accounts/${id}/credits`, { amount: -1000, note: 'back' })
+  assert.equal(tooMuch.status, 409)
+  assert.match(tooMuch.error?.message ?? '', /^Only 10\.500001 credits are available, so 1000 cannot be taken back\./)
+  const taken = await ask<AccountView>('POST', `/accounts/${id}/credits`, { amount: '-10.500001', note: 'back' })
   assert.deepEqual([taken.data.balance, taken.data.available], ['2', '0'])
   assert.equal((await ask('POST', `/accounts/${id}/credits`, { amount: -1 })).status, 409)
   assert.equal((await ask('POST', '/accounts/acc_none/credits', { amount: 1 })).status, 404)
@@ -148,7 +151,7 @@ test('credits that are sent twice with one Idempotency-Key are given once, at wh
   assert.equal((await ask<AccountView>('GET', `/accounts/${id}`)).data.balance, '8')
   // A key belongs to its account, and a refusal uses none up.
   const elsewhere = await makeAccount({ credits: '1' })
-  const taken = () => ask<AccountView>('POST', `/accounts/${elsewhere}/credits`, { amount: '-3' }, headers)
+  const taken = () => ask<AccountView>('POST', `/accounts/${elsewhere}/credits`, { amount: '-1' }, headers)
   assert.equal((await taken()).data.balance, '0')
   assert.equal((await taken()).data.balance, '0')
   const refused = { 'idempotency-key': 'later' }

@@ -15,8 +15,8 @@ export type AgentSetup = z.output<typeof agentSetup>
 
 interface About {
   readonly url: string
-  /** A model that is offered in that format. */
-  readonly model: (door: TextProtocolName) => string
+  /** A model that is offered in that format; a small one for titles and summaries. */
+  readonly model: (door: TextProtocolName, size?: 'small') => string
 }
 
 const KEY = 'TOLLGATE_KEY'
@@ -26,17 +26,22 @@ export function agentSetups(about: About): AgentSetup[] {
   return [claudeCode(about), codex(about), opencode(about), cursor(about), vscode(about), aider(about)]
 }
 
-/** The first enabled one; a placeholder where there is none. */
+/** The first enabled one, or the one whose output costs least; a placeholder where there is none. */
 export function modelFor(models: Pick<CatalogDocument, 'models'>['models']): About['model'] {
-  return (door) =>
-    Object.entries(models).find(([, { enabled, doors }]) => enabled && doors.includes(door))?.[0] ?? '<model>'
+  return (door, size) => {
+    const offered = Object.entries(models).filter(([, { enabled, doors }]) => enabled && doors.includes(door))
+    if (size === 'small') offered.sort(([, a], [, b]) => Number(outputPrice(a) - outputPrice(b)))
+    return offered[0]?.[0] ?? '<model>'
+  }
 }
+
+const outputPrice = ({ pricing }: CatalogDocument['models'][string]) => pricing.tiers[0]?.output ?? 0n
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const header = (variable: string) => ({ Authorization: `Bearer ${variable}` })
 
 function claudeCode({ url, model }: About): AgentSetup {
-  const name = model('anthropic-messages')
+  const [name, small] = [model('anthropic-messages'), model('anthropic-messages', 'small')]
   return {
     name: 'claude-code',
     title: 'Claude Code',
@@ -49,7 +54,7 @@ function claudeCode({ url, model }: About): AgentSetup {
       {
         path: '.claude/settings.json',
         text: json({
-          env: { ANTHROPIC_BASE_URL: `${url}/beta`, ANTHROPIC_MODEL: name, ANTHROPIC_DEFAULT_HAIKU_MODEL: name },
+          env: { ANTHROPIC_BASE_URL: `${url}/beta`, ANTHROPIC_MODEL: name, ANTHROPIC_DEFAULT_HAIKU_MODEL: small },
         }),
       },
     ],

@@ -105,21 +105,52 @@ test('a key is shown once and stays nowhere in the browser', async () => {
   assert.ok(!(await left()).includes(key), 'and does not come back')
 })
 
-test('a key for an agent takes two clicks, is held to analytics and 5 credits a day, and comes with its setup', async () => {
+test('a key for a coding agent takes two clicks, and a coding agent can work with it', async () => {
+  const { page } = operator
+  const team = await home.gateway.accounts.create(
+    { name: 'Team', credits: 1_000_000_000n },
+    { actor: 'test', ip: null, requestId: null },
+  )
+  await operator.go(`/a/${team}/keys`)
+  await page.getByRole('button', { name: 'Key for an agent' }).click()
+  assert.equal(await page.getByRole('radio', { name: /^A coding agent.*text models/ }).isChecked(), true)
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  const value = (await page.getByTestId('key-value').textContent()) ?? ''
+  const { data: offered } = (await (await home.call('/v1/models', value)).json()) as { data: { id: string }[] }
+  assert.ok(offered.some(({ id }) => id === 'alpha-5.4'))
+  await page.getByText('Use it with a coding agent').click()
+  const settings = await page.getByRole('region', { name: '.claude/settings.json' }).textContent()
+  const { env } = JSON.parse(settings ?? '') as { env: Record<string, string> }
+  assert.equal(env.ANTHROPIC_DEFAULT_HAIKU_MODEL, 'beta-haiku-4-5')
+  for (const model of [env.ANTHROPIC_MODEL, env.ANTHROPIC_DEFAULT_HAIKU_MODEL]) {
+    assert.ok(
+      offered.some(({ id }) => id === model),
+      `${model} is among the models of the key`,
+    )
+    // As many tokens as Claude Code asks for: the reservation has to fit into the key's limit.
+    const body = { model, max_tokens: 32_000, messages: [{ role: 'user', content: 'Hello' }] }
+    assert.equal((await home.call('/beta/v1/messages', value, body)).status, 200)
+  }
+  await page.getByRole('tab', { name: 'Codex' }).click()
+  await page.getByRole('region', { name: '.codex/config.toml' }).getByText(`${home.url}/mcp`).waitFor()
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByRole('row', { name: /coding agent/ }).waitFor()
+})
+
+test('a key for data tools says that it calls no model, and comes with the address of the tools alone', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys`)
   await page.getByRole('button', { name: 'Key for an agent' }).click()
+  await page.getByRole('radio', { name: /^Data tools.*May not call any model/ }).check()
   await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
   const value = (await page.getByTestId('key-value').textContent()) ?? ''
   const mine = (await (await home.call('/v1/account', value)).json()) as any
-  assert.deepEqual(mine.data.key.models, ['siteanalytics'])
+  assert.deepEqual(mine.data.key.models, ['siteanalytics', 'socialapi'])
   assert.equal(mine.data.key.limits.spendPerDay, '5')
-  await page.getByText('Use it with a coding agent').click()
-  await page.getByRole('tab', { name: 'Codex' }).click()
-  await page.getByRole('region', { name: '.codex/config.toml' }).getByText(`${home.url}/mcp`).waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Copy', exact: true }).count(), 2)
+  await page.getByRole('region', { name: 'Claude Code' }).getByText(`${home.url}/mcp`).waitFor()
+  assert.equal(await page.getByText('Use it with a coding agent').count(), 0)
   await page.getByRole('button', { name: 'I have copied it' }).click()
-  await page.getByRole('row', { name: /agent/ }).waitFor()
+  await page.getByRole('row', { name: /data tools/ }).waitFor()
 })
 
 test('a test key is made with a tick, and its balance refilled with a click', async () => {

@@ -36,17 +36,17 @@ test('the only sight of a new key is closed by its own button, not by Escape', a
   await page.getByTestId('key-value').waitFor({ state: 'detached' })
 })
 
-test('a key is switched on for kept answers where it is made, and its row says so', async () => {
+test('a key is switched on for the response cache where it is made, and its row says so', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
   await page.getByLabel('Name').fill('evaluations')
   await page.getByText('Restrictions and limits').click()
-  await page.getByLabel('Kept answers').selectOption('on')
+  await page.getByLabel('Response cache').selectOption('on')
   await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('button', { name: 'I have copied it' }).click()
   await page
     .getByRole('row', { name: /evaluations/ })
-    .getByText('kept answers on')
+    .getByText('response cache on')
     .waitFor()
   const { items } = await home.gateway.keys.list(account, { cursor: undefined, limit: 10 })
   assert.equal(items.find(({ name }) => name === 'evaluations')?.keepsAnswers, true)

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { FormDialog } from '../ui/dialog.tsx'
@@ -17,10 +17,10 @@ const EXPIRIES = [
   ['date', 'On a date…'],
 ] as const
 
-const KEPT_ANSWERS = [
-  ['', 'As each model says'],
+const RESPONSE_CACHE = [
+  ['', 'Model default'],
   ['on', 'On, for all text models'],
-  ['off', 'Off: every request is asked anew'],
+  ['off', 'Off: always call the vendor'],
 ] as const
 
 export interface KeyPreset {
@@ -30,20 +30,19 @@ export interface KeyPreset {
   readonly test?: boolean
 }
 
-/** Safe to hand to a program that decides by itself what to call. */
-export const AGENT_PRESET: KeyPreset = { name: 'agent', models: ['siteanalytics'], limits: { spendPerDay: '5' } }
-
 interface Props {
   account: string
   edit?: Key
   /** What a new key begins with. */
   preset?: KeyPreset | undefined
+  /** Stands above the fields. */
+  children?: ReactNode
   onClose: () => void
   onMade?: (made: NewKey) => void
   onSaved?: () => void
 }
 
-export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Props) {
+export function KeyForm({ account, edit, preset, children, onClose, onMade, onSaved }: Props) {
   const [name, setName] = useState(edit?.name ?? preset?.name ?? '')
   const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? preset?.models ?? null)
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
@@ -78,6 +77,7 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
       run={run}
       onClose={onClose}
     >
+      {children}
       <div className="grid-2">
         <TextField
           label="Name"
@@ -110,11 +110,11 @@ export function KeyForm({ account, edit, preset, onClose, onMade, onSaved }: Pro
             rows={2}
           />
           <SelectField
-            label="Kept answers"
-            hint="The very same request at temperature 0 is answered again without asking the vendor, at the price of a hit."
+            label="Response cache"
+            hint="The same request at temperature 0 is answered from the cache, without a call to the vendor, at the cached price."
             value={keeps}
             onText={setKeeps}
-            options={KEPT_ANSWERS}
+            options={RESPONSE_CACHE}
           />
         </div>
       </details>

@@ -12,9 +12,10 @@ import { Empty, Fault } from '../ui/state.tsx'
 import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
+import { AgentKeyForm } from './agent-key.tsx'
 import { ContentCard } from './content-card.tsx'
 import { figureColumns, useKeyFigures } from './key-figures.tsx'
-import { AGENT_PRESET, KeyForm, type KeyPreset } from './key-form.tsx'
+import { KeyForm } from './key-form.tsx'
 import { NewKeyDialog } from './new-key.tsx'
 import { OwnKeysCard } from './own-keys.tsx'
 
@@ -39,7 +40,7 @@ export function KeysPage({ account }: { account: string }) {
       <KeysPanel
         account={account}
         creating={creating !== null}
-        preset={creating === 'agent' ? AGENT_PRESET : undefined}
+        agent={creating === 'agent'}
         onCreating={(on) => setQuery({ new: on ? '1' : undefined })}
       />
       <ContentCard account={account} />
@@ -52,18 +53,19 @@ type Ask = { about: 'revoke' | 'rotate'; key: Key } | { about: 'edit'; key: Key 
 export function KeysPanel({
   account,
   creating,
-  preset,
+  agent = false,
   onCreating,
 }: {
   account: string
   creating: boolean
-  preset?: KeyPreset | undefined
+  agent?: boolean
   onCreating: (on: boolean) => void
 }) {
   const keys = useList(`keys/${account}`, (cursor, signal) => api.keys(account, { cursor }, signal))
   const [made, setMade] = useState<NewKey>()
   const [ask, setAsk] = useState<Ask>()
   const reload = () => refresh(`keys/${account}`)
+  const Form = agent ? AgentKeyForm : KeyForm
   const onMade = (key: NewKey) => {
     setMade(key)
     onCreating(false)
@@ -75,9 +77,7 @@ export function KeysPanel({
       {keys.data?.some((key) => key.test) ? <TestBalance account={account} /> : null}
       <KeyTable account={account} list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
       <OwnKeysCard account={account} />
-      {creating ? (
-        <KeyForm account={account} preset={preset} onClose={() => onCreating(false)} onMade={onMade} />
-      ) : null}
+      {creating ? <Form account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
       {ask?.about === 'edit' ? (
         <KeyForm
@@ -244,7 +244,7 @@ function restrictionsOf(row: Key): string[] {
   return [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
-    row.keepsAnswers === null ? '' : `kept answers ${row.keepsAnswers ? 'on' : 'off'}`,
+    row.keepsAnswers === null ? '' : `response cache ${row.keepsAnswers ? 'on' : 'off'}`,
   ].flatMap((part) => part || [])
 }
 

@@ -9,6 +9,7 @@ import { Note } from '../ui/page.tsx'
 import { Loaded } from '../ui/state.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import type { NewKey } from '../wire.ts'
+import { DATA_NAMES } from './agent-key.tsx'
 
 export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => void }) {
   useEffect(() => {
@@ -16,7 +17,8 @@ export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => v
     return () => window.removeEventListener('pagehide', onClose)
   }, [onClose])
 
-  const curl = `curl ${window.location.origin}/v1/models \\\n  -H "Authorization: Bearer ${made.key}"`
+  const address = callsModels(made) ? '/v1/models' : '/v1/account'
+  const curl = `curl ${window.location.origin}${address} \\\n  -H "Authorization: Bearer ${made.key}"`
   return (
     <Notice title="Your new key" wide once done="I have copied it" onClose={onClose}>
       <Note tone="warn">
@@ -35,8 +37,28 @@ export function NewKeyDialog({ made, onClose }: { made: NewKey; onClose: () => v
         <h3>Try it</h3>
         <Code label="A first request with this key" text={curl} wrap />
       </div>
-      <AgentSetups />
+      {callsModels(made) ? <AgentSetups /> : <ToolSetup />}
     </Notice>
+  )
+}
+
+/** A key that is held to data has no use for the settings of text models. */
+const callsModels = ({ models }: NewKey) => models === null || models.some((name) => !DATA_NAMES.includes(name))
+
+function ToolSetup() {
+  const { origin } = window.location
+  const claude = `claude mcp add --transport http tollgate ${origin}/mcp \\\n  --header "Authorization: Bearer $TOLLGATE_KEY"`
+  return (
+    <details className="fold" open>
+      <summary>Give an agent its data tools</summary>
+      <div className="stack-tight">
+        <p>
+          The tools are an MCP server at <code>{origin}/mcp</code>; the key goes into the header Authorization. This key
+          may not call models: for the model of a coding agent, create a key for a coding agent.
+        </p>
+        <Code label="Claude Code" text={claude} wrap />
+      </div>
+    </details>
   )
 }
 

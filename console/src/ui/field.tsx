@@ -204,3 +204,34 @@ export function Segments<Value extends string>({
     </fieldset>
   )
 }
+
+/** One of a few choices that need a sentence each. */
+export function RadioCards<Value extends string>({
+  label,
+  value,
+  options,
+  onPick,
+}: {
+  label: string
+  value: Value
+  options: readonly { value: Value; label: string; hint: string }[]
+  onPick: (value: Value) => void
+}) {
+  const name = useId()
+  return (
+    <fieldset className="stack-tight">
+      <legend className="field-label">{label}</legend>
+      <div className="grid-2">
+        {options.map((option) => (
+          <label key={option.value} className="checkbox radio-card">
+            <input type="radio" name={name} checked={option.value === value} onChange={() => onPick(option.value)} />
+            <span>
+              {option.label}
+              <span className="field-hint">{option.hint}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}

@@ -115,17 +115,23 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
   }
   const size = parseCredits(amount)
   const taking = size !== undefined && size < 0n
+  const available = parseCredits(account.available) ?? 0n
+  const tooMuch = taking && available + size < 0n
   const run = async () => {
-    const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
-    toast(`The balance is now ${formatCredits(after.balance)} credits.`)
-    refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
+    try {
+      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
+      toast(`The balance is now ${formatCredits(after.balance)} credits.`)
+    } finally {
+      // Also after a refusal: what is available may have changed since the dialog was opened.
+      refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
+    }
   }
   return (
     <FormDialog
       title={`Credits of ${account.name}`}
       action={taking ? 'Take back' : 'Add credits'}
       look={taking ? 'danger' : 'primary'}
-      disabled={!size || !note.trim()}
+      disabled={!size || tooMuch || !note.trim()}
       run={run}
       onClose={onClose}
     >
@@ -135,8 +141,8 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
         onText={change(setAmount)}
         inputMode="decimal"
         placeholder="100"
-        hint="A negative amount takes credits back, up to what is available."
-        fault={amount.trim() && size === undefined ? 'An amount such as 100, 2.5 or -10.' : undefined}
+        hint={`A negative amount takes credits back. Available: ${formatCredits(available)}.`}
+        fault={amountFault(amount, size, available)}
         required
       />
       <TextField
@@ -147,12 +153,25 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
         placeholder="Invoice 2026-014"
         required
       />
-      {size ? (
+      {tooMuch && available > 0n ? (
+        <div>
+          <Button onClick={() => change(setAmount)(`-${account.available}`)}>
+            Take back {formatCredits(available)}, all that is available
+          </Button>
+        </div>
+      ) : null}
+      {size && !tooMuch ? (
         <p className="muted">
-          Balance afterwards: <b>{formatCredits((parseCredits(account.balance) ?? 0n) + size)}</b> credits
-          {taking ? ', if that much is available' : ''}.
+          Balance afterwards: <b>{formatCredits((parseCredits(account.balance) ?? 0n) + size)}</b> credits.
         </p>
       ) : null}
     </FormDialog>
   )
+}
+
+function amountFault(amount: string, size: bigint | undefined, available: bigint): string | undefined {
+  if (!amount.trim()) return undefined
+  if (size === undefined) return 'An amount such as 100, 2.5 or -10.'
+  if (available + size >= 0n || size >= 0n) return undefined
+  return `Only ${formatCredits(available)} credits are available.`
 }

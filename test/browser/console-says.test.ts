@@ -1,0 +1,39 @@
+// Sentences of the console that somebody acts on: what they say has to be what is.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+let home: TestConsole
+let operator: Visitor
+
+before(async () => {
+  home = await startConsole()
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(() => home?.close())
+
+test('more credits than are available are not taken back: the dialog says how many there are, and asks for those', async () => {
+  const { page } = operator
+  const id = await home.gateway.accounts.create({ name: 'Juniper Clinic', credits: 380_000_000n }, BY)
+  await operator.go(`/operator/accounts/${id}`)
+  await page.getByRole('button', { name: 'Credits', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Amount').fill('-100000')
+  await dialog.getByLabel('Note').fill('closing')
+  await dialog.getByText('Only 380 credits are available.').waitFor()
+  assert.equal(await dialog.getByText('Balance afterwards').count(), 0)
+  assert.equal(await dialog.getByRole('button', { name: 'Take back', exact: true }).isDisabled(), true)
+  await dialog.getByRole('button', { name: 'Take back 380, all that is available' }).click()
+  await dialog.getByText('Balance afterwards: 0 credits.').waitFor()
+  // Somebody else takes some of it while the dialog is open.
+  await home.gateway.accounts.credit(id, { amount: -30_000_000n, note: 'meanwhile' }, BY)
+  await dialog.getByRole('button', { name: 'Take back', exact: true }).click()
+  await dialog.getByText('Only 350 credits are available, so 380 cannot be taken back. Nothing was taken.').waitFor()
+  await dialog.getByRole('button', { name: 'Take back 350, all that is available' }).click()
+  await dialog.getByRole('button', { name: 'Take back', exact: true }).click()
+  await page.getByText('The balance is now 0 credits.').waitFor()
+})
