@@ -107,7 +107,14 @@ function setUp(upstreamPort: number) {
   const watch = createStreamWatch(world)
   const none = async () => 0
   const metrics = createMetrics({
-    ...{ vendors: () => [], running: () => 0, ledgerPending: () => 0, databaseWaiting: () => 0, loopLagMs: () => 0 },
+    ...{
+      vendors: () => [],
+      running: () => 0,
+      ledgerPending: () => 0,
+      ledgerIsolated: () => 0,
+      databaseWaiting: () => 0,
+      loopLagMs: () => 0,
+    },
     ...{
       shed: () => 0,
       refusalsDropped: () => 0,
@@ -148,7 +155,7 @@ function setUp(upstreamPort: number) {
     refusals: { note() {} },
   }
   const keys = createApiKeys({
-    ...{ database, world, pepper: PEPPER },
+    ...{ database, world, pepper: PEPPER, unknownPerMinute: 60 },
     changes: { watch() {}, ageMs: () => 0 } as unknown as Parameters<typeof createApiKeys>[0]['changes'],
   })
   const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })

@@ -198,7 +198,10 @@ async function openStore(options: GatewayOptions) {
   const changes = createChanges(database, world)
   const audit = createAudit({ database, world })
   const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
-  const apiKeys = createApiKeys({ database, changes, world, pepper: secrets.key('api-key') })
+  const apiKeys = createApiKeys({
+    ...{ database, changes, world, pepper: secrets.key('api-key') },
+    unknownPerMinute: config.TOLLGATE_UNKNOWN_KEYS_PER_MINUTE,
+  })
   const environment = config.credential
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
@@ -220,6 +223,7 @@ function createLoad(
     vendors: () => vendors.health(),
     running: () => monitor.running,
     ledgerPending: () => ledger.pending,
+    ledgerIsolated: () => ledger.isolated,
     databaseWaiting: () => database.waiting(),
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,

@@ -133,6 +133,14 @@ const schema = z
       .describe(
         'Most connections that one address (of IPv6, one /64) may hold to one process; more are closed. Trusted proxies and this machine have no such bound.',
       ),
+    TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(60)
+      .describe(
+        'API keys that do not exist which one address (of IPv6, one /64) may try at one process in a minute; more are refused with 429, without a look into the database. Keys that exist go on working from there.',
+      ),
     TOLLGATE_METRICS_TOKEN: z
       .string()
       .min(16, 'must have at least 16 characters')

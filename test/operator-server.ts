@@ -89,7 +89,7 @@ export async function startOperatorServer(
   const ledger = createLedger({ database, world, processId: 'p1' })
   await ledger.sweep()
   const pepper = secrets.key('api-key')
-  const apiKeys = createApiKeys({ database, changes, world, pepper })
+  const apiKeys = createApiKeys({ database, changes, world, pepper, unknownPerMinute: 60 })
   const credentials = await openCredentials({
     ...{ database, changes, world, audit, secrets },
     environment: (name) => environment.get(name),

@@ -9,6 +9,9 @@ import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
+import { networkOf, plainAddress } from '../upstream/address.ts'
+import { createMinuteBudget } from '../upstream/minute-budget.ts'
+import { createKeyFilter } from './key-filter.ts'
 import type { ContentRule } from './views.ts'
 
 /** Who calls, and what they may use. */
@@ -37,7 +40,7 @@ export interface KeyMemory {
 }
 
 export interface ApiKeys {
-  /** Throws key_missing or key_unknown; `unavailable` when the database cannot say. */
+  /** Throws key_missing, key_unknown, or rate_limited for an address that tries too many unknown ones; `unavailable` when the database cannot say. */
   authenticate(
     header: KeyHeader,
     /** Asked for its address only when the key is bound to some: that costs a system call. */
@@ -174,8 +177,12 @@ export function createApiKeys(options: {
   changes: Changes
   world: World
   pepper: Buffer
+  /** How many unknown keys one address may have looked up. */
+  unknownPerMinute: number
 }): ApiKeys {
   const { database, changes, world, pepper } = options
+  const guesses = createMinuteBudget(world, options.unknownPerMinute)
+  const filter = createKeyFilter(database, world)
   /** By a hash of the whole key, never by a part of it. */
   const known = new Map<string, Known>()
   const unknown = new Map<string, number>()
@@ -220,7 +227,27 @@ export function createApiKeys(options: {
   const isBehind = () => changes.ageMs() > BEHIND_MS
   const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
 
-  function find(key: string, tokens: boolean): Known | undefined | Promise<Known | undefined> {
+  /** A key that nobody knows costs its address a part of its budget; beyond that only keys that exist are looked up. */
+  async function lookUpFor(ip: string, query: [Statement, Buffer], name: string): Promise<Known | undefined> {
+    const address = networkOf(ip)
+    const waitSeconds = guesses.spend(address, 1)
+    // Many may share an address with whoever guesses: their keys go on working.
+    if (waitSeconds !== undefined && !(await filter.has(query[1]))) throw tooManyGuesses(waitSeconds)
+    let isGuess = false
+    try {
+      const found = await lookUp(...query, name)
+      isGuess = found === undefined
+      return found
+    } finally {
+      if (!isGuess && waitSeconds === undefined) guesses.giveBack(address, 1)
+    }
+  }
+
+  function find(
+    key: string,
+    tokens: boolean,
+    from: { readonly ip: string },
+  ): Known | undefined | Promise<Known | undefined> {
     const isToken = tokens && TOKEN.test(key)
     // Where only keys are taken, no token is found by its name.
     const name = isToken ? `token ${nameOf(key)}` : nameOf(key)
@@ -234,7 +261,8 @@ export function createApiKeys(options: {
     // Many calls with the same key that nobody knows yet ask once.
     let asking = underWay.get(name)
     if (!asking) {
-      asking = lookUp(...queryFor(key, isToken), name)
+      const query = queryFor(key, isToken)
+      asking = (entry ? lookUp(...query, name) : lookUpFor(from.ip, query, name))
         .catch((error: unknown) => {
           // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
@@ -280,7 +308,7 @@ export function createApiKeys(options: {
       const { authorization } = header
       const key = keyIn(header)
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
-      const found = find(key, tokens)
+      const found = find(key, tokens, from)
       return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
     },
     async holder(keyId, account) {
@@ -295,6 +323,13 @@ export function createApiKeys(options: {
       await database.query(USED, [ids])
     },
   }
+}
+
+function tooManyGuesses(retryAfterSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Too many API keys that do not exist were tried from this network address. Try again in ${retryAfterSeconds} s; keys that exist go on working.`,
+    retryAfterSeconds,
+  })
 }
 
 const CONSOLE = 'console'
@@ -319,9 +354,4 @@ function principalOf(row: KeyRow): Principal {
 function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
   return bearer ?? xApiKey
-}
-
-/** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */
-export function plainAddress(ip: string): string {
-  return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
 }

@@ -44,6 +44,26 @@ export function creditsOf(dollars: unknown, perDollar: string): Credits | undefi
   return BigInt(Math.round(value * 1_000_000))
 }
 
+const KEY_CHARS_MIN = 20
+const GUESSED = [...'0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_']
+
+/** Says that a key is too short. `value` stands without its prefix; undefined where only its hash and its last characters are known. */
+export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>, say: Say, value?: string): void {
+  const isShort = value === undefined ? isGuessed(key) : value.length < KEY_CHARS_MIN
+  if (isShort)
+    say(
+      `${at}.key`,
+      'changed',
+      `WARNING: ${value === undefined ? 'its value can be guessed from its last four characters' : `its value has only ${value.length} characters, and can be guessed`}. Give its holder a new key: tollgate keys rotate`,
+    )
+}
+
+/** Whether at most two characters stand between the prefix and those that are known: 4,161 hashes, a few milliseconds. */
+function isGuessed({ sha256, last4 }: Pick<PlannedKey, 'sha256' | 'last4'>): boolean {
+  const starts = ['', ...GUESSED, ...GUESSED.flatMap((first) => GUESSED.map((second) => first + second))]
+  return starts.some((start) => hash('sha256', `sk-${start}${last4}`, 'hex') === sha256)
+}
+
 /** What is there already of a plan. */
 interface Found {
   readonly planned: PlannedAccount

@@ -3,7 +3,7 @@
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { LimitsInput } from '../ledger/views.ts'
-import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf } from './import-accounts.ts'
+import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf, warnShort } from './import-accounts.ts'
 import { uidOf } from './import-deployment.ts'
 import { isUnset, plain, type Say } from './import-report.ts'
 import type { ForeignRow, ForeignSource } from './import-source.ts'
@@ -189,6 +189,7 @@ function readKey(
     expiresAt: expires === undefined ? null : new Date(expires).toISOString(),
   }
   say(at, 'taken', `Kept by its hash; its holders go on using it.${inWords(limits)}`)
+  warnShort(at, planned, say)
   return { planned, rest }
 }
 

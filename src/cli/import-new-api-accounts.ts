@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { readIpRanges } from '../admission/api-key.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
-import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf } from './import-accounts.ts'
+import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf, warnShort } from './import-accounts.ts'
 import { uidOf } from './import-deployment.ts'
 import type { AccountOptions } from './import-litellm-accounts.ts'
 import { type NewApiRows, quotaPerDollar } from './import-new-api.ts'
@@ -106,10 +106,10 @@ function keyOf(
     : { spendTotal: formatCredits(balanceOf(token.remain_quota, reading)) }
   const words = limits.spendTotal === undefined ? '' : ` Limit: spendTotal ${limits.spendTotal}, what it has left.`
   say(at, 'taken', `Kept by its hash; its holders go on using it.${words}`)
+  const known = { sha256: hash('sha256', PREFIX + value, 'hex'), last4: value.slice(-4) }
+  warnShort(at, known, say, value)
   return {
-    ...{ at, limits, models, ipRanges, name: plain(token.name) || `token ${plain(token.id)}` },
-    sha256: hash('sha256', PREFIX + value, 'hex'),
-    last4: value.slice(-4),
+    ...{ at, limits, models, ipRanges, name: plain(token.name) || `token ${plain(token.id)}`, ...known },
     expiresAt: expiresMs < 0 ? null : new Date(Math.min(expiresMs, LATEST_MS)).toISOString(),
   }
 }

@@ -1,10 +1,10 @@
 // How many connections one address may hold, so that a flood from one place leaves room for everybody else. What comes
 // through a proxy comes from few addresses: the proxies that are trusted have no such bound, nor has this machine.
 import { type BlockList, isIP, type Server, type Socket } from 'node:net'
-import { plainAddress, readIpRanges } from '../admission/api-key.ts'
+import { readIpRanges } from '../admission/api-key.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
-import { networkOf } from '../upstream/address.ts'
+import { networkOf, plainAddress } from '../upstream/address.ts'
 
 interface ConnectionRules {
   readonly perAddressMax: number

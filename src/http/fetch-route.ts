@@ -2,10 +2,11 @@
 // is checked as for every endpoint; what answers never sees the web framework.
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type ApiKeys, type Principal, plainAddress } from '../admission/api-key.ts'
+import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
+import { plainAddress } from '../upstream/address.ts'
 import type { Caller } from './caller.ts'
 import { authenticate, onPath, type RoutesOptions } from './routes.ts'
 import { bodyBytes, CORS, holdBack, jsonBody } from './server.ts'

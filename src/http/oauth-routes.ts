@@ -2,10 +2,10 @@
 // has so many requests a minute.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { addressOf } from '../identity/attempts.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
+import { networkOf } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/minute-budget.ts'
 import { Caller } from './caller.ts'
 import { CORS, logFault } from './server.ts'
@@ -58,7 +58,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
       })
     const isRegistration = url === '/oauth/register'
-    const wait = (isRegistration ? registrations : requests).spend(addressOf(request.ip), 1)
+    const wait = (isRegistration ? registrations : requests).spend(networkOf(request.ip), 1)
     if (wait !== undefined) throw new Fault('rate_limited', { retryAfterSeconds: wait })
     const length = request.headers['content-length']
     if (isRegistration && length === undefined)

@@ -1,9 +1,9 @@
 // What keeps guessing slow, in the database, so that it holds for all processes together. Nobody is ever locked out: an
 // address that was tried five times in vain waits a second, then two, then four, up to a minute.
 import { createHash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { networkOf } from '../upstream/address.ts'
 
 export interface Attempts {
   /**
@@ -74,7 +74,7 @@ export function createAttempts(database: Database): Attempts {
   return {
     async begin({ ip, email, browser }) {
       const subject = browser === undefined ? email && nameOf(email) : `browser:${browser}`
-      const address = await count(TRY_ADDRESS, addressOf(ip), PER_ADDRESS)
+      const address = await count(TRY_ADDRESS, `address:${networkOf(ip)}`, PER_ADDRESS)
       const name = subject && (await count(TRY_NAME, subject, FREE_TRIES))
       return {
         async succeeded() {
@@ -93,14 +93,4 @@ export function createAttempts(database: Database): Attempts {
 /** Whether anyone has the address or not, the row looks the same. */
 function nameOf(email: string): string {
   return `name:${createHash('sha256').update(email).digest('base64url')}`
-}
-
-/** One subscriber has a whole /64 of IPv6. */
-export function addressOf(ip: string): string {
-  if (!isIPv6(ip) || ip.startsWith('::ffff:')) return `address:${ip.replace('::ffff:', '')}`
-  const [head = '', tail = ''] = ip.split('::')
-  const groups = head.split(':').filter(Boolean)
-  const filled = ip.includes('::') ? 8 - groups.length - tail.split(':').filter(Boolean).length : 0
-  const all = [...groups, ...Array<string>(filled).fill('0'), ...tail.split(':').filter(Boolean)]
-  return `address:${all.slice(0, 4).join(':')}::/64`
 }

@@ -12,7 +12,12 @@ interface Lanes {
   /** Runs something while nothing is on its way; what arrives meanwhile waits. */
   alone<T>(run: () => Promise<T>): Promise<T>
   idle(): Promise<void>
+  /** Those that wait in the queue that all accounts share. */
   readonly pending: number
+  /** Those that wait in queues where they are in nobody else's way. */
+  readonly isolated: number
+  /** Whether operations of this account wait apart from others', because it is locked or has large texts to be written. */
+  isIsolated(account: string): boolean
 }
 
 interface LanesOptions {
@@ -47,7 +52,8 @@ export function createLanes({ database, world, processId, flushesMax, distribute
   const shared = lane(flushesMax, SIZE_MAX, (ops) => flushApart(ops, distributed || isOfOneAccount(ops)))
   const large = lane(1, 1, (ops) => flushApart(ops, !ops.some((op) => locked.has(op.value.account))))
   const apart = lane(1, SIZE_MAX, flushLocked)
-  const all = [shared, large, apart]
+  /** The large operations of each account, one after the other: so accounts take turns in the queue of large ones. */
+  const largeOf = new Map<string, { last: Promise<unknown>; waiting: number }>()
 
   /**
    * Whatever is wrong with one operation must not be felt by its neighbours. `patient`: it waits for what is locked, which only those may do who have
@@ -156,9 +162,24 @@ export function createLanes({ database, world, processId, flushesMax, distribute
     return apart.run(op)
   }
 
+  function runLarge(op: Op): Promise<Done> {
+    const { account } = op.value
+    const own = largeOf.get(account) ?? { last: Promise.resolve(), waiting: 0 }
+    const done = own.last.then(() => large.run(op))
+    own.waiting += 1
+    own.last = done
+      .catch(() => undefined)
+      .then(() => {
+        own.waiting -= 1
+        if (own.waiting === 0) largeOf.delete(account)
+      })
+    largeOf.set(account, own)
+    return done
+  }
+
   return {
     run(op) {
-      if (isLarge(op)) return large.run(op)
+      if (isLarge(op)) return runLarge(op)
       if (locked.has(op.value.account)) return apart.run(op)
       return shared.run(op).catch((error: unknown) => {
         if (error instanceof Busy) return again(op)
@@ -168,11 +189,18 @@ export function createLanes({ database, world, processId, flushesMax, distribute
     // Most go by the shared one: it stands still last, and for the shortest time.
     alone: (run) => apart.alone(() => large.alone(() => shared.alone(run))),
     async idle() {
-      await Promise.all(all.map((one) => one.idle()))
+      while (largeOf.size > 0) await Promise.all(Array.from(largeOf.values(), (own) => own.last))
+      await Promise.all([shared.idle(), large.idle(), apart.idle()])
     },
     get pending() {
-      return all.reduce((sum, one) => sum + one.pending, 0)
+      return shared.pending
     },
+    get isolated() {
+      let sum = apart.pending
+      for (const own of largeOf.values()) sum += own.waiting
+      return sum
+    },
+    isIsolated: (account) => locked.has(account) || largeOf.has(account),
   }
 }
 

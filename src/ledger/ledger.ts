@@ -16,6 +16,7 @@ import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
 import {
   type Cover,
+  type Done,
   type Leased,
   type Op,
   type Reservation,
@@ -42,7 +43,10 @@ export interface Ledger {
   booked(): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
+  /** Operations that wait in the queues that all accounts share. */
   readonly pending: number
+  /** Operations that wait apart, because of their account: in nobody else's way. */
+  readonly isolated: number
 }
 
 /** Counts what moves where it moves. */
@@ -75,6 +79,8 @@ interface LedgerOptions {
 
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
+/** Undecided operations of an account whose queue is its own; beyond it no more of its calls are let in. */
+const ISOLATED_MAX = 256
 /** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 const SHARES_MAX = 5
@@ -96,7 +102,21 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
 
-  const insist = createInsist({ world, log: options.log, run: lanes.run })
+  const tryUntilKnown = createInsist({ world, log: options.log, run: lanes.run })
+  /** How many operations of each account are not decided yet, those included that wait to be tried again. */
+  const undecided = new Map<string, number>()
+
+  async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
+    const { account } = op.value
+    undecided.set(account, (undecided.get(account) ?? 0) + 1)
+    try {
+      return await tryUntilKnown<T>(op, forMs, lost)
+    } finally {
+      const left = (undecided.get(account) ?? 1) - 1
+      if (left > 0) undecided.set(account, left)
+      else undecided.delete(account)
+    }
+  }
 
   /** Goes on without a caller, until the database is back. */
   function keepOn(work: Promise<unknown>): void {
@@ -244,8 +264,15 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** For no longer than its caller waits. */
   async function holdInTime(reservation: Reservation): Promise<Reserved> {
+    const { account } = reservation
     if (lanes.pending > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
+    // Whoever waits for this account alone is in nobody's way; so that this stays so, their number is bounded.
+    if (lanes.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
+      throw new Fault('unavailable', {
+        message: 'Too many calls of this account wait for its books. Nothing was charged; try again shortly.',
+        ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
+      })
     let unsure = false
     const lost = () => {
       unsure = true
@@ -318,6 +345,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     get pending() {
       return lanes.pending + journal.pending
+    },
+    get isolated() {
+      return lanes.isolated
     },
   }
 

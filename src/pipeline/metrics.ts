@@ -16,6 +16,7 @@ interface MetricSources {
   readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
   readonly running: () => number
   readonly ledgerPending: () => number
+  readonly ledgerIsolated: () => number
   readonly databaseWaiting: () => number
   readonly loopLagMs: () => number
   readonly shed: () => number
@@ -163,6 +164,11 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   gauge('tollgate_calls_running', 'Calls on the path now.', sources.running)
   gauge('tollgate_streams_open', 'Streams to callers now.', sources.openStreams)
   gauge('tollgate_ledger_pending', 'Ledger operations that wait for a flush.', sources.ledgerPending)
+  gauge(
+    'tollgate_ledger_isolated',
+    'Ledger operations that wait in the queues of their own accounts: locked ones, and those with large texts.',
+    sources.ledgerIsolated,
+  )
   gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
   gauge(
     'tollgate_event_loop_lag_seconds',

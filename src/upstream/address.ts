@@ -1,5 +1,5 @@
 // Which addresses on the internet a caller may point us at: global unicast, and nothing else.
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 
 type Prefix = readonly [bytes: readonly number[], bits: number]
 
@@ -94,4 +94,9 @@ function matches(bytes: readonly number[], [prefix, bits]: Prefix): boolean {
     if ((bytes[at]! & mask) !== (prefix[at]! & mask)) return false
   }
   return true
+}
+
+/** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */
+export function plainAddress(ip: string): string {
+  return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
 }

@@ -1,11 +1,13 @@
-// What each account may have this process send to, and fetch from, addresses that the account names: so much a minute. What
-// was spent comes back evenly, so that nobody who is refused waits for the end of a minute.
+// So much a minute for each account, network address or host: what it may have this process send to and fetch from addresses that it
+// names, how many unknown keys it may try. What was spent comes back evenly, so that nobody who is refused waits for the end of a minute.
 import type { World } from '../kernel/world.ts'
 
 export interface MinuteBudget {
   readonly perMinute: number
   /** Undefined: it is spent. Else the seconds until there is room for it. */
   spend(account: string, amount: number): number | undefined
+  /** It was not needed after all. */
+  giveBack(account: string, amount: number): void
 }
 
 interface Spent {
@@ -13,7 +15,7 @@ interface Spent {
   readonly atMs: number
 }
 
-/** Beyond this many accounts, those whose budget is whole again are forgotten. */
+/** Beyond this many, those whose budget is whole again are forgotten, and if there is none, whoever spent longest ago. */
 const ACCOUNTS_MAX = 10_000
 
 export function createMinuteBudget(world: World, perMinute: number): MinuteBudget {
@@ -23,7 +25,7 @@ export function createMinuteBudget(world: World, perMinute: number): MinuteBudge
   function forgetWhole(nowMs: number): void {
     // In the order of their last spending, so that the first which is not whole may be followed only by few that are.
     for (const [account, entry] of spent) {
-      if (left(entry, nowMs) > 0) return
+      if (left(entry, nowMs) > 0 && spent.size <= ACCOUNTS_MAX) return
       spent.delete(account)
     }
   }
@@ -40,6 +42,10 @@ export function createMinuteBudget(world: World, perMinute: number): MinuteBudge
       spent.set(account, { amount: before + amount, atMs: nowMs })
       if (spent.size > ACCOUNTS_MAX) forgetWhole(nowMs)
       return undefined
+    },
+    giveBack(account, amount) {
+      const entry = spent.get(account)
+      if (entry) spent.set(account, { ...entry, amount: entry.amount - amount })
     },
   }
 }

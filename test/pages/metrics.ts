@@ -16,6 +16,7 @@ export async function listMetrics(): Promise<MetricFact[]> {
     vendors: () => [],
     running: zero,
     ledgerPending: zero,
+    ledgerIsolated: zero,
     databaseWaiting: zero,
     loopLagMs: zero,
     shed: zero,
