@@ -1,5 +1,6 @@
 // Answers that a vendor keeps for a caller: stored responses, threads. Only the account that they were made for may go on
 // from them, and only at the vendor that has them.
+import { isId } from '../catalog/field.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -46,22 +47,19 @@ const FIND_ALL = statement(
 )
 const DROP = statement('kept_answer_drop', 'delete from kept_answer where account_id = $1 and id = $2')
 
-/** It stands in an address of the vendor's. */
-const ID = /^[\w-]{1,128}$/
-
 export async function keepAnswer(
   database: Database,
   account: string,
   ids: readonly string[],
   kept: KeptAnswer,
 ): Promise<void> {
-  const right = [...new Set(ids)].filter((id) => ID.test(id))
+  const right = [...new Set(ids)].filter((id) => isId(id))
   if (right.length === 0) return
   await database.query(KEEP, [account, right, kept.vendor, kept.product, kept.credential ?? null])
 }
 
 export async function findKeptAnswer(database: Database, account: string, id: string): Promise<KeptAnswer | undefined> {
-  if (!ID.test(id)) return undefined
+  if (!isId(id)) return undefined
   const [row] = await database.query<KeptAnswer>(FIND, [account, id])
   return row
 }
@@ -81,7 +79,7 @@ export async function findKeeper(
   const isSpoken = routes.some(({ protocol }) => protocol === door)
   const wanted = continues.filter(({ native }) => !native || isSpoken)
   if (wanted.length === 0) return undefined
-  const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => ID.test(id))
+  const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => isId(id))
   const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [account, ids])
   const byId = new Map(rows.map((row) => [row.id, row]))
   let keeper: Keeper | undefined

@@ -1,6 +1,6 @@
 // The endpoints of files and batches, as the openai SDKs call them.
 import type { EndpointEntry } from './endpoint.ts'
-import type { Field, TextField } from './field.ts'
+import { type Field, inPath } from './field.ts'
 import { boolean, integer, list, mapOf, nullable, object, string } from './schema.ts'
 
 export const BATCH_STATUSES = [
@@ -15,14 +15,8 @@ export const BATCH_STATUSES = [
 ] as const
 export type BatchStatus = (typeof BATCH_STATUSES)[number]
 
-const fileId: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description: 'The `id` of a file of this account.',
-  example: 'file-01jd0000000000000000000000',
-}
-const batchId: TextField = { ...fileId, description: 'The `id` of a batch of this account.', example: 'batch_01jd0' }
+const fileId = inPath('The `id` of a file of this account.', 'file-01jd0000000000000000000000')
+const batchId = inPath('The `id` of a batch of this account.', 'batch_01jd0')
 
 const paging = (most: number, initial: string) =>
   ({

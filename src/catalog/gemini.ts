@@ -1,15 +1,9 @@
 // Google's format for generating content: its endpoints, which have the model in their addresses.
 import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import type { TextField } from './field.ts'
+import { modelInPath } from './field.ts'
 import { free, integer, list, loose, object, string } from './schema.ts'
 
-const model: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description: 'The public id of a model.',
-  example: 'delta-3.8-flash',
-}
+const model = modelInPath('delta-3.8-flash')
 
 const contents: JsonSchema = {
   type: 'array',

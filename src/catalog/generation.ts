@@ -5,7 +5,7 @@ import { BATCHES } from './batches.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
-import { inPath } from './field.ts'
+import { inPath, modelInPath } from './field.ts'
 import { countGeminiTokens, generateContent, streamGenerateContent } from './gemini.ts'
 import {
   chatAnswer,
@@ -36,7 +36,7 @@ import { moderations, rerank } from './judgement.ts'
 import { STORED_RESPONSES } from './stored-responses.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
-const modelId = inPath('The public id of a model.', 'alpha-5.4')
+const modelId = modelInPath('alpha-5.4')
 
 /** Endpoints that are paid for, besides the data endpoints. */
 export const PAID = define({

@@ -1,15 +1,9 @@
 // Responses that are kept, at their vendor or in the gateway: how they are asked for, followed, cancelled and deleted.
 import type { EndpointEntry } from './endpoint.ts'
-import type { TextField } from './field.ts'
+import { inPath, type TextField } from './field.ts'
 import { inputItemsAnswer, responseAnswer, responseDeletedAnswer } from './generation-answers.ts'
 
-const responseId: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  description: 'The `id` of a response that was made with `store`.',
-  example: 'resp_0123456789abcdef',
-}
+const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
 const includes: TextField = {
   kind: 'text',
   description: 'What else to show, as the protocol names it; may be repeated.',

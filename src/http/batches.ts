@@ -1,6 +1,7 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BATCHES } from '../catalog/batches.ts'
+import { isId } from '../catalog/field.ts'
 import { viewBatch } from '../deferred/batch-view.ts'
 import type { Batches } from '../deferred/batches.ts'
 import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload, viewFile } from '../deferred/files.ts'
@@ -204,12 +205,7 @@ function metadataOf(value: unknown): Record<string, string> | null {
 }
 
 const accountOf = (request: FastifyRequest) => request.principal!.accountId // The key was checked before the handler.
-const idOf = (request: FastifyRequest) => {
-  const { id } = request.params as { id: string } // The path has it.
-  // What is no id of ours is nobody's, and may not be text that the database takes.
-  return isId(id) ? id : ''
-}
-const isId = (id: string) => /^[\w-]{1,128}$/.test(id)
+const idOf = (request: FastifyRequest) => (request.params as { id: string }).id // The path has it.
 
 function afterOf(query: URLSearchParams): string | undefined {
   const after = query.get('after') ?? undefined

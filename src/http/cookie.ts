@@ -11,11 +11,14 @@ const BROWSER_SECONDS = 31_536_000
 
 type Cookies = Readonly<Record<'set-cookie', string[]>>
 
-/** The session, and where the person is known by name, the mark of the browser. */
-export function loginCookies(session: string, browser?: string): Cookies {
-  const cookies = [`${SESSION}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_SECONDS}`]
-  if (browser !== undefined) cookies.push(`${BROWSER}=${browser}; ${ATTRIBUTES}; Max-Age=${BROWSER_SECONDS}`)
-  return { 'set-cookie': cookies }
+/** The session, and the mark of the browser. */
+export function loginCookies(session: string, browser: string): Cookies {
+  return {
+    'set-cookie': [
+      `${SESSION}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_SECONDS}`,
+      `${BROWSER}=${browser}; ${ATTRIBUTES}; Max-Age=${BROWSER_SECONDS}`,
+    ],
+  }
 }
 
 export const NO_SESSION: Cookies = { 'set-cookie': [`${SESSION}=; ${ATTRIBUTES}; Max-Age=0`] }

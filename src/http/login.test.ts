@@ -97,3 +97,52 @@ test('the mark of a browser is hidden from scripts, bound to the host, and outli
   await browser('POST', '/logout')
   assert.match(browser.cookie, /^__Host-tg_b=[^;]+$/)
 })
+
+test('whoever came in by an invitation, a reset link or a change of password is not kept out by guesses made elsewhere', async () => {
+  const { id } = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'B', credits: '1' })).data
+  const linkOf = (answer: { data: { link: string } }) => answer.data.link.split('#token=')[1]!
+  const email = 'guest@example.com'
+  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${id}/invites`, {
+    email,
+    role: 'member',
+  })
+  const next = 'nine tired otters juggle'
+  const ways: Array<[string, string, (browser: ReturnType<typeof asBrowser>) => Promise<{ status: number }>]> = [
+    ['invitation', PASSWORD, (browser) => browser('POST', `/invites/${linkOf(invited)}`, { password: PASSWORD })],
+    [
+      'reset link',
+      PASSWORD,
+      async (browser) => {
+        const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email })
+        return browser('POST', `/invites/${linkOf(reset)}`, { password: PASSWORD })
+      },
+    ],
+    [
+      'change of password',
+      next,
+      async (browser) => {
+        assert.equal((await logIn(browser, email, PASSWORD, '198.51.100.5')).status, 200)
+        // A session from before browsers were marked.
+        browser.cookie = browser.cookie.replace(/(?:; )?__Host-tg_b=[^;]+/, '')
+        await blockAll(email)
+        return browser('POST', '/password', { current: PASSWORD, next }, from('198.51.100.6'))
+      },
+    ],
+  ]
+  for (const [name, password, comeIn] of ways) {
+    await server.database.query({ text: 'delete from login_attempt' })
+    const browser = asBrowser(server)
+    assert.equal((await comeIn(browser)).status, 200, name)
+    await browser('POST', '/logout')
+    await blockAll(email)
+    assert.equal((await logIn(asBrowser(server), email, password, '198.51.100.3')).status, 429, name)
+    assert.equal((await logIn(browser, email, password, '198.51.100.1')).status, 200, name)
+  }
+})
+
+/** Guesses from elsewhere; long enough for a slow machine to be caught waiting. */
+async function blockAll(email: string): Promise<void> {
+  await guess(email, '203.0.113.1')
+  const block = `update login_attempt set blocked_until = now() + interval '60 seconds' where subject like 'name:%'`
+  await server.database.query({ text: block })
+}

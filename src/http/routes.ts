@@ -6,10 +6,11 @@ import type { ApiKeys, Principal } from '../admission/api-key.ts'
 import type { Contents } from '../admission/contents.ts'
 import type { Call, Recording } from '../admission/recording.ts'
 import type { ContentRule } from '../admission/views.ts'
-import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault, type Fault, GONE } from '../kernel/fault.ts'
+import { asFault, Fault, GONE } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Refusals } from '../ledger/refusals.ts'
@@ -110,6 +111,7 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
           }
           const enter = (principal: Principal): undefined | Promise<void> => {
             request.principal = principal
+            checkIds(spec, request.params as Readonly<Record<string, string>>) // The router makes texts of them.
             const line = options.admit(unparsed ? 0 : bodyBytes(request.raw), reply.raw)
             return line ? line.then(begin) : void begin()
           }
@@ -131,6 +133,16 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
   for (const url of urls) app.crossSite(url)
   app.shortcut = createShortcut(options)
   app.refused = options.refused
+}
+
+/** Before anything is looked up or asked by them. An endpoint of data says itself what it takes. */
+function checkIds(spec: EndpointSpec, given: Readonly<Record<string, string>>): void {
+  if (isDataEndpoint(spec)) return
+  for (const name in given) {
+    const field = spec.params?.[name]
+    if (field?.kind === 'text' && field.pattern !== undefined && !isId(given[name] ?? ''))
+      throw new Fault('not_found', { message: 'There is nothing with this id.' })
+  }
 }
 
 function handlerOf(spec: EndpointSpec, { free, paid }: RoutesOptions): Handle {

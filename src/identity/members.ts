@@ -36,8 +36,8 @@ export interface Members {
   /** The token of a link by which somebody who forgot their password chooses another; for a day. */
   resetPassword(email: string, by: By): Promise<string>
   look(token: string): Promise<InviteView>
-  /** Answers the value of the session cookie. */
-  accept(token: string, password: string, visit: Visit, by: By): Promise<string>
+  /** Answers the value of the session cookie, and whose it is. */
+  accept(token: string, password: string, visit: Visit, by: By): Promise<{ session: string; email: string }>
 }
 
 interface InviteRow {
@@ -179,16 +179,17 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     async accept(token, password, visit, by) {
       const invite = await find(token)
       const [known] = await database.query<PersonRow>(FIND_PERSON, [invite.email])
-      const mine = { ...by, actor: invite.email }
+      const { email } = invite
+      const mine = { ...by, actor: email }
       if (invite.kind === 'password') {
         if (!known) throw linkUnknown()
         requireGood(password, invite.email)
         const hash = await hashCounted(deps, password, visit)
         return database.transaction(async (tx) => {
           await use(tx, token)
-          const cookie = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
+          const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
           await audit.write(tx, mine, { action: 'person.password', object: known.id })
-          return cookie
+          return { session, email }
         })
       }
       // The link says which address was meant, not who opened it: somebody who has a login here proves that it is theirs.
@@ -207,7 +208,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
           await tx.query(JOIN, [account, person, role])
           await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role } })
         }
-        return sessions.start(tx, person, visit)
+        return { session: await sessions.start(tx, person, visit), email }
       })
     },
   }

@@ -141,7 +141,8 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async changePassword(person, { current, next }, visit, by) {
-      await checkLogin(deps, { email: person.email, password: current }, visit, by)
+      // Whoever has a session is known: only what is tried by their own sessions makes them wait.
+      await checkLogin(deps, { email: person.email, password: current, knownAs: `session ${person.id}` }, visit, by)
       requireGood(next, person.email)
       const hash = await passwords.hash(next)
       return database.transaction(async (tx) => {
@@ -160,12 +161,13 @@ export function createPeople(deps: PeopleDeps): People {
 /** Answers the person's id. Whoever is unknown and whoever mistypes get the same answer after the same time. */
 export async function checkLogin(
   deps: PeopleDeps,
-  { email, password }: { email: string; password: string },
+  { email, password, knownAs }: { email: string; password: string; knownAs?: string },
   visit: Visit,
   by: By,
 ): Promise<string> {
   const { database, passwords, attempts, browsers, audit } = deps
-  const attempt = await attempts.begin({ ip: visit.ip, email, browser: browsers.recognise(visit.browser, email) })
+  const browser = knownAs ?? browsers.recognise(visit.browser, email)
+  const attempt = await attempts.begin({ ip: visit.ip, email, browser })
   const judge = async () => {
     const [row] = await database.query<PersonRow>(FIND_PERSON, [email])
     const verdict = await (row ? passwords.verify(password, row.password) : passwords.verifyNobody(password))

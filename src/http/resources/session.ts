@@ -27,12 +27,17 @@ export interface SessionDeps {
   readonly browsers: Browsers
 }
 
-const signing = z.object({ signedIn: z.boolean() })
-const signedIn = (session: string, browser?: string) =>
-  new WithHeaders({ signedIn: true }, loginCookies(session, browser))
+const signingView = z.object({ signedIn: z.boolean() })
+
+/** Whichever way somebody comes in, their browser is known from then on: others' guesses do not keep it out. */
+const signing =
+  ({ mark }: Browsers) =>
+  ({ session, email }: { session: string; email: string }) =>
+    new WithHeaders({ signedIn: true }, loginCookies(session, mark(email)))
 
 /** For whoever comes, without a session. */
 export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
+  const signedIn = signing(browsers)
   return [
     resource('GET /setup', 'member', {
       answer: setupView,
@@ -40,13 +45,13 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
     }),
     resource('POST /setup', 'member', {
       body: z.strictObject({ token: linkToken, email, password }),
-      answer: signing,
-      run: async ({ body, visit, by }) => signedIn(await people.setUp(body, visit, by), browsers.mark(body.email)),
+      answer: signingView,
+      run: async ({ body, visit, by }) => signedIn({ session: await people.setUp(body, visit, by), email: body.email }),
     }),
     resource('POST /login', 'member', {
       body: z.strictObject({ email, password }),
-      answer: signing,
-      run: async ({ body, visit, by }) => signedIn(await people.logIn(body, visit, by), browsers.mark(body.email)),
+      answer: signingView,
+      run: async ({ body, visit, by }) => signedIn({ session: await people.logIn(body, visit, by), email: body.email }),
     }),
     resource('GET /invites/{token}', 'member', {
       answer: inviteView,
@@ -54,7 +59,7 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
     }),
     resource('POST /invites/{token}', 'member', {
       body: z.strictObject({ password }),
-      answer: signing,
+      answer: signingView,
       run: async ({ params, body, visit, by }) =>
         signedIn(await members.accept(params.token, body.password, visit, by)),
     }),
@@ -62,7 +67,9 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
 }
 
 /** For whoever has a session, about themselves. */
-export function sessionResources({ database, audit, catalog, people, sessions }: SessionDeps): Resource[] {
+export function sessionResources(deps: SessionDeps): Resource[] {
+  const { database, audit, catalog, people, sessions } = deps
+  const signedIn = signing(deps.browsers)
   const readPublicCatalog = createPublicCatalog(() => catalog.current)
   return [
     resource('GET /session', 'member', {
@@ -73,7 +80,7 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
       },
     }),
     resource('POST /logout', 'member', {
-      answer: signing,
+      answer: signingView,
       async run({ actor, by }) {
         const { id, person } = sessionOf(actor)
         await sessions.end(person.id, id)
@@ -83,9 +90,11 @@ export function sessionResources({ database, audit, catalog, people, sessions }:
     }),
     resource('POST /password', 'member', {
       body: z.strictObject({ current: password, next: password }),
-      answer: signing,
-      run: async ({ actor, body, visit, by }) =>
-        signedIn(await people.changePassword(sessionOf(actor).person, body, visit, by)),
+      answer: signingView,
+      async run({ actor, body, visit, by }) {
+        const { person } = sessionOf(actor)
+        return signedIn({ session: await people.changePassword(person, body, visit, by), email: person.email })
+      },
     }),
     resource('GET /sessions', 'member', {
       answer: page(sessionView),
