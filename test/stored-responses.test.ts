@@ -295,9 +295,10 @@ test('what an own key would look up goes by no other, and what it made is not lo
   await keepAnswer(database, owner, ['resp_house'], kept)
   await keepAnswer(database, owner, ['resp_own'], { ...kept, credential: OWN_KEY })
   const routes = g.gateway.catalog.current.document.models['alpha-5.4']!.routes
+  const principal = { accountId: owner, models: null }
   const find = (ids: string[], own?: { fallback: boolean }) => {
     const continues = ids.map((id) => ({ id, unknown: new Fault('not_found', { message: id }) }))
-    const keeper = findKeeper({ continues, door: 'openai-responses', account: owner, routes, own }, database)
+    const keeper = findKeeper({ continues, door: 'openai-responses', principal, routes, own }, database)
     return keeper.then(
       (found) => found?.credential ?? (found ? 'house' : 'nobody'),
       (error: Fault) => `${error.kind}: ${error.message}`,

@@ -540,6 +540,7 @@ create table stored_file (
   asset text not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
+  key_id text collate "C",
   constraint stored_file_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX stored_file_age ON public.stored_file USING btree (expires_at);

@@ -8,6 +8,8 @@ import { removeAll } from '../database/housekeeping.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
+import type { Principal } from './api-key.ts'
+import { mayUse } from './restriction.ts'
 
 /** Who has it: a vendor, and where that has several credentials the one by which it was made. */
 export interface Keeper {
@@ -58,14 +60,19 @@ export async function keepAnswer(
   await database.query(KEEP, [account, right, kept.vendor, kept.product, kept.credential ?? null])
 }
 
-export async function findKeptAnswer(database: Database, account: string, id: string): Promise<KeptAnswer | undefined> {
+/** Undefined too where the key may not use what it was made with. */
+export async function findKeptAnswer(
+  database: Database,
+  principal: Pick<Principal, 'accountId' | 'models'>,
+  id: string,
+): Promise<KeptAnswer | undefined> {
   if (!isId(id)) return undefined
-  const [row] = await database.query<KeptAnswer>(FIND, [account, id])
-  return row
+  const [row] = await database.query<KeptAnswer>(FIND, [principal.accountId, id])
+  return row && mayUse(principal, row.product) ? row : undefined
 }
 
 interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
-  readonly account: string
+  readonly principal: Pick<Principal, 'accountId' | 'models'>
   readonly routes: Product['routes']
   /** The keys of the account's own that it may go by. */
   readonly own: { readonly fallback: boolean } | undefined
@@ -73,15 +80,16 @@ interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
 
 /** Who keeps what a request refers to; undefined when it refers to nothing. It must be one vendor, by one of its keys. */
 export async function findKeeper(
-  { continues = [], door, account, routes, own }: Referring,
+  { continues = [], door, principal, routes, own }: Referring,
   database: Database,
 ): Promise<Keeper | undefined> {
   const isSpoken = routes.some(({ protocol }) => protocol === door)
   const wanted = continues.filter(({ native }) => !native || isSpoken)
   if (wanted.length === 0) return undefined
   const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => isId(id))
-  const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [account, ids])
-  const byId = new Map(rows.map((row) => [row.id, row]))
+  const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [principal.accountId, ids])
+  // What was made with a model that the key may not use is not there for it.
+  const byId = new Map(rows.filter(({ product }) => mayUse(principal, product)).map((row) => [row.id, row]))
   let keeper: Keeper | undefined
   let elsewhere: Fault | undefined
   for (const { id, unknown } of wanted) {

@@ -2,6 +2,7 @@
 // asked for. Any text model can be asked so, whether or not its vendor knows of such a thing.
 import { createHash } from 'node:crypto'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import { maySee } from '../admission/restriction.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'
@@ -14,7 +15,7 @@ import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import type { Out } from '../pipeline/out.ts'
 import type { Overload } from '../pipeline/overload.ts'
-import { mayUse, type PaidSpec, read } from '../pipeline/read.ts'
+import { type PaidSpec, read } from '../pipeline/read.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/members.ts'
 import { EventTaker, follow, forgetEvents, hasEvents, ours, removeEvents } from './background-events.ts'
@@ -167,7 +168,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     },
     async find(principal, id) {
       const row = await load(principal.accountId, id)
-      return row && mayUse(principal, row.product) ? { ...row, answer: viewOf(row) } : undefined
+      return row && maySee(principal, row) ? { ...row, answer: viewOf(row) } : undefined
     },
     async cancel({ account_id, id, answer }) {
       const cancelled = JSON.stringify({ ...(JSON.parse(answer) as Json), status: 'cancelled' }) // As it was written.

@@ -55,6 +55,7 @@ const FIND = statement('batch_find', 'select * from batch where account_id = $1 
 const LIST = statement(
   'batch_list',
   `select * from batch where account_id = $1 and ($2::text is null or id < $2) and ($4::text is null or status = $4)
+     and ($5::text is null or key_id = $5)
    order by id desc limit $3`,
 )
 const CANCEL = statement(
@@ -131,6 +132,8 @@ interface ListPage {
   readonly after?: string | undefined
   readonly limit: number
   readonly status?: string | undefined
+  /** Only what this key made. */
+  readonly key?: string | null
 }
 
 interface ResultLine {
@@ -154,8 +157,9 @@ export function createBatchTable(database: Database) {
     },
     find: async (account: string, id: string): Promise<BatchRow | undefined> =>
       (await database.query<BatchRow>(FIND, [account, id]))[0],
-    async list(account: string, { after, limit, status }: ListPage) {
-      const rows = await database.query<BatchRow>(LIST, [account, after ?? null, limit + 1, status ?? null])
+    async list(account: string, { after, limit, status, key }: ListPage) {
+      const values = [account, after ?? null, limit + 1, status ?? null, key ?? null]
+      const rows = await database.query<BatchRow>(LIST, values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
     /** Undefined when it has ended, or is about to. */

@@ -1,6 +1,7 @@
 // Batches: the requests of a file, worked off a few at a time whenever there is room, each as if its caller had sent it. A step
 // does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
-import type { ApiKeys } from '../admission/api-key.ts'
+import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import { maySee } from '../admission/restriction.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
@@ -33,7 +34,8 @@ export interface BatchDeps extends DeferredDeps {
 
 export interface Batches {
   readonly table: Pick<BatchTable, 'find' | 'list'>
-  create(batch: Omit<NewBatch, 'id'>): Promise<BatchRow>
+  /** For the key that it names: whose it is, and whose input it may read. */
+  create(batch: Omit<NewBatch, 'id' | 'account_id' | 'key_id'>, by: Principal): Promise<BatchRow>
   /** Undefined: there is none. Throws `conflict` where it has ended. `by`: somebody who is not its caller, for the audit. */
   cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
   readonly desk: BatchDesk
@@ -71,8 +73,10 @@ export function startBatches(deps: BatchDeps): Batches {
   return {
     table,
     desk: createBatchDesk({ database, files, table }),
-    async create(batch) {
-      if (!(await files.find(batch.account_id, batch.input_file_id)))
+    async create(order, by) {
+      const batch = { ...order, account_id: by.accountId, key_id: by.keyId }
+      const input = await files.find(batch.account_id, batch.input_file_id)
+      if (!input || !maySee(by, input))
         throw new Fault('request_invalid', {
           message: `There is no file "${batch.input_file_id.slice(0, 60)}" of this account.`,
           param: 'input_file_id',
@@ -239,7 +243,7 @@ function lazyFile(batch: ClaimedBatch, { files }: StepDeps, what: 'output' | 'er
   let made: Awaited<ReturnType<Upload['commit']>> | undefined
   return {
     async write(line: string): Promise<void> {
-      upload ??= await files.upload(batch.account_id, true)
+      upload ??= await files.upload(batch, true)
       await upload.write(Buffer.from(`${line}\n`))
     },
     async commit(): Promise<void> {

@@ -9,6 +9,8 @@ import { newId, type World } from '../kernel/world.ts'
 export interface FileRow {
   readonly account_id: string
   readonly id: string
+  /** By which it was made; null in rows of the version before. */
+  readonly key_id: string | null
   readonly purpose: string
   readonly filename: string
   readonly bytes: bigint
@@ -29,7 +31,7 @@ export interface Upload {
 
 export interface Files {
   /** Throws rate_limited when this account writes too many at once. What we make ourselves is bounded by what it is made of. */
-  upload(account: string, isOurs?: boolean): Promise<Upload>
+  upload(owner: Pick<FileRow, 'account_id' | 'key_id'>, isOurs?: boolean): Promise<Upload>
   find(account: string, id: string): Promise<FileRow | undefined>
   /** What those of them are called that are there. */
   names(account: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
@@ -45,6 +47,8 @@ interface FilePage {
   readonly limit: number
   readonly order: 'asc' | 'desc'
   readonly purpose?: string | undefined
+  /** Only what this key made. */
+  readonly key?: string | null
 }
 
 const MB = 1_048_576
@@ -56,8 +60,8 @@ const UPLOADS_AT_ONCE_MAX = 4
 
 const INSERT = statement(
   'file_insert',
-  `insert into stored_file (account_id, id, purpose, filename, bytes, asset, expires_at)
-   values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) returning *`,
+  `insert into stored_file (account_id, id, purpose, filename, bytes, asset, expires_at, key_id)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8) returning *`,
 )
 const USED = statement(
   'file_used',
@@ -76,7 +80,7 @@ const LIST_OF = (ORDER: 'asc' | 'desc', SIGN: '<' | '>') =>
   statement(
     `file_list_${ORDER}`,
     `select * from stored_file where account_id = $1 and expires_at > now() and ($2::text is null or id ${SIGN} $2)
-       and ($3::text is null or purpose = $3) order by id ${ORDER} limit $4`,
+       and ($3::text is null or purpose = $3) and ($5::text is null or key_id = $5) order by id ${ORDER} limit $4`,
   )
 const LIST = { asc: LIST_OF('asc', '>'), desc: LIST_OF('desc', '<') }
 const REMOVE = statement(
@@ -124,7 +128,7 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
   }
 
   return {
-    async upload(account, isOurs = false) {
+    async upload({ account_id: account, key_id }, isOurs = false) {
       const leave = isOurs ? () => {} : enter(account)
       let writer: AssetWriter
       try {
@@ -150,7 +154,8 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
             remove,
             async record({ purpose, filename, seconds }, on = database) {
               const id = `file-${newId(world)}`
-              const [row] = await on.query<FileRow>(INSERT, [account, id, purpose, filename, bytes, name, seconds])
+              const values = [account, id, purpose, filename, bytes, name, seconds, key_id]
+              const [row] = await on.query<FileRow>(INSERT, values)
               return row! // It was inserted, or this throws.
             },
           }
@@ -166,8 +171,9 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
       const rows = await database.query<Pick<FileRow, 'id' | 'filename'>>(NAMES, [account, ids])
       return new Map(rows.map(({ id, filename }) => [id, filename]))
     },
-    async list(account, { after, limit, order, purpose }) {
-      const rows = await database.query<FileRow>(LIST[order], [account, after ?? null, purpose ?? null, limit + 1])
+    async list(account, { after, limit, order, purpose, key }) {
+      const values = [account, after ?? null, purpose ?? null, limit + 1, key ?? null]
+      const rows = await database.query<FileRow>(LIST[order], values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
     async remove(account, id) {

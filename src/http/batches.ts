@@ -1,7 +1,9 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { maySee, sightOf } from '../admission/restriction.ts'
 import type { BATCHES } from '../catalog/batches.ts'
 import { isId } from '../catalog/field.ts'
+import type { BatchRow } from '../deferred/batch-table.ts'
 import { viewBatch } from '../deferred/batch-view.ts'
 import type { Batches } from '../deferred/batches.ts'
 import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload, viewFile } from '../deferred/files.ts'
@@ -35,7 +37,14 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
 
   const ownFile = async (request: FastifyRequest): Promise<FileRow> => {
     const found = await files.find(accountOf(request), idOf(request))
-    if (!found) throw new Fault('not_found', { message: 'There is no file with this id.' })
+    if (!found || !maySee(viewerOf(request), found))
+      throw new Fault('not_found', { message: 'There is no file with this id.' })
+    return found
+  }
+  const ownBatch = async (request: FastifyRequest): Promise<BatchRow> => {
+    const found = await batches.table.find(accountOf(request), idOf(request))
+    // Its lines may ask for any model: none that it could be seen by.
+    if (!found || !maySee(viewerOf(request), found)) throw batchUnknown()
     return found
   }
 
@@ -49,6 +58,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
         limit: limitOf(query, 1000, 100),
         order,
         purpose: purposeOf(query),
+        key: keyOf(request),
       } as const
       const { rows, more } = await files.list(accountOf(request), page)
       return send(reply, pageOf(rows.map(viewFile), rows, more))
@@ -78,29 +88,25 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
         .send(content ?? '')
     },
     async 'files/{id}/delete'(request, reply) {
-      const id = idOf(request)
+      const { id } = await ownFile(request)
       if (!(await files.remove(accountOf(request), id)))
         throw new Fault('not_found', { message: 'There is no file with this id.' })
       return send(reply, { id, object: 'file', deleted: true })
     },
     async batches(request, reply) {
       const query = new URLSearchParams(rawQuery(request))
-      const page = { after: afterOf(query), limit: limitOf(query, 100, 20) }
+      const page = { after: afterOf(query), limit: limitOf(query, 100, 20), key: keyOf(request) }
       const { rows, more } = await batches.table.list(accountOf(request), page)
       return send(reply, pageOf(rows.map(viewBatch), rows, more))
     },
     async 'batches/create'(request, reply) {
       const order = readOrder(new Fields(readJson(jsonBody(request))))
-      const { accountId: account_id, keyId: key_id } = request.principal! // The key was checked before the handler.
-      return send(reply, viewBatch(await batches.create({ account_id, key_id, ...order })))
+      return send(reply, viewBatch(await batches.create(order, viewerOf(request))))
     },
-    async 'batches/{id}'(request, reply) {
-      const found = await batches.table.find(accountOf(request), idOf(request))
-      if (!found) throw batchUnknown()
-      return send(reply, viewBatch(found))
-    },
+    'batches/{id}': async (request, reply) => send(reply, viewBatch(await ownBatch(request))),
     async 'batches/{id}/cancel'(request, reply) {
-      const cancelled = await batches.cancel(accountOf(request), idOf(request))
+      const { id } = await ownBatch(request)
+      const cancelled = await batches.cancel(accountOf(request), id)
       if (!cancelled) throw batchUnknown()
       return send(reply, viewBatch(cancelled))
     },
@@ -119,7 +125,7 @@ async function takeFile(request: FastifyRequest, files: Files): Promise<FileRow>
       if (head.name !== 'file') return fieldOf(fields, head.name)
       if (upload) throw invalid('"file" was sent twice.', 'file')
       filename = head.filename ?? ''
-      upload = await files.upload(accountOf(request))
+      upload = await files.upload({ account_id: accountOf(request), key_id: viewerOf(request).keyId })
       return upload
     })
     if (!upload) throw invalid('"file" is missing: the form has no such part.', 'file')
@@ -204,7 +210,9 @@ function metadataOf(value: unknown): Record<string, string> | null {
   return Object.fromEntries(entries) as Record<string, string>
 }
 
-const accountOf = (request: FastifyRequest) => request.principal!.accountId // The key was checked before the handler.
+const viewerOf = (request: FastifyRequest) => request.principal! // The key was checked before the handler.
+const accountOf = (request: FastifyRequest) => viewerOf(request).accountId
+const keyOf = (request: FastifyRequest) => sightOf(viewerOf(request))[0]
 const idOf = (request: FastifyRequest) => (request.params as { id: string }).id // The path has it.
 
 function afterOf(query: URLSearchParams): string | undefined {

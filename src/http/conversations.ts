@@ -1,6 +1,7 @@
 // Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that made one may
 // read, change and continue it, there.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mayUse } from '../admission/restriction.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import type { Model } from '../catalog/document.ts'
 import { FREE } from '../catalog/generation.ts'
@@ -9,7 +10,6 @@ import type { Catalog } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
-import { mayUse } from '../pipeline/read.ts'
 import { Fields } from '../protocols/check.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'

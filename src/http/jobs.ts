@@ -1,5 +1,7 @@
 // A caller's own jobs: to list, to look at, to follow and to cancel.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../admission/api-key.ts'
+import { maySee } from '../admission/restriction.ts'
 import { JOB_STATUSES, type JobStatus } from '../catalog/generation-answers.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
@@ -28,12 +30,14 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
 
   const ownJob = (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
-    return findOwnJob(engine, request.principal!.accountId, id)
+    return findOwnJob(engine, request.principal!, id)
   }
 
   return {
     async jobs(request, reply) {
-      const { rows, more } = await engine.jobs.list(request.principal!.accountId, readListQuery(rawQuery(request)))
+      const viewer = request.principal! // The key was checked before the handler.
+      const page = { ...readListQuery(rawQuery(request)), viewer }
+      const { rows, more } = await engine.jobs.list(viewer.accountId, page)
       return send(reply, request, rows.map(view), {
         hasMore: more,
         ...(more ? { nextBefore: rows.at(-1)!.id } : {}),
@@ -56,11 +60,13 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
   }
 }
 
-/** A caller's own job. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
-export async function findOwnJob(engine: Pick<JobEngine, 'jobs'>, account: string, id: string): Promise<JobRow> {
+/** A job that the caller's key sees. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
+export async function findOwnJob(engine: Pick<JobEngine, 'jobs'>, viewer: Principal, id: string): Promise<JobRow> {
   const job = /^\d{1,30}$/.test(id) ? await engine.jobs.find(id) : undefined
   if (!job) throw new Fault('job_unknown')
-  if (job.account_id !== account) throw new Fault('access_denied', { message: 'This job belongs to another account.' })
+  if (job.account_id !== viewer.accountId)
+    throw new Fault('access_denied', { message: 'This job belongs to another account.' })
+  if (!maySee(viewer, job)) throw new Fault('job_unknown')
   return job
 }
 

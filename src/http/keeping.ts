@@ -8,7 +8,6 @@ import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import { mayUse } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
 import type { Caller } from './caller.ts'
@@ -40,10 +39,10 @@ export async function askKeeper(request: FastifyRequest, question: Question, dep
   const principal = request.principal! // The key was checked before the handler.
   const { accountId } = principal
   const now = catalogFor(accountId, deps.catalog.current)
-  const kept = await findKeptAnswer(database, accountId, id)
+  const kept = await findKeptAnswer(database, principal, id)
   const model = kept && findProduct(now, kept.product)
   const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
-  if (!isThere || !mayUse(principal, kept.product)) throw unknown()
+  if (!isThere) throw unknown()
   const asked = question.ask(kept.product)
   const ask = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
   try {

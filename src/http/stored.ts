@@ -39,7 +39,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
           const body = method === 'GET' ? own.answer : await background.remove(own)
           return out.send(200, { 'content-type': JSON_TYPE }, body)
         }
-        if (after !== undefined && (await findKeptAnswer(database, principal.accountId, asked)))
+        if (after !== undefined && (await findKeptAnswer(database, principal, asked)))
           throw invalid('"stream" must be false: only a response in the background can be followed.', 'stream')
         const id = own?.vendor_id ?? asked
         const isResponse = method === 'GET' && below === ''
@@ -59,7 +59,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
       const principal = request.principal! // The key was checked before the handler.
       const own = await background.find(principal, id)
       if (own) return reply.header('content-type', JSON_TYPE).send(await background.cancel(own))
-      if (!(await findKeptAnswer(database, principal.accountId, id))) throw unknown()
+      if (!(await findKeptAnswer(database, principal, id))) throw unknown()
       throw invalid('Only a response that was made with "background" can be cancelled.')
     },
     'responses/{id}/input_items': handle('responses/{id}/input_items', 'GET', '/input_items'),

@@ -1,11 +1,13 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised. A worker that was thought
 // dead and wakes up finds another version, and nothing of what it writes has any effect.
+import { sightOf } from '../admission/restriction.ts'
 import { type Database, type Queryable, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'
 import type { CallbackRow, ClaimedJob, JobRow, Jobs, ListedJob, StepEnding } from './job.ts'
 
-const FACTS_OF_ONE = 'id, account_id, hold_id, status, error, files, version, created_at, started_at, completed_at'
+const FACTS_OF_ONE =
+  'id, account_id, key_id, product, hold_id, status, error, files, version, created_at, started_at, completed_at'
 const SEEN = `${FACTS_OF_ONE}, input`
 /** Of what callers sent, in one answer of the database: what is beyond it comes with the next. */
 const INPUT_BYTES_MAX = 4_000_000
@@ -21,8 +23,9 @@ const LIST = statement(
   'job_list',
   // A page ends before its bytes are too many, but never before its first row.
   `with page as (
-     select ${SEEN}, product from job
+     select ${SEEN} from job
      where account_id = $1 and ($2::text is null or status = $2)
+       and ($5::text is null or key_id = $5 or product = any($6::text[]))
        and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
      order by hold_id desc limit $4 + 1
    ), measured as (
@@ -55,7 +58,7 @@ const CLAIM = statement(
    )
    update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
    from free where id = free_id
-   returning ${FACTS_OF_ONE}, key_id, product, catalog_version, request, callback_url, called_back_at, attempts, misses,
+   returning ${FACTS_OF_ONE}, catalog_version, request, callback_url, called_back_at, attempts, misses,
      submissions, vendor, route, credential, task_id, verdict, delivered,
      now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
      extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
@@ -266,12 +269,13 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
   return {
     find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
     findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
-    async list(account, { status, before, limit }) {
+    async list(account, { status, before, limit, viewer }) {
       const rows = await database.query<ListedJob & { found: bigint }>(LIST, [
         account,
         status ?? null,
         before ?? null,
         limit,
+        ...(viewer ? sightOf(viewer) : [null, null]),
       ])
       return { rows, more: rows.length > 0 && rows[0]!.found > rows.length }
     },

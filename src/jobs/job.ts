@@ -1,5 +1,6 @@
 // What a job is, and every way it changes.
 
+import type { Viewer } from '../admission/restriction.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { FaultName } from '../kernel/fault.ts'
 import type { JobFacts } from './views.ts'
@@ -33,6 +34,8 @@ export interface Delivered {
 export interface JobRow {
   readonly id: string
   readonly account_id: string
+  readonly key_id: string
+  readonly product: string
   readonly hold_id: string
   readonly status: JobStatus
   readonly input: string
@@ -45,7 +48,6 @@ export interface JobRow {
 }
 
 export interface ListedJob extends JobRow {
-  readonly product: string
   /** Null while the hold is there. */
   readonly charged: bigint | null
 }
@@ -57,8 +59,6 @@ export interface CallbackRow extends JobRow {
 
 /** A job in the hands of a worker. */
 export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
-  readonly key_id: string
-  readonly product: string
   readonly catalog_version: number
   readonly request: string
   readonly attempts: number
@@ -86,7 +86,8 @@ export interface Jobs {
   /** Newest first, fewer than `limit` where they are large; `before` is the id of the last one of the page before. */
   list(
     account: string,
-    options: { status?: JobStatus; before?: string; limit: number },
+    /** Without a viewer: all of them. */
+    options: { status?: JobStatus; before?: string; limit: number; viewer?: Viewer },
   ): Promise<{ rows: ListedJob[]; more: boolean }>
   /** Those whose status is another than the one that was seen; where they are large, the rest is told next time. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>

@@ -21,7 +21,7 @@ const FREE = { group: 'account', readOnly: true, openWorld: false, offered: () =
 export function accountTools(
   deps: AccountDeps,
   lists: ReturnType<typeof createModelLists>,
-  tools: () => readonly Tool[],
+  offered: (principal: Principal) => readonly Tool[],
 ): Tool[] {
   const { catalog } = deps
 
@@ -71,7 +71,7 @@ export function accountTools(
       output: { type: 'object' },
       async run({ principal, args }) {
         const name = requiredText(args, 'tool')
-        const tool = tools().find((one) => one.name === name)
+        const tool = offered(principal).find((one) => one.name === name)
         if (tool?.endpoint === undefined) throw invalid(`"${name.slice(0, 64)}" is not a paid tool.`, 'tool')
         const given = objectArgument(args, 'arguments')
         const body = Buffer.from(JSON.stringify(tool.asBody?.(given) ?? given))

@@ -1,10 +1,11 @@
 // The data endpoints as tools: one for each entry of the catalogue's table, whole from that entry.
+
+import { mayUse } from '../admission/restriction.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import type { Field } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { findDataProduct } from '../catalog/store.ts'
 import { invalid } from '../kernel/fault.ts'
-import { mayUse } from '../pipeline/read.ts'
 import { fieldSchemas } from './field-schema.ts'
 import { markdownOf } from './markdown.ts'
 import { callEndpoint, type PaidDeps, type Request } from './paid-call.ts'

@@ -26,7 +26,8 @@ import { answered, refused } from './result.ts'
 import { type Arguments, type Guest, runTool, type Tool } from './tool.ts'
 
 interface Offer {
-  readonly tools: readonly Tool[]
+  /** Undefined: there is none of that name for this client's key. */
+  readonly tool: (guest: Guest, name: string) => Tool | undefined
   /** Those that this client sees. */
   readonly list: (guest: Guest) => Listed[]
   readonly resources: readonly Resource[]
@@ -77,7 +78,7 @@ function serverFor(guest: Guest, offer: Offer): Server {
   )
   server.setRequestHandler('tools/list', () => ({ tools: offer.list(guest) }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const tool = offer.tools.find(({ name }) => name === params.name)
+    const tool = offer.tool(guest, params.name)
     if (!tool) throw unknown('tool', params.name)
     // Of the older revisions no request knows what its client can do.
     const canAsk = server.getClientCapabilities()?.elicitation !== undefined

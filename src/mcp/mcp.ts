@@ -26,11 +26,19 @@ const INSTRUCTIONS =
 export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response> {
   const current = () => deps.catalog.current
   const models = createModelLists(current)
-  const tools: Tool[] = [...dataTools(deps), ...mediaTools(deps), ...accountTools(deps, models, () => tools)]
+  const tools: Tool[] = [
+    ...dataTools(deps),
+    ...mediaTools(deps),
+    ...accountTools(deps, models, (principal) => offered(principal)),
+  ]
   const offered = (principal: Principal) => tools.filter((tool) => tool.offered(principal, current()))
   const pair = discoveryTools(offered, current)
   return createDoor({
-    tools: [...tools, ...pair],
+    tool({ principal }, name) {
+      const tool = [...tools, ...pair].find((one) => one.name === name)
+      // What is paid is refused by its endpoint, in the endpoint's words.
+      return tool?.endpoint !== undefined || tool?.offered(principal, current()) ? tool : undefined
+    },
     list: (guest) => listFor(guest, { pair, offered: offered(guest.principal), catalog: current() }),
     resources: ownResources({ current, models, offered: ({ principal }) => offered(principal) }),
     prompts: OWN_PROMPTS,

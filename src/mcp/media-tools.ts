@@ -1,4 +1,6 @@
 // What models make: text, pictures and videos, as tools.
+
+import { mayUse } from '../admission/restriction.ts'
 import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
 import type { KindName } from '../catalog/kind.ts'
@@ -8,7 +10,7 @@ import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
 import { viewJob } from '../jobs/job-view.ts'
 import { invalid } from '../kernel/fault.ts'
-import { mayUse, type PaidSpec } from '../pipeline/read.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
 import { firstSentence } from './field-schema.ts'
 import { markdownOf } from './markdown.ts'
 import { callEndpoint, type PaidDeps } from './paid-call.ts'
@@ -193,7 +195,7 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
     openWorld: false,
     offered: sells('video'),
   } as const
-  const find = ({ principal, args }: ToolCall) => findOwnJob(jobs, principal.accountId, requiredText(args, 'job_id'))
+  const find = ({ principal, args }: ToolCall) => findOwnJob(jobs, principal, requiredText(args, 'job_id'))
   const answer = (job: JobRow): ToolAnswer => {
     const view = viewJob(job, jobs.results)
     const uris = view.outputResult?.flatMap(({ url }) => url) ?? []

@@ -5,8 +5,7 @@ import type { Arrived, PathDeps } from './call.ts'
 
 export async function withKeeper(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
   const { ask, product, principal } = arrived
-  const { accountId: account } = principal
-  const keeper = await findKeeper({ ...ask, account, routes: product.routes, own: arrived.own }, database)
+  const keeper = await findKeeper({ ...ask, principal, routes: product.routes, own: arrived.own }, database)
   // What is at no vendor, or found by the account's own key alone.
   if (!keeper) return arrived
   // What an own key made, that key can read; what the gateway's made, no other.

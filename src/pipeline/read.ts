@@ -1,8 +1,10 @@
 // What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product,
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
+
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
+import { mayUse } from '../admission/restriction.ts'
 import type { Model } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
@@ -225,11 +227,6 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incom
   }
   if (!mayUse(principal, uid)) throw new Fault(spec.hidesModels ? 'model_unknown' : 'model_restricted')
   return model
-}
-
-/** The one place that knows a key's restriction. */
-export function mayUse({ models }: Pick<Principal, 'models'>, name: string): boolean {
-  return models === null || models.has(name)
 }
 
 function modelAt({ document }: Catalog, uid: string): Model | undefined {

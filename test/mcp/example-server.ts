@@ -216,7 +216,8 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
     publicUrl: () => url,
     challenge: () => 'Bearer',
     answer: createDoor({
-      ...{ tools, resources, prompts, world: realWorld, log: silentLog, instructions: 'Examples.' },
+      ...{ resources, prompts, world: realWorld, log: silentLog, instructions: 'Examples.' },
+      tool: (_guest, wanted) => tools.find(({ name }) => name === wanted),
       list: () =>
         tools.map(({ name, title, description, input }) => ({
           ...{ name, title, description },
