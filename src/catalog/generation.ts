@@ -32,7 +32,7 @@ import {
   responsesBody,
   videoBody,
 } from './generation-bodies.ts'
-import { moderations, rerank } from './judgement.ts'
+import { moderations, rerank, rerankV2 } from './judgement.ts'
 import { STORED_RESPONSES } from './stored-responses.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -101,6 +101,7 @@ export const PAID = define({
   'gemini/stream': streamGenerateContent,
   embeddings,
   rerank,
+  'rerank/v2': rerankV2,
   moderations,
   transcriptions,
   translations,

@@ -14,6 +14,35 @@ const texts = (description: string, most: number, other: JsonSchema): JsonSchema
   description,
 })
 
+const EXAMPLE = {
+  model: 'alpha-rerank-1',
+  query: 'When does the gate open?',
+  documents: ['It opens at dawn.', 'Soup recipes.'],
+}
+
+/** What both shapes of a request have. */
+const RERANK_FIELDS = {
+  model: { type: 'string', description: 'A rerank model from GET /v1/models, such as alpha-rerank-1.' },
+  query: { type: 'string', minLength: 1, description: 'What is looked for.' },
+  documents: texts(`Up to ${DOCUMENTS_MAX} texts, as they are or as \`{text}\`.`, DOCUMENTS_MAX, {
+    ...object({ text: { type: 'string', minLength: 1 } }),
+    additionalProperties: false,
+  }),
+  top_n: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'How many of the best to give; absent: all.',
+  },
+  max_tokens_per_doc: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'How much of each document the vendor reads; vendors that do not know it may refuse it.',
+  },
+}
+const RANKED = list(object({ index: integer, relevance_score: number }))
+
 export const rerank: EndpointEntry = {
   route: 'POST /v1/rerank',
   tag: 'Text',
@@ -25,27 +54,34 @@ export const rerank: EndpointEntry = {
   body: {
     ...object(
       {
-        model: { type: 'string', description: 'A rerank model from GET /v1/models, such as alpha-rerank-1.' },
-        query: { type: 'string', minLength: 1, description: 'What is looked for.' },
-        documents: texts(`Up to ${DOCUMENTS_MAX} texts, as they are or as \`{text}\`.`, DOCUMENTS_MAX, {
-          ...object({ text: { type: 'string', minLength: 1 } }),
-          additionalProperties: false,
-        }),
-        top_n: {
-          type: ['integer', 'null'],
-          minimum: 1,
-          maximum: Number.MAX_SAFE_INTEGER,
-          description: 'How many of the best to give; absent: all.',
-        },
+        ...RERANK_FIELDS,
         return_documents: { type: ['boolean', 'null'], description: 'Whether the texts come with the results.' },
       },
       ['model', 'query', 'documents'],
     ),
-    examples: [
-      { model: 'alpha-rerank-1', query: 'When does the gate open?', documents: ['It opens at dawn.', 'Soup recipes.'] },
-    ],
+    examples: [EXAMPLE],
   },
-  answer: object({ results: list(object({ index: integer, relevance_score: number })), model: string }, ['results']),
+  answer: object({ results: RANKED, model: string }, ['results']),
+}
+
+export const rerankV2: EndpointEntry = {
+  route: 'POST /v2/rerank',
+  tag: 'Text',
+  surface: 'responses',
+  sells: 'rerank',
+  title: 'Rerank, as Cohere’s clients ask',
+  description:
+    'The same models at the same price, in the shape of version 2 of Cohere’s API, for its SDKs, LangChain and the AI SDK. An extension of the contract.',
+  returns: '`results`: the index of each document with its `relevance_score`, best first; `meta`: what was billed.',
+  body: { ...object(RERANK_FIELDS, ['model', 'query', 'documents']), examples: [EXAMPLE] },
+  answer: object(
+    {
+      id: string,
+      results: RANKED,
+      meta: loose({ api_version: object({ version: string }), billed_units: loose({ search_units: number }) }),
+    },
+    ['results', 'meta'],
+  ),
 }
 
 export const moderations: EndpointEntry = {

@@ -82,7 +82,7 @@ type Reader = (incoming: Incoming, deps: ReadDeps) => Read
 const READERS: Record<KindName, Reader> = {
   text: readText,
   embedding: byModel('embedding', readEmbeddingsAsk),
-  rerank: byModel('rerank', readRerankAsk),
+  rerank: readRerank,
   moderation: byModel('moderation', readModerationsAsk),
   transcription: readTranscription,
   speech: byModel('speech', readSpeechAsk),
@@ -166,6 +166,11 @@ function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: 
     const uid = readModelName(json)
     return { ask: readAsk(json, uid, modelAt(incoming.catalog, uid)), product: permit(kind, uid, incoming) }
   }
+}
+
+function readRerank(incoming: Incoming, deps: ReadDeps): Read {
+  const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
+  return byModel('rerank', (json, uid, model) => readRerankAsk(json, uid, model, shape))(incoming, deps)
 }
 
 function readImage(incoming: Incoming, deps: ReadDeps): Read {

@@ -17,8 +17,16 @@ const LIKELY_BYTES_PER_TOKEN = 4
 const DOCUMENTS_PER_CALL = 100
 const PIECE_TOKENS = 500
 
+/** In whose shape the answer is: as the vendor gave it, or as version 2 of Cohere's API has it. */
+export type RerankShape = 'vendor' | 'cohere'
+
 /** Paid by tokens where the price says so, else by the search. */
-export function readRerankAsk(json: JsonText, uid: string, model?: Pick<Model, 'limits' | 'pricing'>): Ask {
+export function readRerankAsk(
+  json: JsonText,
+  uid: string,
+  model?: Pick<Model, 'limits' | 'pricing'>,
+  shape: RerankShape = 'vendor',
+): Ask {
   const fields = new Fields(json)
   const query = fields.required('query')
   if (typeof query !== 'string') throw mustBe('query', 'a string', query)
@@ -26,6 +34,7 @@ export function readRerankAsk(json: JsonText, uid: string, model?: Pick<Model, '
   const documents = readTexts(fields.required('documents'), 'documents', DOCUMENTS_MAX)
   fields.integer('top_n', 1)
   fields.boolean('return_documents')
+  fields.integer('max_tokens_per_doc', 1)
   if (fields.get('rank_fields') !== undefined)
     throw invalid('"rank_fields" is not offered: documents are ranked by their text.', 'rank_fields')
   const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
@@ -35,16 +44,18 @@ export function readRerankAsk(json: JsonText, uid: string, model?: Pick<Model, '
   const pieces = sizes.reduce((sum, size) => sum + Math.ceil(Math.min(size, tokensMax) / PIECE_TOKENS), 0)
   const calls = Math.ceil(pieces / DOCUMENTS_PER_CALL)
   const byTokens = model?.pricing.tiers.some(({ input }) => input !== undefined) ?? false
+  const searches = (value: Json) => searchesOf(value) ?? Math.ceil(documents.length / DOCUMENTS_PER_CALL)
   const usageOf = byTokens
     ? (value: Json): Usage | undefined => {
         const input = tokensOf(value)
         return input === undefined ? undefined : { input }
       }
     : (value: Json): Usage => ({
-        call: Math.min(searchesOf(value) ?? Math.ceil(documents.length / DOCUMENTS_PER_CALL), calls),
+        call: Math.min(searches(value), calls),
       })
+  const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
-    ...passed({ door: 'rerank', path: '/rerank' }, json, uid, usageOf),
+    ...passed({ door: 'rerank', path: '/rerank', written }, json, uid, usageOf),
     worst: byTokens ? { input: most } : { call: calls },
     ...(byTokens ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: most } : {}),
   }
@@ -88,9 +99,11 @@ interface Way {
   readonly door: ProtocolName
   /** Below the vendor's address. */
   readonly path: string
+  /** The answer in other words than the vendor's. Absent: it passes, with the public name of the model. */
+  readonly written?: ((value: Json) => Json) | undefined
 }
 
-function passed({ door, path }: Way, json: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
+function passed({ door, path, written }: Way, json: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
   return {
     product: uid,
     door,
@@ -105,10 +118,11 @@ function passed({ door, path }: Way, json: JsonText, uid: string, usageOf: Usage
         body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
       },
       answer(body) {
-        const whole = readWhole(body)
+        const whole = readWhole(body, written ? 'utf8' : 'latin1')
         if (!Array.isArray(whole.value.results))
           throw new Fault('upstream_garbled', { internal: { why: 'the answer has no results' } })
-        return { body: renamed(body, whole, uid), contentType: 'application/json', usage: usageOf(whole.value) }
+        const said = written ? JSON.stringify(written(whole.value)) : renamed(body, whole, uid)
+        return { body: said, contentType: 'application/json', usage: usageOf(whole.value) }
       },
       said: readErrorBody,
     }),
@@ -131,4 +145,14 @@ function tokensOf({ usage, meta }: Json): number | undefined {
 function searchesOf({ meta }: Json): number | undefined {
   const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
   return readCount(billed.search_units)
+}
+
+/** Vendors of other shapes name neither an id nor what they bill; clients of this one require the results alone. */
+function cohereAnswer({ id, results, meta }: Json, searches: number): Json {
+  const ranked = (Array.isArray(results) ? results : []).filter(isObject)
+  return {
+    ...(typeof id === 'string' ? { id } : {}),
+    results: ranked.map(({ index, relevance_score }) => ({ index, relevance_score })),
+    meta: { api_version: { version: '2' }, billed_units: { search_units: searches }, ...(isObject(meta) ? meta : {}) },
+  }
 }
