@@ -72,7 +72,11 @@ async function transcribe(req: IncomingMessage, res: ServerResponse, ctx: RoomCo
   const heard = listen(file)
   const usage = usageOf(heard, triggers)
   if (ctx.call.stream && !triggers.has('no-stream')) return streamTranscript(res, ctx, heard, { triggers, usage })
-  const said = written(heard, format, usage)
+  // In forms a list is a name that ends in brackets, given as often as the list is long.
+  const named = parts
+    .filter(({ name }) => name === 'timestamp_granularities[]')
+    .map(({ head }) => head.toString('utf8'))
+  const said = written(heard, format, { usage, granularities: named.length > 0 ? named : ['segment'] })
   if (typeof said !== 'string') return sendWhole(res, ctx, triggers, said)
   res.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(said)
 }
@@ -104,7 +108,26 @@ function usageOf({ facts }: Heard, triggers: Triggers): Json {
   return { usage: { type: 'duration', seconds: triggers.number('bad-usage') ?? Math.ceil(facts.secondsLikely) } }
 }
 
-function written({ facts, segments, text }: Heard, format: string, usage: Json): Json | string {
+/** Each word of a segment takes a share of its time by its length. */
+function wordsOf({ segments }: Heard): Json[] {
+  return segments.flatMap(({ start, end, text }) => {
+    const each = (end - start) / (text.length + 1)
+    return [...text.matchAll(/[\p{L}\p{N}'’-]+/gu)].map(({ 0: word, index }) => ({
+      word,
+      start: rounded(start + index * each),
+      end: rounded(start + (index + word.length) * each),
+    }))
+  })
+}
+
+interface Wish {
+  readonly usage: Json
+  /** To what times are given, in verbose_json. */
+  readonly granularities: readonly string[]
+}
+
+function written(heard: Heard, format: string, { usage, granularities }: Wish): Json | string {
+  const { facts, segments, text } = heard
   const duration = Object.keys(usage).length > 0 ? { duration: rounded(facts.secondsLikely) } : {}
   switch (format) {
     case 'text':
@@ -116,7 +139,15 @@ function written({ facts, segments, text }: Heard, format: string, usage: Json):
     case 'vtt':
       return `WEBVTT\n\n${segments.map(({ text, start, end }) => `${clock(start, '.')} --> ${clock(end, '.')}\n${text}\n`).join('\n')}`
     case 'verbose_json':
-      return { task: 'transcribe', language: 'english', ...duration, text, segments, ...usage }
+      return {
+        task: 'transcribe',
+        language: 'english',
+        ...duration,
+        text,
+        ...(granularities.includes('word') ? { words: wordsOf(heard) } : {}),
+        ...(granularities.includes('segment') ? { segments } : {}),
+        ...usage,
+      }
     case 'diarized_json':
       return {
         task: 'transcribe',

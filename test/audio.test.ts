@@ -51,6 +51,22 @@ test('the openai package transcribes and translates in every format, by every pa
   const sent = JSON.parse(g.sandbox.seen.calls.at(-1)?.body ?? '{}')
   assert.equal(sent['timestamp_granularities[]'], 'segment')
   assert.deepEqual(sent.file, { filename: 'hello.wav', type: 'audio/wav', bytes: 9 * 16_000 + 44 })
+  assert.equal(verbose.words, undefined)
+  for (const granularities of [['word'], ['word', 'segment']] as const) {
+    const timed = await audio.transcriptions.create({
+      ...asked,
+      response_format: 'verbose_json',
+      timestamp_granularities: [...granularities],
+    })
+    assert.equal(timed.words?.map(({ word }) => word).join(' '), verbose.text.replaceAll(/[.,]/g, ''))
+    const times = timed.words?.flatMap(({ start, end }) => [start, end]) ?? []
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    )
+    assert.ok(times.at(-1)! <= 9)
+    assert.deepEqual(timed.segments, granularities.length === 2 ? verbose.segments : undefined)
+  }
   const said = await audio.transcriptions.create({ ...asked, response_format: 'text' })
   assert.equal(said, `${verbose.text}\n`)
   assert.match(await audio.transcriptions.create({ ...asked, response_format: 'srt' }), /^1\n00:00:00,000 --> /)

@@ -70,6 +70,35 @@ test('documents come back best first, with the public name of the model, and as 
   )
 })
 
+test('/v2/rerank answers in the shape of Cohere, whoever the vendor is, at the price of /v1/rerank', async () => {
+  const { id, key } = await g.account()
+  const body = { model: 'alpha-rerank-1', query: QUERY, documents: DOCUMENTS, top_n: 2 }
+  const charges = []
+  for (const path of ['/v1/rerank', '/v2/rerank']) {
+    const response = await g.call(path, key, body)
+    assert.equal(response.status, 200, path)
+    charges.push(response.headers.get('x-tollgate-charge'))
+    if (path === '/v1/rerank') continue
+    const ranked = (await response.json()) as Ranked & { id: string; meta: { billed_units: object } }
+    assert.deepEqual(Object.keys(ranked).sort(), ['id', 'meta', 'results'])
+    assert.equal(ranked.results.length, 2)
+    assert.deepEqual(Object.keys(ranked.results[0]!).sort(), ['index', 'relevance_score'])
+    assert.deepEqual(ranked.meta.billed_units, { search_units: 1 })
+  }
+  assert.ok(charges[0] !== null && charges[0] === charges[1], charges.join(' and '))
+  await g.settled()
+  assert.equal((await row(id)).endpoint, 'rerank/v2')
+  answer = { results: [{ index: 0, relevance_score: 0.5, document: { text: 'ä' } }], usage: { total_tokens: 5 } }
+  const bare = await g.call('/v2/rerank', key, { model: 'by-search', query: 'q', documents: ['ä'] })
+  assert.deepEqual(await bare.json(), {
+    results: [{ index: 0, relevance_score: 0.5 }],
+    meta: { api_version: { version: '2' }, billed_units: { search_units: 1 } },
+  })
+  const refused = await g.call('/v2/rerank', key, { model: 'alpha-rerank-1', query: 'q', documents: [] })
+  assert.equal(refused.status, 400)
+  assert.match(((await refused.json()) as { message: string }).message, /"documents" must hold 1 to 1000 entries/)
+})
+
 test('the openai package moderates one text, many, and parts, by every path', async () => {
   for (const path of ['/v1', '/alpha', '/alpha/v1']) {
     const { moderations } = client(path)

@@ -278,6 +278,7 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   responses: fc.oneof({ weight: 3, arbitrary: responses }, { weight: 1, arbitrary: nearlyRight(simple.responses) }),
   embeddings: fc.oneof(embeddings, nearlyRight(simple.embeddings)),
   rerank: nearlyRight(simple.rerank),
+  'rerank/v2': nearlyRight(simple.rerank),
   moderations: nearlyRight(simple.moderations),
   speech: nearlyRight(simple.speech),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),

@@ -27,6 +27,7 @@ export type PaidEndpoint =
   | 'gemini/stream'
   | 'embeddings'
   | 'rerank'
+  | 'rerank/v2'
   | 'moderations'
   | 'transcriptions'
   | 'translations'

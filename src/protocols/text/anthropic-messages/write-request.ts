@@ -28,7 +28,7 @@ export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: 
   const body = given({
     model,
     max_tokens: tokensMax,
-    system: writeSystem(dialogue.turns),
+    system: writeSystem(dialogue),
     messages,
     stream: dialogue.stream ? true : undefined,
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
@@ -50,13 +50,20 @@ function userOf({ user, safetyId }: Dialogue): Json | undefined {
   return id === undefined ? undefined : { user_id: id }
 }
 
+/**
+ * This format keeps answers to a schema, and knows none that any object fits: JSON without a schema is asked for in words. They
+ * have fewer tokens than the caller's field was held for.
+ */
+const JSON_ONLY = 'Answer with one JSON object and nothing else: no prose, no code fence.'
+
 /** This format has one place for instructions, wherever they stood. */
-function writeSystem(turns: readonly Turn[]): Json[] | undefined {
+function writeSystem({ turns, format }: Dialogue): Json[] | undefined {
   const blocks = turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer'
       ? turn.parts.filter((part) => part.text.trim() !== '').map(writeText)
       : [],
   )
+  if (format?.kind === 'object') blocks.push({ type: 'text', text: JSON_ONLY })
   return blocks.length > 0 ? blocks : undefined
 }
 
