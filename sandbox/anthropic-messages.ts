@@ -90,7 +90,13 @@ function readMessages(body: Json): TextAsk {
     }),
     toolChoice: readChoice(body.tool_choice),
     parallelTools: record(body.tool_choice).disable_parallel_tool_use !== true,
-    format: record(format).type === 'json_schema' ? record(record(format).schema) : undefined,
+    format:
+      record(format).type === 'json_schema'
+        ? record(record(format).schema)
+        : // As a model does that is told so.
+          /\bJSON object and nothing else\b/.test(system)
+          ? 'json'
+          : undefined,
     outputTokensMax: number(body.max_tokens),
     stop: list(body.stop_sequences).map(string),
     reasons: thinks(body, model),

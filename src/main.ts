@@ -45,6 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
       input: readInput,
+      ask: process.stdin.isTTY && process.stderr.isTTY ? askPerson : undefined,
     },
   })
 }
@@ -114,6 +115,18 @@ async function settingsOf(config: Config): Promise<Settings> {
     server,
     credential: config.credential,
     version: VERSION,
+  }
+}
+
+async function askPerson(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // Whoever ends the input has not agreed.
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
+  try {
+    return await Promise.race([lines.question(question), ended])
+  } finally {
+    lines.close()
   }
 }
 

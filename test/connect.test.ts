@@ -85,7 +85,11 @@ async function operatorAsks<T>(path: string): Promise<T> {
   return ((await response.json()) as { data: T }).data
 }
 
-async function tollgate(args: string[], environment: Record<string, string> = {}) {
+async function tollgate(
+  args: string[],
+  environment: Record<string, string> = {},
+  ask?: (question: string) => Promise<string>,
+) {
   let out = ''
   const settings: Settings = {
     ...{ url: gateway.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
@@ -97,7 +101,7 @@ async function tollgate(args: string[], environment: Record<string, string> = {}
   }
   const code = await runCli({
     ...{ args, world: realWorld, otherVerbs: [], settings: () => settings },
-    terminal: { out: write, err: write, input: async () => '' },
+    terminal: { out: write, err: write, input: async () => '', ask },
   })
   return { code, out }
 }
@@ -290,6 +294,52 @@ test('every command of the guide works as it stands, with the simulated vendors 
       assert.match(out, /alpha-5\.5, route 1 .* costs more than it is sold for|is valid/)
   }
   await rm(file, { force: true })
+})
+
+test('a vendor that costs more than its models are sold for is connected only by whoever says so', async () => {
+  const command = ['connect', 'anthropic', '--key-env', 'BETA_KEY', '--url', `${gateway.sandbox.url}/anthropic`]
+  const environment = { BETA_KEY: KEY }
+  const served = () => gateway.gateway.catalog.current.input.models['beta-fable-5']
+  const before = served()
+  const LOSS =
+    /beta-fable-5, route 1 \(anthropic, anthropic-messages\) costs more than it is sold for: a call of 1000 input/
+  const dry = await tollgate([...command, '--dry-run'], environment)
+  assert.match(dry.out, LOSS)
+  assert.equal(dry.code, 0)
+  // Nobody can be asked: refused, with what to say.
+  const refused = await tollgate(command, environment)
+  assert.equal(refused.code, 1)
+  assert.match(refused.out, LOSS)
+  assert.match(refused.out, /Nothing was applied\. Give --markup 1\.2 .* or accept the loss with --below-cost\./)
+  // Whoever is asked may say no, which is also what an empty line says.
+  for (const answer of ['', 'n']) {
+    let asked = ''
+    const declined = await tollgate(command, environment, async (question) => {
+      asked = question
+      return answer
+    })
+    assert.equal(declined.code, 1)
+    assert.match(declined.out, LOSS)
+    assert.match(asked, /Sell below cost all the same\?/)
+  }
+  // The operator API has the same rule.
+  const body = { preset: 'anthropic', baseUrl: `${gateway.sandbox.url}/anthropic`, credential: { value: KEY } }
+  const posted = await fetch(`${gateway.url}/admin/v1/connect`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  assert.equal(posted.status, 400)
+  assert.match(await posted.text(), /sold below cost\. Give \\"markup\\" or prices/)
+  assert.deepEqual(served(), before)
+  const agreed = await tollgate(command, environment, async () => 'y')
+  assert.equal(agreed.code, 0, agreed.out)
+  assert.equal(served()?.routes[0]?.vendor, 'anthropic')
+  assert.deepEqual(served()?.pricing, before?.pricing)
+  assert.equal((await tollgate([...command, '--below-cost'], environment)).code, 0)
+  const marked = await tollgate([...command, '--markup', '1.2'], environment, async () => assert.fail('was asked'))
+  assert.equal(marked.code, 0, marked.out)
+  assert.doesNotMatch(marked.out, LOSS)
 })
 
 test('a route that costs more than it is sold for is named by the check of the catalogue', async () => {

@@ -1,7 +1,8 @@
 // Several processes on one port, as `TOLLGATE_WORKERS` runs them: they answer as one, a dead one is replaced, and all can be
 // replaced under load.
 import assert from 'node:assert/strict'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync, watch } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -284,25 +285,51 @@ test('SIGTERM during a replacement ends every process, with exit code 0', LIMIT,
   assert.deepEqual(alive(), [])
 })
 
-test('a start that fails ends with the reason, and leaves no process behind', LIMIT, async () => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => taken.once('listening', resolve))
-  const { port } = taken.address() as { port: number }
-  const database = await freshDatabase()
-  try {
+test(
+  'a port that is taken is named before anything is made; one that is taken meanwhile ends the start, and no process is left',
+  LIMIT,
+  async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const made = join(env().TOLLGATE_DATA, 'taken')
     await assert.rejects(
-      startProcess({
-        env: { ...env(), PORT: String(port), DATABASE_URL: database.url, TOLLGATE_SECRET: SECRET },
-      }),
+      startProcess({ env: { ...env(), PORT: String(port), TOLLGATE_DATA: made } }),
       (error: Error) => {
         assert.match(error.message, /ended with 1:/)
-        assert.match(error.message, /EADDRINUSE|address already in use/)
-        assert.match(error.message, /tollgate: A worker ended \(code 1\) before it listened/)
+        assert.match(error.message, new RegExp(`tollgate: Port ${port} of 127\\.0\\.0\\.1 is taken by another program`))
+        assert.match(error.message, /Set PORT to another one, such as PORT=8081/)
+        assert.doesNotMatch(error.message, /EADDRINUSE|database/i)
         return true
       },
     )
-  } finally {
-    taken.close()
-    await database.drop()
-  }
-})
+    assert.ok(!existsSync(made))
+    await new Promise((resolve) => taken.close(resolve))
+    const database = await freshDatabase()
+    const late = createServer()
+    await mkdir(made)
+    const watching = watch(made, () => late.listening || late.listen(port, '127.0.0.1'))
+    try {
+      await assert.rejects(
+        startProcess({
+          env: {
+            ...env(),
+            PORT: String(port),
+            DATABASE_URL: database.url,
+            TOLLGATE_SECRET: SECRET,
+            TOLLGATE_DATA: made,
+          },
+        }),
+        (error: Error) => {
+          assert.match(error.message, /EADDRINUSE|address already in use/)
+          assert.match(error.message, /tollgate: A worker ended \(code 1\) before it listened/)
+          return true
+        },
+      )
+    } finally {
+      watching.close()
+      late.close()
+      await database.drop()
+    }
+  },
+)

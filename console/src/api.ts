@@ -252,6 +252,7 @@ export const api = {
   checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),
   applyCatalog: (document: unknown, note: string) =>
     put<wire.Applied>('/catalog', note ? { document, note } : { document }),
+  openFormats: (allClientFormats: boolean) => patch<wire.Applied>('/catalog', { allClientFormats }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),

@@ -97,6 +97,7 @@ export interface ConnectPlace {
 export interface ConnectInput extends ConnectPlace {
   models?: { model: string; uid?: string; type?: ModelType; cost?: Pricing; pricing?: Pricing }[]
   markup?: string
+  belowCost?: boolean
   note?: string
 }
 

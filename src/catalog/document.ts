@@ -167,8 +167,12 @@ export const document = z
     models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(catalogName, dataEndpoint),
+    /** Every text model is offered in every client format, whatever its `doors` name. */
+    allClientFormats: z.boolean().default(false),
   })
   .transform((doc, context) => {
+    if (doc.allClientFormats)
+      for (const one of Object.values(doc.models)) if (one.type === 'text') one.doors = [...TEXT_PROTOCOLS]
     for (const [name, one] of Object.entries(doc.vendors))
       for (const message of credentialProblems(one))
         context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })

@@ -36,15 +36,15 @@ function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
   ]
 }
 
-/** A sentence for each route on which some ordinary call is sold for less than it costs. */
-export function lossNotes({ models, endpoints }: CatalogDocument): string[] {
+/** A sentence for each route, of one vendor or of all, on which some ordinary call is sold for less than it costs. */
+export function lossNotes({ models, endpoints }: CatalogDocument, ofVendor?: string): string[] {
   const products = [
     ...Object.entries(models).map(([uid, model]) => ({ uid, kind: model.type, ...model })),
     ...Object.entries(endpoints).map(([uid, endpoint]) => ({ uid, kind: 'data' as const, ...endpoint })),
   ]
   return products.flatMap(({ uid, kind, pricing, routes, enabled }) =>
     routes.flatMap(({ cost, vendor, protocol, enabled: taken }, index) => {
-      if (!cost || !enabled || !taken) return []
+      if (!cost || !enabled || !taken || (ofVendor ?? vendor) !== vendor) return []
       const losing = samplesOf(kind, [pricing, cost]).find(
         ({ usage, attributes }) =>
           chargeOf(cost, usage, attributes).amount > chargeOf(pricing, usage, attributes).amount,

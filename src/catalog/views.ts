@@ -55,5 +55,10 @@ export const presetView = z.object({
 export type PresetView = z.input<typeof presetView>
 
 /** What connecting a vendor would do. */
-export const connectCheckView = checkView.extend({ notes: z.array(z.string()), document })
+export const connectCheckView = checkView.extend({
+  notes: z.array(z.string()),
+  /** What would be sold for less than the vendor takes; applied only with `belowCost`. */
+  losses: z.array(z.string()),
+  document,
+})
 export type ConnectCheckView = z.input<typeof connectCheckView>

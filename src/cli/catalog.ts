@@ -115,6 +115,22 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'catalog formats',
+    summary:
+      'Opens every client format (chat, Responses, Messages, Google’s) for every text model, or takes that back.',
+    args: ['all|listed'],
+    about: '"all": the SDKs of every format work with every text model. "listed": as the entry of each model says.',
+    run(call) {
+      const [which = ''] = call.args
+      if (which !== 'all' && which !== 'listed') throw new CliError(`Say "all" or "listed", not "${which}".`, 2)
+      return told(call.api.call<Applied>('PATCH', '/catalog', { allClientFormats: which === 'all' }), ({ version }) =>
+        which === 'all'
+          ? `Every text model is offered in every client format from version ${version} on.`
+          : `Text models are offered in the formats that their entries list from version ${version} on.`,
+      )
+    },
+  },
+  {
     name: 'catalog enable',
     summary: 'Enables a model or a data endpoint.',
     args: ['uid'],

@@ -36,6 +36,8 @@ export interface Invocation {
   readonly world: World
   /** The whole of standard input. */
   input(): Promise<string>
+  /** Asks the person at the terminal a question, and answers a line. Absent: nobody is there. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined
   /** Verbs that are no commands of this table. */
   readonly otherVerbs: readonly string[]
 }

@@ -36,6 +36,10 @@ const OPTIONS = {
   },
   price: { type: 'string', value: 'unit=credits,…', help: 'What the models are sold for, instead of cost × markup.' },
   'credits-per-dollar': { type: 'string', value: 'number', help: 'For list prices; 100 unless given.' },
+  'below-cost': {
+    type: 'boolean',
+    help: 'Sells for less than the vendor takes, where that is so, without asking.',
+  },
   untested: { type: 'boolean', help: 'Does not call the vendor first.' },
   'dry-run': { type: 'boolean', help: 'Tests, and shows what would change; applies nothing.' },
 } as const satisfies Command['options']
@@ -78,8 +82,10 @@ async function connect(call: Invocation): Promise<Told> {
   if (test && !test.ok) return { answer: { test, applied: null }, words: `${told}\nNothing was applied.`, failed: true }
   const body = { ...place, ...choice(call, test), ...given(call, 'markup', 'markup') }
   const check = await call.api.call<ConnectCheckView>('POST', '/connect?dryRun=1', body)
-  const { problems, changes, notes } = check
-  const preview = [told, indented(changes), ...notes.map((note) => `Note: ${note}`)].filter(Boolean).join('\n')
+  const { problems, changes, notes, losses } = check
+  const preview = [told, indented(changes), ...[...notes, ...losses].map((note) => `Note: ${note}`)]
+    .filter(Boolean)
+    .join('\n')
   if (problems.length > 0)
     return {
       answer: { test, problems, changes, notes },
@@ -88,11 +94,25 @@ async function connect(call: Invocation): Promise<Told> {
     }
   if (call.values['dry-run'])
     return {
-      answer: { test, problems, changes, notes },
+      answer: { test, problems, changes, notes, losses },
       words: `${preview}\n${changes.length} changes. Nothing was applied.`,
     }
-  const applied = await call.api.call<Applied>('POST', '/connect', body)
+  const belowCost = losses.length > 0 && (call.values['below-cost'] === true || (await sellsBelowCost(call, losses)))
+  if (losses.length > 0 && !belowCost)
+    return { answer: { test, losses, applied: null }, words: refusal(losses), failed: true }
+  const applied = await call.api.call<Applied>('POST', '/connect', { ...body, belowCost })
   return { answer: { test, ...applied, notes }, words: `${preview}\nVersion ${applied.version} is in force.` }
+}
+
+/** Asks whoever sits at the terminal. Where nobody does, it is refused. */
+async function sellsBelowCost(call: Invocation, losses: readonly string[]): Promise<boolean> {
+  if (!call.ask) return false
+  call.note(`This would be sold below cost:\n${indented(losses)}\n`)
+  return /^y(es)?$/i.test((await call.ask('Sell below cost all the same? [y/N] ')).trim())
+}
+
+function refusal(losses: readonly string[]): string {
+  return `This would be sold below cost:\n${indented(losses)}\nNothing was applied. Give --markup 1.2 (price = cost × 1.2) or --price, or accept the loss with --below-cost.`
 }
 
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')

@@ -48,6 +48,8 @@ interface Terminal {
   out(text: string): void
   err(text: string): void
   input(): Promise<string>
+  /** Absent: there is no person at a terminal. */
+  ask?: ((question: string) => Promise<string>) | undefined
 }
 
 interface CliOptions {
@@ -134,6 +136,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
       note: terminal.err,
       world,
       input: terminal.input,
+      ask: terminal.ask,
       otherVerbs: options.otherVerbs.map(([name]) => name),
     })
     if (outcome) terminal.out(`${values.json ? JSON.stringify(outcome.answer) : outcome.words}\n`)

@@ -15,7 +15,7 @@ import { Fault } from '../kernel/fault.ts'
 import { createLog, type Log } from '../kernel/log.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import type { Embedded } from '../postgres/embedded.ts'
-import { openDataDirectory, writeServerFile } from './data-directory.ts'
+import { openDataDirectory, readServerFile, writeServerFile } from './data-directory.ts'
 import { firstMinute } from './first-minute.ts'
 import { type Stop, watchForStop } from './stop.ts'
 import { joinParent } from './worker.ts'
@@ -63,6 +63,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     level: config.TOLLGATE_LOG_LEVEL,
     format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
   })
+  await checkPort(config)
   const kept = await openDataDirectory(config, world)
   const embedded = config.DATABASE_URL ? undefined : await startStore(config, stop)
   opened.defer(() => embedded?.stop())
@@ -88,6 +89,28 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
   })
   opened.defer(buildConsole(gateway, log))
+}
+
+/** Before anything is made: whoever cannot listen needs no database. The port is let go again, and taken when there is something to serve. */
+async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Promise<void> {
+  if (port === 0) return
+  const probe = createHttpServer()
+  const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    probe.once('error', resolve)
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)))
+  })
+  if (!failed) return
+  const other = 'Set PORT to another one, such as PORT=8081, or to 0 for any that is free.'
+  if (failed.code === 'EACCES') throw new Error(`This user may not listen on port ${port}. ${other}`)
+  if (failed.code === 'EADDRNOTAVAIL') throw new Error(`This machine has no address ${host}: correct HOST.`)
+  if (failed.code !== 'EADDRINUSE') throw failed
+  const server = await readServerFile(dataDirectory)
+  const who = server
+    ? ` (a gateway with process id ${server.pid} uses this data directory, and serves ${server.url})`
+    : ''
+  throw new Error(
+    `Port ${port} of ${host} is taken by another program${who}. End that one, or start here elsewhere. ${other}`,
+  )
 }
 
 /** A store of our own is loaded only where there is no other. */

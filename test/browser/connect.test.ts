@@ -65,6 +65,43 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   assert.ok(!(await page.content()).includes('sk-pasted'), 'the key is gone from the page')
 })
 
+test('whoever would sell below cost is told so before it is applied, and the button says it', async () => {
+  const { page } = operator
+  await operator.go('/operator/vendors/new')
+  await page.getByRole('combobox', { name: 'Vendor', exact: true }).selectOption('anthropic')
+  await page.getByLabel('Base address').fill(`${stranger.url}/anthropic`)
+  await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef')
+  await page.getByRole('button', { name: 'Test the vendor' }).click()
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(/beta-fable-5, route 1 .* costs more than it is sold for/).waitFor()
+  assert.equal(await dialog.getByRole('button', { name: 'Apply', exact: true }).count(), 0)
+  await dialog.getByRole('button', { name: 'Apply, and sell below cost' }).waitFor()
+  await dialog.getByRole('button', { name: 'Back to editing' }).click()
+  await page.getByLabel('Markup').fill('1.2')
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByRole('button', { name: 'Apply', exact: true }).waitFor()
+  await dialog.getByRole('button', { name: 'Back to editing' }).click()
+  assert.deepEqual(home.mishaps, [])
+})
+
+test('one switch opens every client format for every text model', async () => {
+  const { page } = operator
+  await operator.go('/operator/catalogue')
+  const everyFormat = page.getByRole('switch', { name: 'Every client format for every text model' })
+  assert.equal(await everyFormat.getAttribute('aria-checked'), 'false')
+  await everyFormat.click()
+  await page.getByText('Every SDK works with every text model now.').waitFor()
+  await page.locator('[role=switch][aria-checked=true][aria-label^="Every client format"]').waitFor()
+  const { key } = await home.account()
+  const body = { model: 'gamma-v4-pro', max_tokens: 500, messages: [{ role: 'user', content: 'Hello' }] }
+  assert.equal((await home.call('/beta/v1/messages', key, body)).status, 200)
+  assert.deepEqual(await home.violations(page), [])
+  await everyFormat.click()
+  await page.getByText('Each text model has the formats of its entry again.').waitFor()
+  assert.equal((await home.call('/beta/v1/messages', key, body)).status, 400)
+})
+
 test('routes are put in another order by keyboard and by drag, one is switched off, and the margin is said', async () => {
   const { page } = operator
   await operator.go('/operator/catalogue')

@@ -34,6 +34,18 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return catalog.apply(body.document, by, body.note)
       },
     }),
+    resource('PATCH /catalog', 'operator', {
+      body: z.strictObject({
+        allClientFormats: z.boolean().describe('Whether every text model is offered in every client format.'),
+      }),
+      answer: appliedView,
+      run: ({ body, by }) =>
+        catalog.amend(
+          (current) => ({ ...current, ...body }),
+          by,
+          body.allClientFormats ? 'every client format' : 'client formats as each model lists them',
+        ),
+    }),
     resource('GET /catalog/versions', 'operator', {
       query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
       answer: page(versionView),

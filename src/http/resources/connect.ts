@@ -2,8 +2,16 @@
 import * as z from 'zod'
 import type { Credentials } from '../../admission/credentials.ts'
 import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
-import { auth, type CatalogInput, catalogName, credentialName, isSandbox } from '../../catalog/document.ts'
+import {
+  auth,
+  type CatalogInput,
+  catalogName,
+  checkDocument,
+  credentialName,
+  isSandbox,
+} from '../../catalog/document.ts'
 import { KINDS, type KindName, PROTOCOLS } from '../../catalog/kind.ts'
+import { lossNotes } from '../../catalog/margin.ts'
 import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
@@ -60,6 +68,8 @@ const connectBody = z.strictObject({
   models: z.array(chosen).max(500).optional(),
   markup: factor.optional(),
   creditsPerDollar: factor.default('100'),
+  /** Without it nothing is applied that would be sold for less than it costs. */
+  belowCost: z.boolean().default(false),
   note: text(200, 0).default(''),
 })
 type ConnectBody = z.output<typeof connectBody>
@@ -113,6 +123,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
             problems: [...made.problems, ...problems],
             changes,
             notes: [...notes, ...made.notes],
+            losses: lossesOf(made.document, place.vendorName),
             document: made.document,
           }
         }
@@ -122,6 +133,12 @@ export function connectResources({ database, audit, catalog, credentials, probe 
             const made = withConnection(current, connection)
             if (made.problems.length > 0)
               throw new Fault('request_invalid', { message: `Nothing was applied. ${made.problems.join(' ')}` })
+            const losses = body.belowCost ? [] : lossesOf(made.document, place.vendorName)
+            if (losses.length > 0)
+              throw new Fault('request_invalid', {
+                message: `Nothing was applied, because it would be sold below cost. Give "markup" or prices, or "belowCost": true. ${losses.join(' ')}`,
+                param: 'markup',
+              })
             all.push(...notes, ...made.notes)
             const { name, value } = { name: place.vendor.credential, value: body.credential.value }
             if (name !== undefined && value !== undefined && credentials.source(name) !== 'env')
@@ -136,6 +153,12 @@ export function connectResources({ database, audit, catalog, credentials, probe 
       },
     }),
   ]
+}
+
+/** What this vendor would serve below its cost. A document that is wrong is refused for that. */
+function lossesOf(document: CatalogInput, vendorName: string): string[] {
+  const checked = checkDocument(document)
+  return checked.ok ? lossNotes(checked.document, vendorName) : []
 }
 
 type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {

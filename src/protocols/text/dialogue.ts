@@ -185,6 +185,9 @@ export function answerId(prefix: string, facts: AnswerFacts): string {
   return `${prefix}${facts.requestId.replace(/^req_/, '')}`
 }
 
+/** What asks for JSON without a schema, of vendors whose format has no other way to say so. */
+export const JSON_INSTRUCTION = 'Answer with one JSON object and nothing else: no prose, no code fence.'
+
 /** The caller's field that has no counterpart in the format that serves this model. */
 export function cannotConvert(param: string, what: string): Fault {
   return invalid(`"${param}": ${what} cannot be used with this model.`, param)

@@ -1,6 +1,7 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
 import { isObject, type Json, objects, text } from '../check.ts'
+import { JSON_INSTRUCTION } from './dialogue.ts'
 import { QUOTED } from './references.ts'
 
 export interface PromptSize {
@@ -68,6 +69,11 @@ const FIELDS = [
 /** Tools that the caller runs, so that all they say comes in the next request. Any other type runs at the vendor. */
 const LOCAL_TOOL =
   /^(?:function|custom|namespace|local_shell|apply_patch|(?:computer|bash|text_editor|memory|tool_search)(?:_.*)?)$/
+
+/** What the answer's format adds to the prompt, with the words that ask for it where a vendor has no field for that. */
+export function formatParts(format: unknown): readonly unknown[] {
+  return [format, isObject(format) && format.type === 'json_object' ? JSON_INSTRUCTION : undefined]
+}
 
 /** `parts` are those of the request that become the prompt. The text is measured, never read. */
 export function measurePrompt(parts: readonly unknown[], request: Json): PromptSize {

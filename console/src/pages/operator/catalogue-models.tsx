@@ -52,8 +52,37 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
     }
     setBusy(undefined)
   }
+  const openFormats = async (all: boolean) => {
+    setBusy('formats')
+    try {
+      await api.openFormats(all)
+      toast(all ? 'Every SDK works with every text model now.' : 'Each text model has the formats of its entry again.')
+      catalogChanged()
+    } catch (error) {
+      toastError(error)
+    }
+    setBusy(undefined)
+  }
   return (
     <>
+      <Card>
+        <div className="row-spread">
+          <p>
+            <b>Every client format for every text model</b>
+            <br />
+            <span className="muted small">
+              Chat completions, Responses, Messages and Google’s format, converted where the vendor speaks another. Off:
+              each model has the formats of its entry.
+            </span>
+          </p>
+          <Switch
+            label="Every client format for every text model"
+            on={catalog.document.allClientFormats === true}
+            disabled={busy === 'formats'}
+            onSwitch={(on) => void openFormats(on)}
+          />
+        </div>
+      </Card>
       <SearchField label="Search models" text={text} onText={setText} />
       <Card flush>
         {rows.length === 0 ? (

@@ -112,8 +112,9 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
           after={JSON.stringify(check.document, null, 2)}
           changes={check.changes}
           notes={check.notes}
+          losses={check.losses}
           apply={async (note) => {
-            const { version } = await api.connectVendor({ ...input(), note })
+            const { version } = await api.connectVendor({ ...input(), note, belowCost: check.losses.length > 0 })
             toast(`Version ${version} is current now.`)
             catalogChanged()
             setPlace(EMPTY)

@@ -10,6 +10,7 @@ export function Review({
   after,
   changes,
   notes = [],
+  losses = [],
   apply,
   onClose,
 }: {
@@ -18,6 +19,8 @@ export function Review({
   changes: readonly string[]
   /** What should be known besides. */
   notes?: readonly string[]
+  /** What would be sold for less than it costs. */
+  losses?: readonly string[]
   apply: (note: string) => Promise<void>
   onClose: () => void
 }) {
@@ -27,11 +30,16 @@ export function Review({
     <FormDialog
       title="What will change"
       wide
-      action="Apply"
+      action={losses.length > 0 ? 'Apply, and sell below cost' : 'Apply'}
       cancel="Back to editing"
       run={() => apply(note.trim())}
       onClose={onClose}
     >
+      {losses.map((line) => (
+        <Note key={line} tone="warn">
+          {line}
+        </Note>
+      ))}
       {notes.map((line) => (
         <Note key={line}>{line}</Note>
       ))}

@@ -10,6 +10,7 @@ import {
   type ImagePart,
   type InputPart,
   inputObject,
+  JSON_INSTRUCTION,
   type OutputPart,
   type ResultPart,
   type TextPart,
@@ -50,12 +51,6 @@ function userOf({ user, safetyId }: Dialogue): Json | undefined {
   return id === undefined ? undefined : { user_id: id }
 }
 
-/**
- * This format keeps answers to a schema, and knows none that any object fits: JSON without a schema is asked for in words. They
- * have fewer tokens than the caller's field was held for.
- */
-const JSON_ONLY = 'Answer with one JSON object and nothing else: no prose, no code fence.'
-
 /** This format has one place for instructions, wherever they stood. */
 function writeSystem({ turns, format }: Dialogue): Json[] | undefined {
   const blocks = turns.flatMap((turn) =>
@@ -63,7 +58,8 @@ function writeSystem({ turns, format }: Dialogue): Json[] | undefined {
       ? turn.parts.filter((part) => part.text.trim() !== '').map(writeText)
       : [],
   )
-  if (format?.kind === 'object') blocks.push({ type: 'text', text: JSON_ONLY })
+  // It keeps answers to a schema, and knows none that any object fits.
+  if (format?.kind === 'object') blocks.push({ type: 'text', text: JSON_INSTRUCTION })
   return blocks.length > 0 ? blocks : undefined
 }
 

@@ -1,5 +1,6 @@
 // What of a request becomes the prompt, in the words by which prompts are measured.
 import { isObject, type Json, objects } from '../../check.ts'
+import { JSON_INSTRUCTION } from '../dialogue.ts'
 import { member, objectAt, textAt } from './member.ts'
 
 export function geminiPrompt(value: Json): readonly unknown[] {
@@ -12,6 +13,7 @@ export function geminiPrompt(value: Json): readonly unknown[] {
     objects(value.contents).map(measured),
     { input: tools },
     { input: [member(config, 'responseSchema'), member(config, 'responseJsonSchema')] },
+    textAt(config, 'responseMimeType') === 'application/json' ? JSON_INSTRUCTION : undefined,
     hosted ? { type: 'web_search_call' } : undefined,
   ]
 }

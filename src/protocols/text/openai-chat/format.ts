@@ -1,5 +1,6 @@
 // The chat completions format.
 import type { TextFormat } from '../format.ts'
+import { formatParts } from '../prompt.ts'
 import { passChatAnswer } from './answer.ts'
 import { checkChat } from './check.ts'
 import { ChunkMender, mendAnswer } from './mend.ts'
@@ -16,7 +17,10 @@ export const openaiChat: TextFormat = {
   name: 'openai-chat',
   address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
   check: checkChat,
-  prompt: (value) => [value.messages, value.tools, value.functions, value.response_format, value.extra_body],
+  prompt: (value) => [
+    ...[value.messages, value.tools, value.functions, value.extra_body],
+    ...formatParts(value.response_format),
+  ],
   pass: passChat,
   passAnswer: passChatAnswer,
   observe(uid, ask, traits) {

@@ -1,5 +1,7 @@
 // The Responses format.
+import { isObject } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
+import { formatParts } from '../prompt.ts'
 import { checkResponses } from './check.ts'
 import { passResponses, passResponsesAnswer, ResponsesObserver } from './pass.ts'
 import { readResponsesDialogue } from './read-request.ts'
@@ -13,7 +15,10 @@ export const openaiResponses: TextFormat = {
   name: 'openai-responses',
   address: ({ baseUrl }) => `${baseUrl}/responses`,
   check: checkResponses,
-  prompt: (value) => [value.instructions, value.input, value.tools, value.text],
+  prompt: (value) => [
+    ...[value.instructions, value.input, value.tools, value.text],
+    ...formatParts(isObject(value.text) ? value.text.format : undefined),
+  ],
   pass: passResponses,
   passAnswer: passResponsesAnswer,
   observe: (uid) => new ResponsesObserver(uid),
