@@ -66,7 +66,7 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
   if (simulated.length > 0) {
     say('')
     say(
-      '  To connect a real vendor: npx tollgate connect openai --key-env OPENAI_API_KEY, or “Add vendor” in the console.',
+      '  To connect a real vendor: npx tollgate connect openai --key-env OPENAI_API_KEY --markup 1.2, or “Add vendor” in the console.',
     )
   }
   say('')

@@ -18,7 +18,7 @@ const DOCUMENTS_PER_CALL = 100
 const PIECE_TOKENS = 500
 
 /** In whose shape the answer is: as the vendor gave it, or as version 2 of Cohere's API has it. */
-export type RerankShape = 'vendor' | 'cohere'
+type RerankShape = 'vendor' | 'cohere'
 
 /** Paid by tokens where the price says so, else by the search. */
 export function readRerankAsk(
