@@ -136,7 +136,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
-  const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors })
+  const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors, monitor })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
@@ -342,13 +342,18 @@ async function openAssets(
   return { files, signer, assets }
 }
 
-type AlertParts = { database: Database; secrets: Secrets; guard: GuardedFetch; jobs: JobEngine; vendors: Vendors }
+type AlertParts = Pick<Parameters<typeof createAlerts>[0], 'database' | 'secrets' | 'guard'> & {
+  jobs: JobEngine
+  vendors: Vendors
+  monitor: Monitor
+}
 
-function openAlerts({ config, world, log }: GatewayOptions, { jobs, vendors, ...parts }: AlertParts): Alerts {
+function openAlerts({ config, world, log }: GatewayOptions, { jobs, vendors, monitor, ...parts }: AlertParts): Alerts {
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
   return createAlerts({
     ...{ ...parts, world, log, queue: jobs.queue },
     mailer: url && from ? createMailer(url, from, world) : undefined,
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
+    overruns: monitor.overruns,
   })
 }

@@ -146,7 +146,7 @@ export async function startOperatorServer(
     },
     play: async () => undefined,
     alerts: createAlerts({
-      ...{ database, secrets, world, log: silentLog, mailer: undefined, openVendors: () => [] },
+      ...{ database, secrets, world, log: silentLog, mailer: undefined, openVendors: () => [], overruns: () => [] },
       guard: { check: async () => undefined, post: async () => ({ status: 200 }) },
       queue: idleQueue,
     }),

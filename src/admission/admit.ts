@@ -17,6 +17,8 @@ export interface Application {
   readonly ask: AskFacts
   readonly catalog: Catalog
   readonly product: Product
+  /** The caller's own bound on what the call may cost. */
+  readonly costMax?: Credits | undefined
   /** It may go by keys of the account's own. */
   readonly own?: OwnUse | undefined
   /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
@@ -29,34 +31,39 @@ export interface Admitted {
   readonly id: string
   readonly held: Credits
   readonly rate: { max: number; left: number } | null
-  /** Set when the account could afford less than the ask's worst case. */
+  /** Set when the caller gave no output limit: what the hold covers, for each choice. The vendor is told it. */
   readonly outputTokensCap?: number
+  /** The cap is below what the model could write: what the account or a limit leaves has decided it. */
+  readonly isCut?: boolean
 }
 
 interface Estimate {
+  /** Held while it is there. */
   readonly want: Credits
+  /** The least that is worth holding. */
   readonly floor: Credits
+  /** What the call cannot exceed: the same as `want`, unless the caller gave no output limit. */
+  readonly most: Credits
 }
 
 /** A move takes seconds. */
 const MOVING_SECONDS = 5
 
-/** What a call would hold: its worst case, and the least that is worth holding. */
+/** What a call may hold and cost. */
 export function estimate(ask: AskFacts, product: Product, own?: OwnUse): Estimate {
   if (!own) return estimateAt(ask, product.pricing)
   const all = own.prices.map((pricing) => estimateAt(ask, pricing))
-  return { want: greatest(all.map(({ want }) => want)), floor: greatest(all.map(({ floor }) => floor)) }
+  const dearest = (part: keyof Estimate) => all.reduce((most, one) => (one[part] > most ? one[part] : most), 0n)
+  return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
 function estimateAt(ask: AskFacts, pricing: Pricing): Estimate {
   const want = chargeOf(pricing, ask.worst, ask.price).amount
-  if (!ask.outputOpen) return { want, floor: want }
-  const floorTokens = Math.min(ask.outputOpen.floorTokens, ask.worst.output ?? 0)
-  return { want, floor: chargeOf(pricing, { ...ask.worst, output: floorTokens }, ask.price).amount }
-}
-
-function greatest(amounts: readonly Credits[]): Credits {
-  return amounts.reduce((most, amount) => (amount > most ? amount : most), 0n)
+  if (!ask.outputOpen) return { want, floor: want, most: want }
+  const { floorTokens, mostTokens } = ask.outputOpen
+  const reserve = ask.worst.output ?? 0
+  const withOutput = (output: number) => chargeOf(pricing, { ...ask.worst, output }, ask.price).amount
+  return { want, floor: withOutput(Math.min(floorTokens, reserve)), most: withOutput(Math.max(mostTokens, reserve)) }
 }
 
 /** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
@@ -71,7 +78,8 @@ export async function admit(
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
   const { ask, product, principal, requestId, catalog, own } = application
-  const { want, floor } = estimate(ask, product, own)
+  const { want, floor, most } = estimate(ask, product, own)
+  const { costMax } = application
   const id = callId(requestId)
   const { idempotency } = application
   const plain: Reservation = {
@@ -82,6 +90,7 @@ export async function admit(
     catalogVersion: catalog.version,
     want,
     floor,
+    most: ask.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
     tokens: tokensOf(ask.worst),
   }
   const repeatable = idempotency ? { ...plain, idempotency } : plain
@@ -89,9 +98,9 @@ export async function admit(
   switch (reserved.outcome) {
     case 'held': {
       const { amount: held, rate } = reserved
-      return held < want
-        ? { id, held, rate, outputTokensCap: affordableOutput(ask, own?.prices ?? [product.pricing], held) }
-        : { id, held, rate }
+      if (!ask.outputOpen) return { id, held, rate }
+      const outputTokensCap = coveredOutput(ask, own?.prices ?? [product.pricing], held)
+      return { id, held, rate, outputTokensCap, isCut: held < most }
     }
     case 'short':
       throw new Fault('credits_short', {
@@ -122,14 +131,16 @@ export async function admit(
   }
 }
 
-/** How many output tokens the held amount covers beside the rest of the worst case, at whichever price it comes to. */
-function affordableOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits): number {
+/** How many output tokens of each choice the held amount covers beside the rest of the worst case, at whichever price it comes to. */
+function coveredOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits): number {
+  const most = Math.max(ask.outputOpen?.mostTokens ?? 0, ask.worst.output ?? 0)
   const tokens = prices.map((pricing) => {
+    const rate = rateFor('output', pricing, ask.worst, ask.price)
+    if (!rate) return most
     const rest = chargeOf(pricing, { ...ask.worst, output: 0 }, ask.price).amount
-    const rate = rateFor('output', pricing, ask.worst, ask.price) ?? 1n
-    return rate === 0n ? (ask.worst.output ?? 1) : Number(((held - rest) * 1_000_000n) / rate)
+    return Number(((held - rest) * 1_000_000n) / rate)
   })
-  return Math.max(1, Math.floor(Math.min(...tokens) / (ask.choices ?? 1)))
+  return Math.max(1, Math.floor(Math.min(most, ...tokens) / (ask.choices ?? 1)))
 }
 
 const LIMIT_WORDS: Record<string, string> = {

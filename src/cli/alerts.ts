@@ -48,6 +48,10 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
     ...{ option: 'vendor-open', value: 'on', read: toggle, off: false },
     help: 'The circuit breaker of a vendor is open (of the gateway alone).',
   },
+  vendorOverrun: {
+    ...{ option: 'vendor-overrun', value: 'on', read: toggle, off: false },
+    help: 'A vendor bills more output than the limit that it was told (of the gateway alone).',
+  },
   verification: {
     ...{ option: 'verification', value: 'on', read: toggle, off: false },
     help: 'The ledger or the audit trail is not as it should be (of the gateway alone).',

@@ -4,7 +4,7 @@ import { estimate } from '../admission/admit.ts'
 import type { Principal } from '../admission/api-key.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -100,19 +100,20 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
   const now = deps.catalog.current
   const { principal } = question
   const { endpoint, ask, product, own } = await readQuoted(question, now, deps)
-  const { want, floor } = estimate(ask, product, own)
+  const { want, floor, most } = estimate(ask, product, own)
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
-  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, ask.worst, ask.price))
-  const lines = charges.find(({ amount }) => amount === want)?.lines ?? []
+  const worst = ask.outputOpen ? { ...ask.worst, output: ask.outputOpen.mostTokens } : ask.worst
+  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, worst, ask.price))
+  const lines = charges.find(({ amount }) => amount === most)?.lines ?? []
   return {
     endpoint,
     product: ask.product,
     unit: 'credits',
-    hold: formatCredits(want < available ? want : available > floor ? available : want),
-    costAtMost: formatCredits(want),
+    hold: formatCredits(holdOf({ want, floor, most }, available)),
+    costAtMost: formatCredits(most),
     costAtLeast: formatCredits(floor),
-    worstCase: ask.worst,
+    worstCase: worst,
     lines: lines.map(([unit, quantity, rate]) => ({
       unit,
       quantity,
@@ -124,6 +125,13 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
     ownKey: own !== undefined,
     catalogVersion: now.version,
   }
+}
+
+/** What a call that is alone would hold: half of what is available, unless it needs less or its reserve is more. */
+function holdOf({ want, floor, most }: ReturnType<typeof estimate>, available: Credits): Credits {
+  if (available < want) return available > floor ? available : want
+  const half = available / 2n
+  return half >= most ? most : half > want ? half : want
 }
 
 interface AccountRow {

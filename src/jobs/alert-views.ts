@@ -22,6 +22,8 @@ export const alertRules = z.strictObject({
   jobFailed: z.boolean().default(true),
   /** For operators: a circuit breaker is open; the ledger or the audit trail is not as it should be. */
   vendorOpen: z.boolean().default(true),
+  /** For operators: a vendor bills more output than the limit that it was told. */
+  vendorOverrun: z.boolean().default(true),
   verification: z.boolean().default(true),
 })
 export type AlertRules = z.infer<typeof alertRules>

@@ -1,6 +1,7 @@
 // Alerts: once a minute one process looks what is true now. What has become true, or worse, since the last look is written down once, with a
 // delivery for each receiver; the queue delivers. What is no longer true may fire again.
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
@@ -40,6 +41,8 @@ interface AlertsOptions extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' 
   readonly mailer: Mailer | undefined
   /** Vendors whose circuit breaker is open in this process. */
   readonly openVendors: () => readonly string[]
+  /** Vendors that billed more than the cap that they were told, of the last hour. */
+  readonly overruns: () => ReadonlyArray<{ readonly vendor: string; readonly calls: number; readonly loss: Credits }>
   readonly everyMs?: number
 }
 
@@ -90,6 +93,12 @@ export function createAlerts(options: AlertsOptions): Alerts {
     if (rulesOf('').vendorOpen)
       for (const name of options.openVendors())
         facts.push(fact('', 'vendor', name, { title: `The circuit breaker of ${name} is open`, message: VENDOR_TEXT }))
+    if (rulesOf('').vendorOverrun)
+      for (const { vendor, calls, loss } of options.overruns()) {
+        const lost = loss > 0n ? ` ${formatCredits(loss)} credits of it were not on the accounts, and are lost.` : ''
+        const message = `It billed ${calls} calls of the last hour beyond the output limit that it was told.${lost} Check how the vendor counts, or its route.`
+        facts.push(fact('', 'vendor', `${vendor} overrun`, { title: `${vendor} exceeds its output limits`, message }))
+      }
     const { fired, count } = await database.transaction(async (tx) => {
       await tx.query(LOCK)
       return fire(tx, facts, receiversOf)
@@ -101,7 +110,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
   /** One process a minute looks at the database; each looks for its own vendors, and for deliveries that nobody queued. */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
-    if (due || options.openVendors().length > 0) await look()
+    if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
     const waiting = await database.query<{ id: string }>(WAITING)
     await send(waiting.map(({ id }) => id))
     if (due) await database.query(FORGET)

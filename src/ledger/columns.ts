@@ -141,6 +141,8 @@ export const RESERVATION: Record<string, Column<'reserve'>> = {
   r_key: (all, places) => plain(all.map((one) => places.key(one.value))),
   r_want: (all) => plain(all.map((one) => one.value.want)),
   r_floor: (all) => plain(all.map((one) => one.value.floor)),
+  r_most: (all) => plain(all.map((one) => one.value.most ?? one.value.want)),
+  r_open: (all) => plain(all.map((one) => one.open)),
   r_product: (all) => quoted(all.map((one) => one.value.product)),
   r_version: (all) => plain(all.map((one) => one.value.catalogVersion)),
   r_tokens: (all) => plain(all.map((one) => one.value.tokens)),

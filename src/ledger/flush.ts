@@ -126,8 +126,9 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
 }
 
 function readLeased(answer: string): Array<Leased | Error> {
-  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = [], posted = []] =
+  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = [], ...account] =
     splitColumns(answer)
+  const [posted = [], available = []] = account
   const limited = (text = '-1') => (text === '-1' ? undefined : Number(text))
   return added.map((amount, i) => {
     if (amount === '-1') return new Busy()
@@ -140,6 +141,7 @@ function readLeased(answer: string): Array<Leased | Error> {
       seconds: Number(seconds[i]),
       second: Number(now) + Number(seconds[i]),
       posted: BigInt(posted[i] ?? 0),
+      available: BigInt(available[i] ?? 0),
     }
   })
 }

@@ -264,7 +264,16 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
   }
   const given = async (change: { requests: number | undefined }) => {
     const rate = { max: 1_000_000, left: 1_000_000 }
-    answer({ added: 100n, requests: change.requests, tokens: undefined, rate, seconds: 4, second: 4, posted: 0n })
+    answer({
+      added: 100n,
+      requests: change.requests,
+      tokens: undefined,
+      rate,
+      seconds: 4,
+      second: 4,
+      posted: 0n,
+      available: 0n,
+    })
     await new Promise(setImmediate)
   }
   assert.deepEqual([admit(), admit(), asked.length], [false, false, 1])

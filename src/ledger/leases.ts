@@ -6,6 +6,8 @@ import { newId, type World } from '../kernel/world.ts'
 import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
 
 interface Leases {
+  /** Calls of an account that are covered by leases. */
+  openCalls(account: string): number
   /** Undefined when the call needs a hold of its own. `mayGrow`: there may be more to lease for whoever finds too little. */
   admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
@@ -41,8 +43,9 @@ interface Pace {
   atMs: number
   calls: number
   wants: number
-  /** By the last call. */
+  /** By the last call, and what it got. */
   want: Credits
+  got: Credits
 }
 
 interface Lease {
@@ -54,6 +57,8 @@ interface Lease {
   amount: Credits
   /** Of it, what calls under way may spend. */
   open: Credits
+  /** What else the account had when this was last changed. Others may have taken it since: it decides who gets how much, never whether it is covered. */
+  beside: Credits
   /** Those that are not in the books. */
   calls: number
   /** What was given of the minute's limits, where there are any. */
@@ -115,7 +120,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     let pace = paces.get(name)
     if (!pace) {
       if (paces.size >= PACES_MAX) paces.clear()
-      pace = { atMs: nowMs, calls: 0, wants: 0, want }
+      pace = { atMs: nowMs, calls: 0, wants: 0, want, got: want }
       paces.set(name, pace)
     }
     const left = 0.5 ** ((nowMs - pace.atMs) / HALF_MS)
@@ -130,7 +135,11 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     if (reservation.idempotency || reservation.job || !isHeard()) return undefined
     const pace = paceOf(nameOf(reservation), reservation.want)
     const lease = current.get(nameOf(reservation))
-    if (lease && isEnough(lease, reservation)) return take(lease, reservation)
+    if (lease) {
+      const amount = shareOf(lease, reservation)
+      pace.got = amount
+      if (isEnough(lease, amount, reservation.tokens)) return take(lease, amount, reservation)
+    }
     if (mayGrow && pace.calls >= CALLS_MIN && !isResting(reservation.account))
       grow(lease ?? made(reservation, pace), reservation)
     return undefined
@@ -144,9 +153,9 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     return false
   }
 
-  function isEnough({ amount, open, window }: Lease, { want, tokens }: Reservation): boolean {
-    if (amount - open < want) return false
-    return !window || isAllowed(window, tokens)
+  function isEnough(lease: Lease, amount: Credits, tokens: number): boolean {
+    if (freeOf(lease) < amount) return false
+    return !lease.window || isAllowed(lease.window, tokens)
   }
 
   function isAllowed(window: Window, tokens: number): boolean {
@@ -160,25 +169,34 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
     return requests < given.requests * (1 - part) || tokens < given.tokens * (1 - part)
   }
 
-  function take(lease: Lease, reservation: Reservation): Reserved {
-    const { id, want, tokens } = reservation
+  function take(lease: Lease, amount: Credits, reservation: Reservation): Reserved {
+    const { id, tokens } = reservation
     const { window } = lease
-    lease.open += want
+    lease.open += amount
     lease.calls += 1
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
-    covers.set(id, { lease: lease.id, amount: want, keep: true, tokens, second: window?.second ?? 0 })
-    if (lease.amount - lease.open < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
+    covers.set(id, { lease: lease.id, amount, keep: true, tokens, second: window?.second ?? 0 })
+    if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
       outcome: 'held',
-      amount: want,
+      amount,
       rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null,
     }
   }
 
   function made({ account, key }: Reservation, pace: Pace): Lease {
-    const blank = { fresh: true, amount: 0n, open: 0n, calls: 0, window: undefined, changing: false, retired: false }
+    const blank = {
+      fresh: true,
+      amount: 0n,
+      open: 0n,
+      beside: 0n,
+      calls: 0,
+      window: undefined,
+      changing: false,
+      retired: false,
+    }
     const lease: Lease = { id: newId(world), account, key, pace, ...blank }
     current.set(nameOf(lease), lease)
     all.set(lease.id, lease)
@@ -188,7 +206,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   /** Asks for more. While it is on its way, calls take holds of their own or what is left. */
   function grow(lease: Lease, { want, tokens }: Reservation): void {
     if (lease.changing) return
-    const free = lease.amount - lease.open
+    const free = freeOf(lease)
     const target = targetOf(lease.pace)
     // For one second: nearly half more than its pace.
     const calls = Math.ceil(lease.pace.calls / HALF_SECONDS)
@@ -203,6 +221,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       if (added === undefined) return forget(lease)
       lease.fresh &&= added === 0n
       lease.amount += added
+      lease.beside = leased.available
       if (!keeps) lease.window = windowOf(leased, sentMs)
       if (lease.fresh) forget(lease)
       // There is no more for it. What is left of it may be what somebody needs.
@@ -246,7 +265,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   /** Gives back what no call needs; with the last call, everything. */
   function release(lease: Lease): void {
     if (lease.changing || !all.has(lease.id)) return
-    const free = lease.amount - lease.open
+    const free = freeOf(lease)
     if (lease.calls === 0) run(lease, { ...NOTHING, close: true }, () => forget(lease))
     else if (free > 0n)
       run(lease, { ...NOTHING, give: free }, ({ added }) => {
@@ -275,6 +294,11 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
 
   return {
     admit,
+    openCalls(account) {
+      let calls = 0
+      for (const lease of all.values()) if (lease.account === account) calls += lease.calls
+      return calls
+    },
     coverOf(id) {
       const cover = covers.get(id)
       // Of a lease that goes back, or is no more, nothing is kept.
@@ -306,7 +330,7 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
       for (const lease of current.values()) {
         if (lease.changing) continue
         const most = targetOf(lease.pace) * 4n
-        const free = lease.amount - lease.open
+        const free = freeOf(lease)
         const isOver = lease.window !== undefined && nowMs > lease.window.untilMs && unusedOf(lease) !== undefined
         if (free > most || isOver)
           run(lease, { ...NOTHING, ...(isOver ? {} : KEPT), give: free > most ? free - most : 0n }, ({ added }) => {
@@ -325,6 +349,17 @@ export function createLeases({ world, change, isHeard }: LeasesOptions): Leases 
   }
 }
 
+function freeOf({ amount, open }: Lease): Credits {
+  return amount - open
+}
+
+/** As the database gives it to calls with a hold of their own: functions/flush.sql. */
+function shareOf(lease: Lease, { want, most = want }: Reservation): Credits {
+  if (most <= want) return want
+  const share = (freeOf(lease) + lease.beside) / BigInt(2 * (lease.calls + 1))
+  return share >= most ? most : share > want ? share : want
+}
+
 function nameOf({ account, key }: { readonly account: string; readonly key: string }): string {
   return `${account} ${key}`
 }
@@ -340,7 +375,10 @@ function windowOf({ requests, tokens, seconds, second, rate }: Leased, fromMs: n
   return { requests, tokens, given, fromMs, untilMs: fromMs + seconds * 1_000, second, rate }
 }
 
-/** What should be free: little more than a second of what is asked for, and for whoever calls now and then enough calls that it seldom has to grow. */
-function targetOf({ wants, want }: Pace): Credits {
-  return BigInt(Math.ceil(wants / HALF_SECONDS)) + want * CALLS_FREE
+/**
+ * What should be free: little more than a second of what is asked for, and for whoever calls now and then enough calls that it seldom has to grow. A
+ * call without an output limit takes more than it wants, and gives nearly all of it back: two such must fit.
+ */
+function targetOf({ wants, want, got }: Pace): Credits {
+  return BigInt(Math.ceil(wants / HALF_SECONDS)) + want * CALLS_FREE + (got > want ? got * 2n : 0n)
 }

@@ -228,7 +228,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
     let last = false
     for (let asked = 0; ; ) {
-      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX }
+      const open = leases.openCalls(reservation.account)
+      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX, open }
       const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
       if (reserved.outcome === 'tight') {
         await returned(reservation.account)

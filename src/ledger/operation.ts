@@ -16,6 +16,8 @@ export interface Reservation {
   readonly want: Credits
   /** The least that is worth holding; equal to `want` unless the ask is open-ended. */
   readonly floor: Credits
+  /** Of an open-ended ask: the most that it can cost. It gets a share of what is available up to this. */
+  readonly most?: Credits | undefined
   /** What a limit on tokens counts until the settlement says better. */
   readonly tokens: number
   readonly idempotency?: { readonly key: string; readonly requestHash: string }
@@ -137,12 +139,14 @@ export interface Leased {
   /** For how long these may be used from when they were asked for, and the last of these seconds, to which they were counted. */
   readonly seconds: number
   readonly second: number
-  /** What the account has, held or not. */
+  /** What the account has, held or not; and what of it nothing holds. */
   readonly posted: Credits
+  readonly available: Credits
 }
 
 export type Op =
-  | { readonly kind: 'reserve'; readonly value: Reservation; readonly last: boolean }
+  /** `open`: calls of the account that leases of this process cover, which the database does not know of. */
+  | { readonly kind: 'reserve'; readonly value: Reservation; readonly last: boolean; readonly open: number }
   | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined; again?: boolean }
   | { readonly kind: 'lease'; readonly value: LeaseChange }
 export type Done = Reserved | Undecided | Resolved | Leased

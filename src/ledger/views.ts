@@ -95,13 +95,15 @@ const attemptView = z.object({
 })
 export type AttemptView = z.infer<typeof attemptView>
 
-/** What befell a call: kept only of those that failed, or needed more than one attempt. */
+/** What befell a call: kept only of those that failed, needed more than one attempt, or were cut short. */
 const story = z.object({
   /** From the beginning of the call until its credits were held. */
   heldMs: count.nullable(),
   attempts: z.array(attemptView),
   /** Its parameters by name, without anything that was said; of lists, how long they were. */
   asked: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
+  /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
+  cutAtTokens: count.exactOptional(),
   /** As the caller was told; null: the call succeeded, or its caller left. */
   fault: z
     .object({

@@ -16,6 +16,13 @@ export class InputNeeded extends Error {
 
 const KEY = 'consent'
 
+/** What the call may cost at most: as the agent says, or as much as needs no confirmation, or as the user is asked to confirm. */
+export function costBound(call: ToolCall, want: Credits): Credits | undefined {
+  if (call.costMax !== undefined) return call.costMax
+  const above = readThreshold(call.query.get('confirm_above'))
+  return above === undefined || above > want ? above : want
+}
+
 /** Returns when the call may be made. */
 export function askConsent(call: ToolCall, cost: Credits): void {
   const above = readThreshold(call.query.get('confirm_above'))

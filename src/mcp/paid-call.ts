@@ -17,7 +17,7 @@ import { serve } from '../pipeline/serve.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
-import { askConsent } from './consent.ts'
+import { askConsent, costBound } from './consent.ts'
 import type { ToolCall } from './tool.ts'
 
 /** What a model could never read, and no client wants in one message. */
@@ -59,19 +59,20 @@ export async function callEndpoint(
     const catalog = catalogFor(principal.accountId, deps.catalog.current)
     const { params = {}, query = '' } = request
     const asked = read({ spec, catalog, principal, params, query, body }, deps.read)
-    const { want } = estimate(asked.ask, asked.product, asked.own)
+    const { want, most } = estimate(asked.ask, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {
         message: `This call may cost up to ${formatCredits(want)} credits, which is more than the max_cost of ${formatCredits(call.costMax)}. Raise max_cost, or ask for less.`,
         param: 'max_cost',
       })
-    askConsent(call, want)
+    const costMax = costBound(call, want)
+    askConsent(call, costMax !== undefined && costMax < most ? costMax : most)
     const endpoint = `mcp:${tool}`
     const out = new AnswerTaker(call.signal, ANSWER_BYTES_MAX)
     const traceparent = call.header('traceparent')
     const arrived = {
       ...asked,
-      ...{ requestId, principal, catalog, endpoint, out, client: call.client },
+      ...{ requestId, principal, catalog, endpoint, out, client: call.client, costMax },
       startedMs: deps.path.world.elapsedMs(),
       callerHeaders: traceparent === undefined ? {} : { traceparent },
       idempotency:

@@ -76,6 +76,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     labelNames: ['product'],
     registry,
   })
+  const overruns = new CounterTally({
+    name: 'tollgate_vendor_overruns_total',
+    help: 'Calls for which a vendor billed more than the cap that it was told, by vendor.',
+    labelNames: ['vendor'],
+    registry,
+  })
   const batches = new HistogramTally({
     name: 'tollgate_ledger_batch_size',
     help: 'Operations per flush of the ledger.',
@@ -93,6 +99,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     registry,
     batch: (size) => batches.observe('', NO_LABELS, size),
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
+    overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call({ endpoint, status, outcome, stream, durationMs }, usage) {
@@ -108,6 +115,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 }
 
+const vendorLabel = (vendor: string) => ({ vendor })
 const kindLabel = (kind: string) => ({ kind })
 const productLabel = (product: string) => ({ product })
 const stageLabel = (stage: string) => ({ stage })

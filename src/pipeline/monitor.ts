@@ -18,6 +18,8 @@ export interface Seen {
   readonly trail: Trail
   /** What befell it, for its usage row; undefined: nothing worth telling. */
   story(fault?: Fault): Story | undefined
+  /** The answer ended at this many output tokens of each choice, because the credits that were left covered no more. */
+  cutAt(tokens: number): void
   /** A stage of the path has ended now; stages follow one another. */
   stage(name: Stage): void
   end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage; fault?: Fault }): void
@@ -48,6 +50,14 @@ export interface Meters {
   call(call: LiveCall, usage: Usage | undefined): void
   stage(name: Stage, seconds: number): void
   impossible(product: string): void
+  overrun(vendor: string): void
+}
+
+export interface Overrun {
+  readonly vendor: string
+  calls: number
+  loss: Credits
+  atMs: number
 }
 
 export interface Monitor {
@@ -63,11 +73,16 @@ export interface Monitor {
   refused(fault: Fault, call: RefusedCall): void
   /** A vendor reported usage that a call of this product cannot have had. */
   impossible(product: string): void
+  /** A vendor billed more than the cap that it was told; `loss` is what the account did not have. */
+  overrun(vendor: string, loss: Credits): void
+  /** Of the last hour, by vendor. */
+  overruns(): Overrun[]
   live(): LiveCall[]
   readonly running: number
 }
 
 const KEPT = 200
+const OVERRUNS_FOR_MS = 3_600_000
 
 type Beginning = Parameters<Monitor['begin']>[0]
 
@@ -84,6 +99,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
   /** Places in the ring that refused calls had. */
   const free: number[] = []
   const refused = new RefusedCalls(options.world)
+  const overruns = new Map<string, Overrun>()
   const load: Load = {
     running: 0,
     refused(call) {
@@ -111,12 +127,25 @@ export function createMonitor(options: MonitorOptions): Monitor {
       refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
     },
     impossible: (product) => options.meters?.impossible(product),
+    overrun(vendor, loss) {
+      options.meters?.overrun(vendor)
+      const atMs = options.world.elapsedMs()
+      const known = recentOverruns(overruns, atMs).find((one) => one.vendor === vendor)
+      if (known) Object.assign(known, { calls: known.calls + 1, loss: known.loss + loss, atMs })
+      else overruns.set(vendor, { vendor, calls: 1, loss, atMs })
+    },
+    overruns: () => recentOverruns(overruns, options.world.elapsedMs()),
     live: () =>
       [...ring, ...refused.list()].filter((call) => call !== undefined).sort((one, other) => other.atMs - one.atMs),
     get running() {
       return load.running
     },
   }
+}
+
+function recentOverruns(overruns: Map<string, Overrun>, nowMs: number): Overrun[] {
+  for (const { vendor, atMs } of overruns.values()) if (nowMs - atMs > OVERRUNS_FOR_MS) overruns.delete(vendor)
+  return [...overruns.values()]
 }
 
 /** What a call tells of itself to those who look at all of them. */
@@ -135,6 +164,7 @@ class SeenCall implements Seen, Trail {
   #stageMs: number
   #heldMs: number | undefined
   #tried: Tried[] | undefined
+  #cutAtTokens: number | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
     const { requestId, principal, ask, endpoint, startedMs } = beginning
@@ -187,15 +217,21 @@ class SeenCall implements Seen, Trail {
     this.#tried.push(attempt)
   }
 
+  cutAt(tokens: number): void {
+    this.#cutAtTokens = tokens
+  }
+
   story(fault?: Fault): Story | undefined {
     const tried = this.#tried ?? []
-    if (tried.length === 0 && fault === undefined) return undefined
+    const cutAtTokens = this.#cutAtTokens
+    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined) return undefined
     const { startedMs, ask } = this.#beginning
     const asked = askedOf(ask.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => toldAttempt(one, startedMs, at + 1 < tried.length)),
       ...(asked ? { asked } : {}),
+      ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
       fault: fault ? toldFault(fault, ask.sent) : null,
     }
   }

@@ -1,5 +1,4 @@
 // From usage to money: what an ending costs, and its one resolution.
-import type { Model } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Keep, Resolution } from '../ledger/operation.ts'
@@ -8,8 +7,8 @@ import { inputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
-/** No model writes more in one answer, for those whose limit the catalogue does not say. */
-const OUTPUT_TOKENS_MOST = 1_000_000
+/** Of one tool at the vendor in one answer; more are nonsense. */
+const USES_MOST = 1_000
 
 export interface Settled {
   readonly status: number
@@ -43,25 +42,26 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
     : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
-/** What the call can have used: of a report that cannot be, as much as the hold covers. */
-export function possibleUsage(held: Held, usage: Usage): Usage {
-  const { ask } = held
-  const outputMost = ask.outputTokensMost ?? outputTokensMost(held)
-  const inputMost = ask.inputTokensMost ?? Number.POSITIVE_INFINITY
-  const input = inputTokensOf(usage)
-  if ((usage.output ?? 0) <= outputMost && input <= inputMost) return usage
-  const possible = { ...usage, output: Math.min(usage.output ?? 0, outputMost) }
-  return input <= inputMost
+/**
+ * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
+ * is taken from the balance. A report beyond that is nonsense, and is charged as far as the hold covers it.
+ */
+export function possibleUsage({ ask }: Held, usage: Usage): Usage {
+  const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = ask
+  const isOver = (unit: (typeof USE_UNITS)[number]) => (usage[unit] ?? 0) > USES_MOST
+  const output = usage.output ?? 0
+  const isInputPossible = inputTokensOf(usage) <= inputTokensMost
+  if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver)) return usage
+  const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, ask.worst[unit] ?? 0]))
+  const possible = { ...usage, ...uses, output: Math.min(output, outputTokensMost) }
+  return isInputPossible
     ? possible
     : { ...possible, input: inputTokensOf(ask.worst), cachedInput: 0, cacheWrite: 0, cacheWriteHour: 0 }
 }
 
-/** Uses of tools at the vendor: those that are held for, and those that go with every answer. */
-export function withUses({ ask: { worst, uses } }: Held, usage: Usage): Usage {
-  const isOver = (unit: (typeof USE_UNITS)[number]) => (usage[unit] ?? 0) > (worst[unit] ?? 0)
-  if (!uses && !USE_UNITS.some(isOver)) return usage // As nearly always.
-  const over = USE_UNITS.filter(isOver)
-  return { ...usage, ...Object.fromEntries(over.map((unit) => [unit, worst[unit] ?? 0])), ...uses }
+/** With the uses of tools at the vendor that go with every answer, because the format does not count them. */
+export function withUses({ ask: { uses } }: Held, usage: Usage): Usage {
+  return uses ? { ...usage, ...uses } : usage
 }
 
 function tellImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
@@ -69,14 +69,15 @@ function tellImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps):
   deps.monitor.impossible(ask.product)
 }
 
-/** A limit that the caller gave, or that we sent, was kept; without one the model's own holds for each choice. */
-function outputTokensMost({ ask, product, admitted }: Held): number {
-  const { output } = ask.worst
-  if (output === undefined) return Number.POSITIVE_INFINITY
-  if (!ask.outputOpen || admitted.outputTokensCap !== undefined) return output
-  const limits = 'limits' in product ? (product as Pick<Model, 'limits'>).limits : undefined
-  const most = limits?.outputTokensMax ?? limits?.contextTokens ?? OUTPUT_TOKENS_MOST
-  return Math.max(output, most * (ask.choices ?? 1))
+/** The vendor was told a cap that the hold covers, and billed more. */
+function tellOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
+  const vendor = answered.attempted?.candidate.vendorName ?? ''
+  const { requestId, ask } = answered
+  deps.log.warn(
+    { requestId, product: ask.product, vendor, loss: formatCredits(loss), anomaly: true },
+    'vendor billed more than the cap that it was told',
+  )
+  deps.monitor.overrun(vendor, loss)
 }
 
 /** The fee of an own key may be by the call; what is free of charge counts none. */
@@ -104,14 +105,13 @@ export async function settle(
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
+  const { outputTokensCap, isCut } = answered.admitted
+  if (isCut && outputTokensCap !== undefined && (usage.output ?? 0) >= outputTokensCap * (answered.ask.choices ?? 1))
+    answered.seen.cutAt(outputTokensCap)
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
-  if (resolved.loss > 0n)
-    deps.log.warn(
-      { requestId: answered.requestId, product: answered.ask.product, loss: formatCredits(resolved.loss) },
-      'charge above what the account had',
-    )
+  if (charge.amount > answered.admitted.held && !estimated) tellOverrun(answered, resolved.loss, deps)
   return { status: ending.status, outcome: 'settled', charged: resolved.paid, balance: resolved.posted, usage }
 }
 

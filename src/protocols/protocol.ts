@@ -48,19 +48,19 @@ export interface AskFacts {
   /** The most that this call can consume, as far as anyone can know beforehand: what the hold covers. */
   readonly worst: Usage
   /**
-   * Set when the caller gave no output limit: the hold may then be smaller than `worst`, down to `floorTokens` of
-   * output, and the ask is opened with that cap.
+   * Set when the caller gave no output limit. The hold then covers a share of what the account has: at most `mostTokens` of
+   * output, the model's own maximum; `worst` while that much is there; at least `floorTokens`. The vendor is told what the hold covers.
    */
-  readonly outputOpen?: { readonly floorTokens: number } | undefined
+  readonly outputOpen?: { readonly floorTokens: number; readonly mostTokens: number } | undefined
   /** Uses of tools at the vendor that go with any answer, because the format does not count them. */
   readonly uses?: Usage | undefined
   /** What it probably is, for endings without a report, where tokens do not tell. */
   likely?(outputTokens: number): Usage
   /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
   readonly inputTokensLikely?: number
-  /** No honest vendor reports more input than this; what is beyond is nonsense, and charged as far as the hold covers it. */
+  /** The model can read no more than this; a report beyond it is nonsense, and charged as far as the hold covers it. */
   readonly inputTokensMost?: number
-  /** No honest vendor reports more output than this, over all choices; what is beyond is nonsense and not charged. */
+  /** The model can write no more than this, over all choices; a report beyond it is nonsense, and charged as far as the hold covers it. */
   readonly outputTokensMost?: number
   /** How many answers were asked for; an output cap holds for each. */
   readonly choices?: number
@@ -93,7 +93,7 @@ export interface OpenOptions {
   readonly createdSeconds: number
   /** For the time at which an answer was complete; absent: when it was begun. */
   readonly nowSeconds?: () => number
-  /** The output cap to send upstream, when the hold covers less than the ask's worst case. */
+  /** The most that each choice may write, which the vendor is told. Undefined: the caller gave a limit, or nothing is written. */
   readonly outputTokensCap?: number | undefined
   readonly signal: AbortSignal
   /** The caller's headers that some formats forward, such as anthropic-version. */

@@ -53,12 +53,19 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   keyDays: { label: 'A key ends within', value: { unit: 'days', usual: '7', read: within(0.1, 365) } },
   jobFailed: { label: 'A job failed' },
   vendorOpen: { label: 'The circuit breaker of a vendor is open', gateway: true },
+  vendorOverrun: { label: 'A vendor bills more output than the limit it was told', gateway: true },
   verification: { label: 'A check of the ledger or the audit trail found problems, or could not end', gateway: true },
 }
 const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
 const isOn = (value: AlertRules[Name]) => value !== null && value !== false && !(Array.isArray(value) && !value.length)
-const OFF: Partial<AlertRules> = { limitShares: [], jobFailed: false, vendorOpen: false, verification: false }
+const OFF: Partial<AlertRules> = {
+  limitShares: [],
+  jobFailed: false,
+  vendorOpen: false,
+  vendorOverrun: false,
+  verification: false,
+}
 
 export function AlertSettingsPanel({ account }: { account: string | undefined }) {
   const settings = useQuery(`alert-settings/${account ?? ''}`, (signal) => api.alertSettings(account, signal))

@@ -72,6 +72,14 @@ function ForOperators({ attempt }: { attempt: Attempt }) {
 
 function Survived({ call }: { call: UsageDetail }) {
   const failed = call.story?.attempts.filter(({ fault }) => fault !== null) ?? []
+  const cutAt = call.story?.cutAtTokens
+  if (cutAt !== undefined)
+    return (
+      <Note>
+        The response ended at {cutAt} output tokens: the balance or a spending limit covered no more. Add credits, or
+        send <code>max_tokens</code> to choose the length yourself.
+      </Note>
+    )
   if (failed.length === 0) return null
   return (
     <Note>

@@ -12,6 +12,9 @@
 -- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
 -- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job
 -- goes with its hold; if it has, it goes on, and its hold stays.
+-- r_want, r_floor, r_most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is
+-- shared: of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
+-- served. r_open: how many calls of the account are covered by leases of this process.
 -- r_last: the reservation has waited for what others have leased, and now takes no for an answer.
 -- r_job: null, or [{i, id, input, request, callback, answer}], `i` the place of the reservation, from 1. A creation has its answer
 -- at once: the row, its hold and the answer to its idempotency key are made together.
@@ -22,7 +25,7 @@
 -- posted, held and what its hold was; of the reservations what became of each, amount, posted, held, and what the tightest limit on
 -- requests allows and leaves, empty where there is none; of the leases what
 -- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves,
--- for how many seconds, the present second (they were counted to the last of these), and what the account has. `details`, by place, says which limit
+-- for how many seconds, the present second (they were counted to the last of these), what the account has, and what is available of it. `details`, by place, says which limit
 -- refused a reservation.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
@@ -42,7 +45,7 @@ create function ledger_flush(
   s_in bigint[] default null, s_out bigint[] default null, s_again boolean default false, s_kept jsonb default null, s_given_up text[] default null,
   {{facts as parameters}},
   r_id text[] default null, r_account int[] default null, r_key int[] default null, r_want bigint[] default null,
-  r_floor bigint[] default null, r_product text[] default null, r_version int[] default null, r_tokens bigint[] default null,
+  r_floor bigint[] default null, r_most bigint[] default null, r_open int[] default null, r_product text[] default null, r_version int[] default null, r_tokens bigint[] default null,
   r_last boolean[] default null, r_idem text[] default null, r_hash text[] default null, r_job jsonb default null,
   l_lease int[] default null, l_account int[] default null, l_key int[] default null, l_new boolean[] default null, l_give bigint[] default null, l_add bigint[] default null,
   l_least bigint[] default null, l_requests bigint[] default null, l_tokens bigint[] default null, l_close boolean[] default null,
@@ -88,6 +91,8 @@ declare
   is_job boolean;
   had_hold boolean;
   has_jobs boolean := false;
+  -- How many calls of an account have a hold of their own, with those that this flush has made.
+  open_calls bigint[];
   -- Whether an account's leases were asked for.
   asked boolean[];
   earlier idempotency;
@@ -480,6 +485,10 @@ begin
       end if;
       if kind = 'held' then
         amount := least(r_want[i], room);
+        if r_most[i] > amount and room > amount then
+          open_calls[a] := coalesce(open_calls[a], (select count(*) from hold h where h.account_id = accounts[a])) + 1;
+          amount := greatest(amount, least(r_most[i], room / (2 * (open_calls[a] + r_open[i]))));
+        end if;
         now_held[a] := now_held[a] + amount;
         new_as[i] := kind; new_amount[i] := amount; is_new[i] := true; after_held[i] := now_held[a];
         if are_limited then
@@ -604,7 +613,8 @@ begin
       and x.closed and now_posted[x.a] is not null;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
-      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0');
+      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0')
+      || ';' || array_to_string(array(select now_posted[x] - now_held[x] from unnest(l_account) x), ',', '0');
   end if;
 
   if leases is not null then

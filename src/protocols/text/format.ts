@@ -29,7 +29,7 @@ export interface PassOptions {
   /** The model's name at the vendor. */
   readonly model: string
   readonly traits: TextTraits
-  /** The most output tokens over all choices, when the hold covers less than the worst case. */
+  /** The most output tokens of each choice, where the caller gave no limit. */
   readonly outputTokensCap: number | undefined
 }
 

@@ -310,7 +310,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
   const long = worst({ messages: [{ role: 'user', content: text }] })
   assert.ok(long.worst.input! >= text.length / 2 && long.worst.input! < text.length / 2 + 50)
   assert.equal(long.worst.output, 4096)
-  assert.deepEqual(long.outputOpen, { floorTokens: 64 })
+  assert.deepEqual(long.outputOpen, { floorTokens: 64, mostTokens: 4096 })
   const cjk = '你好'.repeat(1000)
   assert.ok(worst({ messages: [{ role: 'user', content: cjk }] }).worst.input! >= 2000)
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1_000_000)}` } }
@@ -377,7 +377,7 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
     max_tokens: 7,
   })
   assert.deepEqual(await forwarded({}, {}, 100), { ...base, max_tokens: 100 })
-  assert.deepEqual(await forwarded({ n: 3 }, completion, 100), { ...base, n: 3, max_completion_tokens: 33 })
+  assert.deepEqual(await forwarded({ n: 3 }, completion, 100), { ...base, n: 3, max_completion_tokens: 100 })
   assert.deepEqual(await forwarded({ max_tokens: 50 }, {}, 100), { ...base, max_tokens: 50 })
   assert.deepEqual(await forwarded({ max_tokens: null }, completion, 100), { ...base, max_completion_tokens: 100 })
   assert.deepEqual(await forwarded({ thinking: { type: 'disabled' } }, { dropParams: ['thinking'] }), base)

@@ -5,7 +5,7 @@ import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
-import { Fields, isObject, mustBe } from '../check.ts'
+import { Fields, isObject, mustBe, objects } from '../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
@@ -53,8 +53,12 @@ interface TextAsk extends Ask {
   readonly door: TextProtocolName
 }
 
-/** Vendors put words of their own in front of a prompt. */
-const HIDDEN_TOKENS_MOST = 10_000
+/** Of what the likely size of a prompt leaves: it may be larger than it looks. */
+const ROOM_PART = 0.75
+/** More turns than any vendor takes in one answer. */
+const TURNS_MAX = 64
+/** Tools that the caller runs. */
+const OWN_TOOLS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom'])
 
 /** The model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
@@ -112,7 +116,8 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
-  const input = inputOf(opening.size, limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT, perChoice * checked.n, extras)
+  const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
+  const input = inputOf(opening.size, contextTokens, perChoice * checked.n, extras)
   // Written out: members that are put in only sometimes, and copies, would cost every call.
   return {
     door,
@@ -122,10 +127,16 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     price,
     worst: input.worst,
     inputTokensLikely: input.likely,
-    inputTokensMost: input.most,
-    outputTokensMost: (checked.tokensMax ?? limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER / checked.n) * checked.n,
+    inputTokensMost: contextTokens * (readsAgain(json) ? TURNS_MAX : 1),
+    outputTokensMost: Math.max(contextTokens, limits.outputTokensMax ?? 0) * checked.n,
     choices: checked.n,
-    outputOpen: checked.tokensMax === undefined ? { floorTokens: limits.outputTokensFloor * checked.n } : undefined,
+    outputOpen:
+      checked.tokensMax === undefined
+        ? {
+            floorTokens: limits.outputTokensFloor * checked.n,
+            mostTokens: writableTokens(limits, contextTokens - input.likely, perChoice) * checked.n,
+          }
+        : undefined,
     needs,
     leftOut,
     uses: extras.uses,
@@ -135,7 +146,21 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   }
 }
 
-/** What is held for, what is likely, and what no vendor can report: a token is at least a byte, and `most` counts two. */
+/**
+ * What one choice may write. Vendors refuse a cap that their model cannot reach, so that a model without a known maximum is told its
+ * reserve, and a long prompt leaves room for itself.
+ */
+function writableTokens(limits: ModelFacts['limits'], roomTokens: number, reserve: number): number {
+  return Math.max(reserve, Math.min(limits.outputTokensMax ?? reserve, Math.floor(roomTokens * ROOM_PART)))
+}
+
+/** Tools that run at the vendor, and compaction, read the prompt once a turn: the report is the sum of all turns. */
+function readsAgain({ value, text }: JsonText): boolean {
+  if (text.includes('"context_management"') || text.includes('"mcp_servers"')) return true
+  return isObject(value.web_search_options) || objects(value.tools).some(({ type }) => !OWN_TOOLS.has(type))
+}
+
+/** What is held for, and what is likely. */
 function inputOf(
   size: PromptSize,
   contextTokens: number,
@@ -143,12 +168,10 @@ function inputOf(
   { worst: uses, keepsForAnHour }: Pick<ReturnType<typeof readExtras>, 'worst' | 'keepsForAnHour'>,
 ) {
   const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
-  const bounded = !size.elsewhere && !size.packed
   return {
     // What is written to a cache for an hour is dearer than what is only read.
     worst: keepsForAnHour ? { cacheWriteHour: input, output, ...uses } : { input, output, ...uses },
     likely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
-    most: bounded ? Math.min(input * 2 + HIDDEN_TOKENS_MOST, contextTokens) : contextTokens,
   }
 }
 
@@ -240,9 +263,8 @@ class Opening {
 
   private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits } = this
-    const { outputTokensCap: cap } = options
     const dialogue = this.dialogue()
-    const tokensMax = cap === undefined ? dialogue.tokensMax : Math.min(cap, dialogue.tokensMax ?? cap)
+    const tokensMax = dialogue.tokensMax ?? options.outputTokensCap
     const limited = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
     const asked = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
     const facts: AnswerFacts = {

@@ -14,10 +14,8 @@ import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { readMessagesUsage, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 
-export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits, outputTokensCap }: PassOptions): string {
+export function passMessages(json: JsonText, _: CheckedAsk, { model, traits }: PassOptions): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
-  if (outputTokensCap !== undefined && outputTokensCap < (ask.tokensMax ?? 0))
-    replace.max_tokens = String(outputTokensCap)
   if (json.text.includes(`"${PACKED}`)) replace.messages = JSON.stringify(withoutForeign(json.value.messages))
   return splice(json, { replace, remove: traits.dropParams })
 }

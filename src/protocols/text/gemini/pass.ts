@@ -19,11 +19,10 @@ const ADDRESSED = ['model', 'stream', 'alt']
 export function passGemini(json: JsonText, ask: CheckedAsk, { traits, outputTokensCap }: PassOptions): string {
   const replace: Record<string, string> = {}
   const add: Record<string, string> = {}
-  const cap = outputTokensCap === undefined ? undefined : Math.max(1, Math.floor(outputTokensCap / ask.n))
-  if (cap !== undefined && cap < (ask.tokensMax ?? Number.POSITIVE_INFINITY)) {
+  if (ask.tokensMax === undefined && outputTokensCap !== undefined) {
     const name = json.member('generationConfig') ? 'generationConfig' : inSnakeCase('generationConfig')
     const { max_output_tokens: _, ...config } = objectAt(json.value, 'generationConfig')
-    const limited = JSON.stringify({ ...config, maxOutputTokens: cap })
+    const limited = JSON.stringify({ ...config, maxOutputTokens: outputTokensCap })
     if (json.member(name)) replace[name] = limited
     else add.generationConfig = limited
   }

@@ -37,10 +37,9 @@ function limitOutput(
   edit: { put(name: string, value: string): void; remove: string[] },
 ): void {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  const cap = outputTokensCap === undefined ? undefined : Math.max(1, Math.floor(outputTokensCap / ask.n))
-  const limit = cap === undefined ? ask.tokensMax : Math.min(cap, ask.tokensMax ?? cap)
+  const limit = ask.tokensMax ?? outputTokensCap
   if (traits.tokensField === 'either') {
-    if (cap === undefined || limit === ask.tokensMax) return
+    if (limit === ask.tokensMax) return
     const field = isGiven(completion) ? 'max_completion_tokens' : 'max_tokens'
     if (isGiven(completion) && isGiven(plain)) edit.put('max_tokens', String(limit))
     edit.put(field, String(limit))

@@ -21,11 +21,8 @@ export function passResponses(
 ): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   const add: Record<string, string> = {}
-  if (outputTokensCap !== undefined && outputTokensCap < (ask.tokensMax ?? Number.POSITIVE_INFINITY)) {
-    const name = 'max_output_tokens'
-    if (json.member(name)) replace[name] = String(outputTokensCap)
-    else add[name] = String(outputTokensCap)
-  }
+  if (ask.tokensMax === undefined && outputTokensCap !== undefined)
+    (json.member('max_output_tokens') ? replace : add).max_output_tokens = String(outputTokensCap)
   if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
   // A conversation may come from another family: thoughts that this vendor did not make would be refused.
   const { input } = json.value

@@ -1,0 +1,214 @@
+// F70: nothing is spent that nobody has. Without an output limit of the caller's, the vendor is told a cap that the hold covers:
+// a share of what the account and its limits leave.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import { freshDatabase } from './database.ts'
+import {
+  type ChatVendor,
+  chunk,
+  DONE,
+  MODEL,
+  STREAM_HEADERS,
+  startVendor,
+  usage,
+  usageChunk,
+  wholeAnswer,
+} from './faults/chat-vendor.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const CREDIT = 1_000_000n
+const PROMPT_TOKENS = 10
+/** Credits per token of output: 1,000 per million. */
+const OUTPUT_MICRO = 1_000n
+const OUTPUT_TOKENS_MAX = 64_000
+const RESERVE_TOKENS = 4_096
+
+let vendor: ChatVendor
+/** Four processes on one database. */
+let processes: TestGateway[]
+let g: TestGateway
+/** What the model would write; it stops at the limit that it is told. */
+let writes = 0
+/** The vendor answers nobody before this. */
+let gate = Promise.resolve()
+
+before(async () => {
+  vendor = await startVendor()
+  vendor.answer = async ({ body, response }) => {
+    const { max_tokens: cap, stream } = JSON.parse(body) as { max_tokens?: number; stream?: boolean }
+    await gate
+    // Without a limit it would write as much as it can.
+    const tokens = Math.min(writes, cap ?? Number.POSITIVE_INFINITY)
+    const finish = tokens < writes ? 'length' : 'stop'
+    response.writeHead(200, stream ? STREAM_HEADERS : { 'content-type': 'application/json' })
+    const used = usage(PROMPT_TOKENS, tokens)
+    if (stream)
+      response.end(
+        chunk('word').replace('{"content"', '{"role":"assistant","content"') +
+          chunk('', finish) +
+          usageChunk(used) +
+          DONE,
+      )
+    else response.end(wholeAnswer('word', used).replace('"stop"', `"${finish}"`))
+  }
+  const database = await freshDatabase()
+  processes = []
+  for (let at = 0; at < 4; at++) processes.push(await startGateway({ database, catalog: withModel }))
+  g = processes[0]!
+})
+after(async () => {
+  for (const one of processes) await one.close()
+  await vendor.close()
+})
+
+function withModel(document: any): void {
+  document.vendors.mock = { baseUrl: vendor.url }
+  document.models[MODEL] = {
+    ...{ name: 'Writer', type: 'text', family: 'fault', doors: ['openai-chat', 'openai-responses', 'gemini'] },
+    limits: { contextTokens: 200_000, outputTokensMax: OUTPUT_TOKENS_MAX },
+    pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
+    routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],
+  }
+}
+
+const BODY = { model: MODEL, messages: [{ role: 'user', content: 'Write.' }] }
+
+interface Row {
+  status: number
+  charged: bigint
+  held: bigint
+  loss: bigint
+  output: number
+  story: { cutAtTokens?: number } | null
+}
+
+/** All calls at once, over so many processes; the vendor answers when every call has reached it or was refused. */
+async function burst(key: string, calls: number, over: number): Promise<number[]> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  const before = vendor.calls.length
+  let refused = 0
+  const going = Array.from({ length: calls }, async (_, at) => {
+    const response = await processes[at % over]!.call('/v1/chat-completions', key, BODY)
+    await response.arrayBuffer()
+    if (response.status !== 200) refused += 1
+    return response.status
+  })
+  while (vendor.calls.length - before + refused < calls) await new Promise((later) => setTimeout(later, 5))
+  resolve()
+  return Promise.all(going)
+}
+
+async function rowsOf(account: string): Promise<Row[]> {
+  for (const one of processes) await one.settled()
+  return g.gateway.database.query<Row>(
+    {
+      text: 'select status, charged, held, loss, story, (select coalesce(sum((x ->> 1)::int), 0)::int from jsonb_array_elements(lines) x where x ->> 0 = $2) as output from usage where account_id = $1',
+    },
+    [account, 'output'],
+  )
+}
+
+const sum = (rows: readonly Row[], of: 'charged' | 'loss') => rows.reduce((all, row) => all + row[of], 0n)
+
+for (const over of [1, 4])
+  for (const calls of [12, 200])
+    for (const tokens of [1, 4_096, 64_000])
+      test(`${calls} calls at once that write ${tokens} tokens spend no more than the balance, over ${over} processes`, async () => {
+        const balance = 50n * CREDIT
+        const account = await g.account({ credits: balance })
+        writes = tokens
+        const statuses = await burst(account.key, calls, over)
+        const rows = await rowsOf(account.id)
+        assert.deepEqual(
+          [...new Set(statuses)].filter((status) => status !== 200 && status !== 402),
+          [],
+        )
+        assert.ok(statuses.includes(200))
+        assert.equal(sum(rows, 'loss'), 0n)
+        assert.ok(sum(rows, 'charged') <= balance)
+        for (const row of rows) assert.ok(row.charged <= row.held, 'the cap is what is held')
+        const { posted, held } = await g.balance(account.id)
+        assert.deepEqual([posted, held], [balance - sum(rows, 'charged'), 0n])
+      })
+
+test('a lone call writes as much as the model can, and fifty at once on 1,000 credits are all served', async () => {
+  writes = OUTPUT_TOKENS_MAX
+  for (const over of [1, 4]) {
+    const account = await g.account({ credits: 1_000n * CREDIT })
+    // Often enough that its calls are covered by a lease.
+    for (let call = 0; call < 6; call++) assert.deepEqual(await burst(account.key, 1, 1), [200])
+    const alone = await rowsOf(account.id)
+    assert.deepEqual(
+      alone.map(({ output, story }) => [output, story]),
+      alone.map(() => [OUTPUT_TOKENS_MAX, null]),
+    )
+    const another = await g.account({ credits: 1_000n * CREDIT })
+    const statuses = await burst(another.key, 50, over)
+    assert.deepEqual([...new Set(statuses)], [200])
+    const rows = await rowsOf(another.id)
+    for (const { output } of rows) assert.ok(output >= Math.min(RESERVE_TOKENS, OUTPUT_TOKENS_MAX))
+    assert.equal(sum(rows, 'loss'), 0n)
+  }
+})
+
+test('an answer that ends because credit ended has a length finish, is charged as delivered, and its call says why', async () => {
+  writes = OUTPUT_TOKENS_MAX
+  const account = await g.account({ credits: 2n * CREDIT })
+  const response = await g.call('/v1/chat-completions', account.key, BODY)
+  const { choices, usage } = (await response.json()) as {
+    choices: Array<{ finish_reason: string }>
+    usage: { completion_tokens: number }
+  }
+  assert.equal(choices[0]?.finish_reason, 'length')
+  const [row] = await rowsOf(account.id)
+  assert.equal(row?.story?.cutAtTokens, usage.completion_tokens)
+  assert.equal(row.charged, BigInt(usage.completion_tokens) * OUTPUT_MICRO + BigInt(PROMPT_TOKENS) * 100n)
+})
+
+test('limits on spending, max_cost and a quote are bounds that hold', async () => {
+  writes = OUTPUT_TOKENS_MAX
+  const limited = await g.account({ credits: 1_000n * CREDIT })
+  const whole = await g.account({ credits: 1_000n * CREDIT })
+  const set = [
+    await g.operator('PATCH', `/keys/${limited.keyId}`, { limits: { spendTotal: '5' } }),
+    await g.operator('PATCH', `/accounts/${whole.id}`, { limits: { spendPerDay: '50' } }),
+  ]
+  assert.deepEqual(
+    set.map(({ status }) => status),
+    [200, 200],
+  )
+  for (const [account, most] of [
+    [limited, 5n],
+    [whole, 50n],
+  ] as const) {
+    await burst(account.key, 12, 4)
+    const rows = await rowsOf(account.id)
+    assert.ok(rows.length > 0)
+    assert.ok(sum(rows, 'charged') <= most * CREDIT, `${sum(rows, 'charged')} of ${most} credits`)
+  }
+  const quoted = await g.account({ credits: 1_000n * CREDIT })
+  const quote = (await (await g.call('/v1/quote', quoted.key, BODY)).json()) as { data: { costAtMost: string } }
+  await burst(quoted.key, 1, 1)
+  const [row] = await rowsOf(quoted.id)
+  assert.ok(Number(row!.charged) / 1e6 <= Number(quote.data.costAtMost))
+})
+
+test('the official SDKs read a stream that credit has cut short as complete, in every format that needs no limit', async () => {
+  writes = OUTPUT_TOKENS_MAX
+  const poor = async () => (await g.account({ credits: 300_000n })).key
+  const chat = new OpenAI({ baseURL: `${g.url}/v1`, apiKey: await poor() })
+  const messages = [{ role: 'user' as const, content: 'Write.' }]
+  const completion = await chat.chat.completions.stream({ model: MODEL, messages }).finalChatCompletion()
+  assert.equal(completion.choices[0]?.finish_reason, 'length')
+  const responses = new OpenAI({ baseURL: `${g.url}/v1`, apiKey: await poor() })
+  const whole = await responses.responses.stream({ model: MODEL, input: 'Write.' }).finalResponse()
+  assert.deepEqual([whole.status, whole.incomplete_details?.reason], ['incomplete', 'max_output_tokens'])
+  const genai = new GoogleGenAI({ apiKey: await poor(), httpOptions: { baseUrl: `${g.url}/gemini` } })
+  const reasons: unknown[] = []
+  for await (const piece of await genai.models.generateContentStream({ model: MODEL, contents: 'Write.' }))
+    reasons.push(piece.candidates?.[0]?.finishReason)
+  assert.equal(reasons.at(-1), 'MAX_TOKENS')
+})
