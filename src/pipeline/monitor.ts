@@ -53,7 +53,7 @@ export interface Meters {
   overrun(vendor: string): void
 }
 
-export interface Overrun {
+interface Overrun {
   readonly vendor: string
   calls: number
   loss: Credits
