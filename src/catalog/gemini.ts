@@ -65,6 +65,7 @@ const OPENED = 'For models whose `doors` in the catalogue name `gemini`. An exte
 export const generateContent: EndpointEntry = {
   ...shared,
   route: 'POST /gemini/v1beta/models/{model}:generateContent',
+  aliases: ['/gemini/v1/models/{model}:generateContent'],
   sells: 'text',
   format: 'gemini',
   title: 'Generate content',
@@ -77,6 +78,7 @@ export const generateContent: EndpointEntry = {
 export const streamGenerateContent: EndpointEntry = {
   ...generateContent,
   route: 'POST /gemini/v1beta/models/{model}:streamGenerateContent',
+  aliases: ['/gemini/v1/models/{model}:streamGenerateContent'],
   streams: true,
   params: {
     model,
@@ -96,6 +98,7 @@ export const streamGenerateContent: EndpointEntry = {
 export const countGeminiTokens: EndpointEntry = {
   ...shared,
   route: 'POST /gemini/v1beta/models/{model}:countTokens',
+  aliases: ['/gemini/v1/models/{model}:countTokens'],
   title: 'Count the tokens of contents',
   description:
     'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',

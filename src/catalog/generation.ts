@@ -220,7 +220,7 @@ export const FREE = define({
   ...BATCHES,
   models: {
     route: 'GET /v1/models',
-    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models'],
+    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models', '/gemini/v1/models'],
     tag: 'Account and models',
     title: 'Models',
     description: 'The models that this key may use, with their prices.',
@@ -230,7 +230,13 @@ export const FREE = define({
   },
   'models/{id}': {
     route: 'GET /v1/models/{id}',
-    aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}', '/gemini/v1beta/models/{id}'],
+    aliases: [
+      '/alpha/v1/models/{id}',
+      '/alpha/models/{id}',
+      '/beta/v1/models/{id}',
+      '/gemini/v1beta/models/{id}',
+      '/gemini/v1/models/{id}',
+    ],
     tag: 'Account and models',
     title: 'A model',
     description: 'One model of this key.',

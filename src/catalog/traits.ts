@@ -29,6 +29,8 @@ export const textTraits = z.strictObject({
   developerRole: z.boolean().default(true),
   /** Request members that the model refuses although the contract allows them: left out. */
   dropParams: words.default([]),
+  /** Parameters that are left out where another format is converted: its clients send them by themselves, and the model refuses them. */
+  dropConverted: words.default([]),
   /** Keys of chat messages, of their parts and of their tool calls that the model refuses: left out. */
   stripKeys: words.default([]),
   /** Chat: members to add to every request, as JSON texts by name: `["reasoning_split=true"]`. */

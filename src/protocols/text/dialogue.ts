@@ -155,6 +155,8 @@ export type ReplyEvent =
   | { readonly type: 'text' | 'refusal' | 'thought'; readonly text: string }
   /** Ends the thought that was streamed last, with what its vendor wants back. */
   | { readonly type: 'proof'; readonly proof: Proof }
+  /** The text begins, and its proof may come after it: for formats in which a proof stands before the text. */
+  | { readonly type: 'proof-pending' }
   | {
       readonly type: 'call'
       readonly key: number

@@ -80,10 +80,29 @@ export function writeMessagesReply(reply: Reply, facts: AnswerFacts): Json {
   const refused = reply.parts.some((part) => part.kind === 'refusal')
   return {
     ...messageHead(facts, reply.tokens),
-    content: reply.parts.flatMap(writePart),
+    content: proofsFirst(reply.parts).flatMap(writePart),
     stop_reason: stopReason(reply.finish, reply.stopSequence, refused),
     stop_sequence: reply.stopSequence ?? null,
   }
+}
+
+/** The proof of a text stands before it: clients look for the text in the last block. */
+function proofsFirst(parts: readonly OutputPart[]): OutputPart[] {
+  const out: OutputPart[] = []
+  for (const part of parts) {
+    const isText = ({ kind }: OutputPart) => kind === 'text' || kind === 'refusal'
+    const at = part.kind === 'thought' && part.text === '' ? out.findLastIndex((one) => !isText(one)) + 1 : out.length
+    const before = out[at - 1]
+    if (
+      at < out.length &&
+      part.kind === 'thought' &&
+      before?.kind === 'thought' &&
+      Object.keys(before.proof).length === 0
+    )
+      out[at - 1] = { ...before, proof: part.proof }
+    else out.splice(at, 0, part)
+  }
+  return out
 }
 
 function writePart(part: OutputPart): Json[] {

@@ -42,7 +42,7 @@ export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: 
     service_tier:
       dialogue.serviceTier === 'auto' ? 'auto' : dialogue.serviceTier === 'default' ? 'standard_only' : undefined,
   }) as Json
-  for (const name of traits.dropParams) delete body[name]
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
 

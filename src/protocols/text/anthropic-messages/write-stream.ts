@@ -21,6 +21,8 @@ export class MessagesWriter implements StreamWriter {
   private started = false
   private blocks = 0
   private open: { readonly kind: 'text' | 'thought'; readonly index: number } | undefined
+  /** A thought that stays open beside the text until its proof is there: clients look for the text in the last block. */
+  private unproven: number | undefined
   /** Calls may be open side by side, since some vendors interleave their inputs; readers go by the index. */
   private readonly calls = new Map<number, CallBlock>()
   private refused = false
@@ -43,6 +45,8 @@ export class MessagesWriter implements StreamWriter {
         return this.start() + this.think(event.text)
       case 'proof':
         return this.start() + this.prove(event.proof)
+      case 'proof-pending':
+        return this.start() + this.awaitProof()
       case 'call':
         return this.start() + this.call(event)
       case 'input':
@@ -78,12 +82,23 @@ export class MessagesWriter implements StreamWriter {
   }
 
   private think(text: string): string {
-    const out =
-      this.open?.kind === 'thought' ? '' : this.openBlock('thought', { type: 'thinking', thinking: '', signature: '' })
-    return out + this.delta('thinking_delta', 'thinking', text)
+    return this.openThought() + this.delta('thinking_delta', 'thinking', text)
+  }
+
+  private openThought(): string {
+    if (this.open?.kind === 'thought') return ''
+    return this.openBlock('thought', { type: 'thinking', thinking: '', signature: '' })
+  }
+
+  private awaitProof(): string {
+    const out = this.openThought()
+    this.unproven = this.open?.index
+    this.open = undefined
+    return out
   }
 
   private prove(proof: Proof): string {
+    if (this.unproven !== undefined) return this.closeUnproven(packProof(proof))
     if (this.open?.kind === 'thought') return this.closeOpen(packProof(proof))
     return Object.keys(proof).length === 0 ? '' : this.hidden(packProof(proof))
   }
@@ -96,7 +111,7 @@ export class MessagesWriter implements StreamWriter {
   }
 
   private call({ key, id, name, extra }: ReplyEvent & { type: 'call' }): string {
-    let out = this.closeOpen()
+    let out = this.closeUnproven() + this.closeOpen()
     for (const [other, call] of this.calls) if (isWholeJson(call.input)) out += this.closeCall(other, call)
     if (extra !== undefined) out += this.hidden(packExtra(id, extra))
     const index = this.blocks++
@@ -112,7 +127,7 @@ export class MessagesWriter implements StreamWriter {
   }
 
   private openBlock(kind: 'text' | 'thought', block: Json): string {
-    const out = this.closeAll()
+    const out = this.closeBlocks()
     this.open = { kind, index: this.blocks++ }
     return out + startBlock(this.open.index, block)
   }
@@ -135,7 +150,18 @@ export class MessagesWriter implements StreamWriter {
     return event('content_block_stop', { index: call.index })
   }
 
+  private closeUnproven(signature = packProof({})): string {
+    const index = this.unproven
+    if (index === undefined) return ''
+    this.unproven = undefined
+    return deltaEvent(index, 'signature_delta', 'signature', signature) + event('content_block_stop', { index })
+  }
+
   private closeAll(): string {
+    return this.closeUnproven() + this.closeBlocks()
+  }
+
+  private closeBlocks(): string {
     let out = this.closeOpen()
     for (const [key, call] of this.calls) out += this.closeCall(key, call)
     return out

@@ -2,7 +2,7 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { bytesToText, EVENT_BYTES_MAX, encodeComment, encodeJson } from '../../../upstream/sse.ts'
+import { bytesToText, EVENT_BYTES_MAX, encodeJson } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
@@ -61,12 +61,8 @@ function charsOf(candidate: Json): number {
   )
 }
 
-/** Its readers lose an event that has a comment in front of it, so that comments are blocks of their own. */
-export const GEMINI_KEEP_ALIVE = ': ping\n\n'
-
-export function geminiFinish(last: string, comment: string): string {
-  return (comment === '' ? '' : `${encodeComment(comment)}\n`) + last
-}
+/** Google's SDKs take every block for an event with JSON: a comment, or a blank line too many, ends the stream with an error. */
+export const GEMINI_KEEP_ALIVE = ''
 
 /** The event that ends a broken stream; there is no other end than that of the connection. */
 export function geminiFailure(fault: Fault, requestId: string): string {
@@ -123,8 +119,8 @@ export class GeminiObserver extends Observer {
     if (this.finished.size > 0 && !this.fault) this.terminal = true
   }
 
-  finish(comment: string): string {
-    return geminiFinish(bytesToText(this.held), comment)
+  finish(): string {
+    return bytesToText(this.held)
   }
 
   fail(fault: Fault, requestId: string): string {

@@ -12,6 +12,7 @@ import { blockReason, readGeminiFinish, readGeminiParts } from './reply.ts'
 export class GeminiReader extends StreamReader {
   private started = false
   private calls = 0
+  private texts = 0
   private reason: string | undefined
 
   read(event: SseEvent): ReplyEvent[] {
@@ -55,6 +56,8 @@ export class GeminiReader extends StreamReader {
       events.push({ type: 'input', key, text: input })
       return
     }
+    // A text is signed at its end.
+    if (part.kind === 'text' && part.text !== '' && this.texts++ === 0) events.push({ type: 'proof-pending' })
     if (part.text !== '') events.push({ type: part.kind, text: part.text })
     if (part.kind === 'thought' && Object.keys(part.proof).length > 0) events.push({ type: 'proof', proof: part.proof })
   }

@@ -43,7 +43,7 @@ export function writeGeminiRequest(dialogue: Dialogue, _model: string, traits: T
     toolConfig: tools.length > 0 ? writeChoice(dialogue) : undefined,
     generationConfig: Object.keys(config).length > 0 ? config : undefined,
   }) as Json // An object of what is there.
-  for (const name of traits.dropParams) delete body[name]
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
 
@@ -107,8 +107,14 @@ function writeMedia({ kind, media, at }: ImagePart | FilePart): Json {
 function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
   const out: Json[] = []
   let called = false
+  let waiting: string | undefined
+  const sign = () => {
+    if (waiting !== undefined) out.push({ text: '', thoughtSignature: waiting })
+    waiting = undefined
+  }
   for (const part of parts) {
     if (part.kind === 'call') {
+      sign()
       if (part.custom) throw cannotConvert('tools', 'a call of a custom tool')
       const usual = called || traits.callExtra === undefined ? undefined : signatureOf(JSON.parse(traits.callExtra))
       called = true
@@ -119,14 +125,17 @@ function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
         }) as Json, // The signature may be absent.
       )
     } else if (part.kind !== 'thought') {
-      if (part.text !== '') out.push({ text: part.text })
+      if (part.text === '') continue
+      out.push({ text: part.text, ...(waiting === undefined ? {} : { thoughtSignature: waiting }) })
+      waiting = undefined
     } else if (part.proof.google !== undefined) {
-      // The vendor wants its signature where it was: at the text before it, or at an empty one.
+      // The vendor wants its signature where it was: at a text, before which other formats carry it, or at an empty one.
       const last = out.at(-1)
       if (last && typeof last.text === 'string') last.thoughtSignature = part.proof.google
-      else out.push({ text: '', thoughtSignature: part.proof.google })
+      else waiting = part.proof.google
     }
   }
+  sign()
   return out
 }
 

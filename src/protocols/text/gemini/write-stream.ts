@@ -5,7 +5,7 @@ import type { Json } from '../../check.ts'
 import type { AnswerFacts, Finish, ReplyEvent } from '../dialogue.ts'
 import type { StreamWriter } from '../reader.ts'
 import type { TokenCounts } from '../tokens.ts'
-import { GEMINI_KEEP_ALIVE, geminiFailure, geminiFinish } from './pass.ts'
+import { GEMINI_KEEP_ALIVE, geminiFailure } from './pass.ts'
 import { answer, finishReason, writeCall, writeThought } from './reply.ts'
 
 export class GeminiWriter implements StreamWriter {
@@ -29,6 +29,7 @@ export class GeminiWriter implements StreamWriter {
   write(event: ReplyEvent): string {
     switch (event.type) {
       case 'start':
+      case 'proof-pending':
         return ''
       case 'refusal':
         this.refused = true
@@ -57,12 +58,11 @@ export class GeminiWriter implements StreamWriter {
     }
   }
 
-  finish(tokens: TokenCounts | undefined, comment: string): string {
+  finish(tokens: TokenCounts | undefined): string {
     const calls = [...this.calls.values()].map((call) => writeCall(call.id, call.name, call.input, call.extra))
     // Clients take an answer without parts for none at all.
     const parts = calls.length > 0 ? calls : [{ text: '' }]
-    const last = answer(this.facts, parts, finishReason(this.ended, this.refused), tokens)
-    return geminiFinish(encodeJson(last), comment)
+    return encodeJson(answer(this.facts, parts, finishReason(this.ended, this.refused), tokens))
   }
 
   fail(fault: Fault, requestId: string): string {

@@ -47,7 +47,7 @@ export function writeChatRequest(dialogue: Dialogue, model: string, traits: Text
     const equals = entry.indexOf('=')
     body[entry.slice(0, equals)] = JSON.parse(entry.slice(equals + 1))
   }
-  for (const name of traits.dropParams) delete body[name]
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return traits.namedToolChoice ? body : { ...body, ...chooseByWord(body) }
 }
 

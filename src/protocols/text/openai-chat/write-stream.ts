@@ -53,6 +53,8 @@ export class ChatWriter implements StreamWriter {
         return this.input(event.key, event.text)
       case 'end':
         return this.end(event.finish)
+      case 'proof-pending':
+        return ''
       case 'ping':
         return this.keepAlive
     }

@@ -47,7 +47,7 @@ export function writeResponsesRequest(dialogue: Dialogue, model: string, traits:
     prompt_cache_key: dialogue.cacheKey,
     safety_identifier: dialogue.safetyId,
   }) as Json
-  for (const name of traits.dropParams) delete body[name]
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
 

@@ -71,6 +71,8 @@ export class ResponsesWriter implements StreamWriter {
       case 'end':
         this.end = event.finish
         return this.start() + this.closeAll()
+      case 'proof-pending':
+        return ''
       case 'ping':
         return this.keepAlive
     }

@@ -1,0 +1,176 @@
+// Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they use.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import Anthropic from '@anthropic-ai/sdk'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { TEXT_PROTOCOLS } from '../src/catalog/kind.ts'
+import { realWorld, type World } from '../src/kernel/world.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { fixture, recordingsOf } from './text-replay.ts'
+
+type Json = Record<string, any>
+
+/** The gateway looks for quiet streams every two seconds: here at once, and whoever wants to know is told. */
+const LOOK_EVERY_MS = 2_000
+let looks = 0
+let looked: () => void = () => {}
+const hurried: World = {
+  ...realWorld,
+  after: (delayMs, run) =>
+    realWorld.after(delayMs === LOOK_EVERY_MS ? 1 : delayMs, () => {
+      run()
+      if (delayMs !== LOOK_EVERY_MS) return
+      looks += 1
+      looked()
+    }),
+}
+/** Until a stream that says nothing has been found quiet, twice. */
+async function untilQuiet(): Promise<void> {
+  const enough = looks + 20
+  while (looks < enough)
+    await new Promise<void>((resolve) => {
+      looked = resolve
+    })
+}
+
+let g: TestGateway
+let key: string
+let vendor: Server
+/** What the vendor answers next, and whether it makes a pause in the middle; what it was asked last. */
+const script = { answer: Buffer.alloc(0), type: 'text/event-stream', pauses: false, asked: {} as Json, path: '' }
+
+before(async () => {
+  vendor = createServer(async (incoming, response) => {
+    const parts: Buffer[] = []
+    for await (const part of incoming) parts.push(part as Buffer)
+    script.asked = JSON.parse(Buffer.concat(parts).toString()) as Json
+    script.path = incoming.url ?? ''
+    const { answer, type, pauses } = script
+    response.writeHead(200, { 'content-type': type })
+    if (!pauses) return response.end(answer)
+    const middle = answer.indexOf('\n\n', answer.length / 3) + 2
+    response.flushHeaders()
+    await untilQuiet()
+    response.write(answer.subarray(0, middle))
+    await untilQuiet()
+    return response.end(answer.subarray(middle))
+  })
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  const baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
+  g = await startGateway({
+    world: hurried,
+    catalog(document: CatalogInput) {
+      for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = [...TEXT_PROTOCOLS]
+      document.vendors.scripted = { baseUrl }
+      for (const protocol of TEXT_PROTOCOLS)
+        document.models[`from-${protocol}`] = {
+          ...document.models['epsilon-k3']!,
+          family: 'scripted',
+          doors: [...TEXT_PROTOCOLS],
+          routes: [{ vendor: 'scripted', protocol }],
+        }
+    },
+  })
+  key = (await g.account()).key
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+  vendor.closeAllConnections()
+  vendor.close()
+})
+
+const HELLO = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
+const at = (model: string, action: string, version = 'v1beta') => `/gemini/${version}/models/${model}:${action}`
+
+for (const back of TEXT_PROTOCOLS)
+  test(`a stream from ${back} has events and nothing else, also while the vendor says nothing`, async () => {
+    for (const name of recordingsOf(back, 'sse').filter((file) => !file.startsWith('error'))) {
+      Object.assign(script, { answer: fixture(back, name), pauses: name === 'text.sse' })
+      const answer = await g.call(at(`from-${back}`, 'streamGenerateContent?alt=sse'), key, HELLO)
+      const text = await answer.text()
+      assert.equal(answer.status, 200, text)
+      for (const block of text.split('\n\n').slice(0, -1)) assert.match(block, /^data: \{.*\}$/, name)
+      assert.ok(text.endsWith('}\n\n'), name)
+    }
+    script.pauses = false
+  })
+
+test('other formats are kept alive by comments, and end with what was charged', async () => {
+  Object.assign(script, { answer: fixture('gemini', 'text.sse'), pauses: true })
+  const body = { model: 'from-gemini', stream: true, messages: [{ role: 'user', content: 'Hello' }] }
+  const text = await (await g.call('/v1/chat/completions', key, body)).text()
+  script.pauses = false
+  assert.match(text, /^: /m)
+  assert.match(text, /^: tollgate charge=/m)
+})
+
+const SIGNATURE = 'c2lnbmVkIGJ5IHRoZSB2ZW5kb3I='
+const piece = (parts: Json[], more: Json = {}) =>
+  `data: ${JSON.stringify({ candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }], modelVersion: 'm', responseId: 'r' })}\n\n`
+const STOPPED = { finishReason: 'STOP' }
+/** As vendors sign a text: at its last piece, or at an empty one after it; with their thoughts shown or not. */
+const SIGNED: Record<string, string> = {
+  'at the last piece': piece([{ text: 'One ' }]) + piece([{ text: 'two', thoughtSignature: SIGNATURE }], STOPPED),
+  'after it':
+    piece([{ text: 'One ' }]) + piece([{ text: 'two' }]) + piece([{ text: '', thoughtSignature: SIGNATURE }], STOPPED),
+  'after a thought and it':
+    piece([{ text: 'Hm.', thought: true }]) +
+    piece([{ text: 'One two' }]) +
+    piece([{ text: '', thoughtSignature: SIGNATURE }], STOPPED),
+}
+
+for (const [where, answer] of Object.entries(SIGNED))
+  for (const streams of [true, false])
+    test(`a text that a Gemini vendor signs ${where} is the last block of a message, ${streams ? 'streamed' : 'whole'}, and its signature finds the way back`, async () => {
+      const client = new Anthropic({ apiKey: key, baseURL: g.url, maxRetries: 0 })
+      const pieces = [...answer.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!) as Json)
+      const said = pieces.flatMap(({ candidates }): Json[] => candidates[0].content.parts)
+      const thoughts = said.filter(({ thought }) => thought === true)
+      // A whole answer has its text in one part.
+      const text = { text: 'One two', thoughtSignature: SIGNATURE }
+      const whole = {
+        ...pieces.at(-1),
+        candidates: [{ content: { parts: [...thoughts, text], role: 'model' }, ...STOPPED }],
+      }
+      const ask = { model: 'from-gemini', max_tokens: 1_000, messages: [{ role: 'user' as const, content: 'Hello' }] }
+      Object.assign(
+        script,
+        streams
+          ? { answer: Buffer.from(answer), type: 'text/event-stream' }
+          : { answer: Buffer.from(JSON.stringify(whole)), type: 'application/json' },
+      )
+      const stopped: number[] = []
+      const message = streams
+        ? await client.messages
+            .stream(ask)
+            .on('streamEvent', (event) => event.type === 'content_block_stop' && stopped.push(event.index))
+            .finalMessage()
+        : await client.messages.create(ask)
+      const last = message.content.at(-1)
+      assert.equal(last?.type === 'text' && last.text, 'One two')
+      // Claude Code takes blocks as they end.
+      if (streams) assert.equal(stopped.at(-1), message.content.length - 1)
+      const again = [
+        ...ask.messages,
+        { role: 'assistant' as const, content: message.content },
+        { role: 'user' as const, content: 'And?' },
+      ]
+      await client.messages
+        .stream({ ...ask, messages: again })
+        .finalMessage()
+        .catch(() => undefined)
+      const { contents } = script.asked as { contents: Json[] }
+      assert.deepEqual(contents[1], { role: 'model', parts: [{ text: 'One two', thoughtSignature: SIGNATURE }] })
+      script.type = 'text/event-stream'
+    })
+
+test('what Gemini CLI sends by itself is no reason for a beta model to refuse', async () => {
+  const generationConfig = { temperature: 1, topP: 0.95, topK: 64, thinkingConfig: { includeThoughts: true } }
+  for (const model of ['beta-opus-4-7', 'beta-fable-5', 'beta-haiku-4-5']) {
+    const answer = await g.call(at(model, 'generateContent'), key, { ...HELLO, generationConfig })
+    assert.equal(answer.status, 200, `${model}: ${await answer.text()}`)
+  }
+})
