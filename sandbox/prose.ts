@@ -21,9 +21,9 @@ export function writeAnswer(ask: TextAsk): string {
 
 function closing(model: string, own: Dice): string {
   return own.pick([
-    `(This is a simulated answer: the Tollgate sandbox is standing in for ${model}. To hear from the real model, give its vendor a baseUrl and a credential in the catalogue, as the README shows.)`,
-    `(Simulated by the Tollgate sandbox in place of ${model}. Connect a real vendor by setting its baseUrl and credential in the catalogue; nothing in your code has to change.)`,
-    `(You are talking to the Tollgate sandbox, which simulates ${model}. Point the vendor's baseUrl and credential in the catalogue at the real service, and the same call will reach it.)`,
+    `(This is a simulated answer: the Tollgate sandbox is standing in for ${model}. To call the real model, connect its vendor: tollgate connect, or Add vendor on the console’s page of vendors.)`,
+    `(Simulated by the Tollgate sandbox in place of ${model}. Connect the real vendor by tollgate connect, or Add vendor on the console’s page of vendors; nothing in your code has to change.)`,
+    `(You are talking to the Tollgate sandbox, which simulates ${model}. Connect the real vendor (tollgate connect, or Add vendor in the console), and the same call will reach it.)`,
   ])
 }
 

@@ -16,23 +16,30 @@ const COUNTED_MAX = 100
 
 const GATEWAY = 'alerts/gateway/newest'
 
-/** Operators hear of the gateway; members of the account that they look at. Whoever only visits an account leaves its alerts unread. */
+/** Operators hear of the gateway; everybody of the account on screen. Whoever only visits an account leaves its alerts unread. */
 function useNews(account: string | undefined) {
   const { user, accounts } = useSession()
   const own = accounts.find(({ id }) => id === account)
+  const shown = own?.id ?? (user.role === 'operator' ? account : undefined)
   const gateway = useQuery(
     user.role === 'operator' ? GATEWAY : undefined,
     (signal) => api.alerts(undefined, { limit: NEWEST, of: 'gateway' }, signal),
     { everyMs: EVERY_MS },
   )
   const mine = useQuery(
-    own ? `alerts/${own.id}/newest` : undefined,
-    (signal) => api.alerts(own?.id, { limit: NEWEST }, signal),
+    shown ? `alerts/${shown}/newest` : undefined,
+    (signal) => api.alerts(shown, { limit: NEWEST }, signal),
     { everyMs: EVERY_MS },
   )
   return [
-    { id: undefined, title: 'Gateway', to: '/operator/alerts', page: gateway.data },
-    { id: own?.id, title: own?.name ?? '', to: `/a/${encodeURIComponent(own?.id ?? '')}/alerts`, page: mine.data },
+    { id: undefined, title: 'Gateway', to: '/operator/alerts', page: gateway.data, isOwn: true },
+    {
+      id: shown,
+      title: own?.name ?? 'The account on screen',
+      to: `/a/${encodeURIComponent(shown ?? '')}/alerts`,
+      page: mine.data,
+      isOwn: own !== undefined,
+    },
   ].filter((one): one is typeof one & { page: AlertPage } => one.page !== undefined)
 }
 
@@ -44,7 +51,9 @@ export function Bell({ account }: { account: string | undefined }) {
   const label = unread ? `Alerts, ${shown} unread` : 'Alerts'
   const close = async () => {
     setOpen(false)
-    const seen = news.flatMap(({ id, page }) => (page.unread && page.items[0] ? [[id, page.items[0].id] as const] : []))
+    const seen = news.flatMap(({ id, page, isOwn }) =>
+      isOwn && page.unread && page.items[0] ? [[id, page.items[0].id] as const] : [],
+    )
     await Promise.allSettled(seen.map(([id, until]) => api.readAlerts(id, until)))
     if (seen.length) refresh('alerts/')
   }
@@ -72,7 +81,7 @@ export function Bell({ account }: { account: string | undefined }) {
             {news.map(({ title, to, page }) => (
               <section key={to} className="stack" aria-label={title}>
                 {news.length > 1 ? <h3>{title}</h3> : null}
-                {page.items.length ? <AlertLines alerts={page.items} /> : <p className="muted">Nothing has fired.</p>}
+                {page.items.length ? <AlertLines alerts={page.items} /> : <p className="muted">No alerts.</p>}
                 <p>
                   <Link to={to} onClick={() => void close()}>
                     All alerts, rules and receivers

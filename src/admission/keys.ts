@@ -1,6 +1,7 @@
 // Keys as their owners see them: made once, restricted, exchanged for another, revoked. The value leaves only in the
 // answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
 import type { CatalogStore } from '../catalog/store.ts'
+import { didYouMean, quoteModel } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import type { Database, Queryable } from '../database/database.ts'
@@ -104,7 +105,14 @@ export function createKeys(options: {
     const { models } = catalog.current.document
     for (const name of input.models ?? [])
       if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name))
-        throw invalid(`models: there is no model "${name}". GET /catalog lists them.`, 'models')
+        throw invalid(
+          [
+            `models: there is no model ${quoteModel(name)}.`,
+            ...didYouMean(name, models, () => true),
+            'GET /catalog lists them.',
+          ].join(' '),
+          'models',
+        )
     if (input.ipRanges) readIpRanges(input.ipRanges)
     if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= world.nowMs())
       throw invalid('expiresAt: must lie in the future.', 'expiresAt')

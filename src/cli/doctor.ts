@@ -189,7 +189,7 @@ function describeVendors(vendors: readonly VendorView[]): Finding[] {
     findings.push({
       verdict: 'note',
       about: 'vendors',
-      text: `${simulated.length} of ${vendors.length} vendors are simulated (${simulated.map(({ name }) => name).join(', ')}): their answers are not real. Put a vendor’s address and credential into the catalogue to connect it.`,
+      text: `${simulated.length} of ${vendors.length} vendors are simulated (${simulated.map(({ name }) => name).join(', ')}): their answers are not real. To connect real ones: tollgate connect, or Vendors, Add vendor in the console.`,
     })
   for (const { name, baseUrl, credential, breaker, lastError } of vendors.filter((vendor) => !vendor.simulated)) {
     if (credential.unreadable)

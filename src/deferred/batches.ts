@@ -72,7 +72,7 @@ export function startBatches(deps: BatchDeps): Batches {
 
   return {
     table,
-    desk: createBatchDesk({ database, files, table }),
+    desk: createBatchDesk({ ...deps, database, table }),
     async create(order, by) {
       const batch = { ...order, account_id: by.accountId, key_id: by.keyId }
       const input = await files.find(batch.account_id, batch.input_file_id)
@@ -123,7 +123,9 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   const from = ['validating']
   const input = await files.find(batch.account_id, batch.input_file_id)
   const pieces = input && (await files.read(input))
-  const found = await readLines(pieces ?? [], batch.endpoint, (lines) => table.putLines(batch, lines))
+  const found = await readLines(pieces ?? [], batch.endpoint, {
+    take: (lines) => table.putLines(batch, lines),
+  })
   const { total, errors } = found
   if (errors.length > 0) {
     // Who cancelled it meanwhile gets it cancelled.

@@ -5,7 +5,7 @@ import type { Principal } from '../admission/api-key.ts'
 import { hashRequest, storedAnswers } from '../admission/idempotency.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
-import type { CatalogStore, Product } from '../catalog/store.ts'
+import type { Catalog, CatalogStore, Product } from '../catalog/store.ts'
 import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
@@ -72,6 +72,18 @@ export function isLater(ending: Told | Later): ending is Later {
   return 'afterMs' in ending
 }
 
+/** By the reader of callers who wait, but for streams, which need somebody who takes them. */
+export function readDeferred(
+  { principal, spec, body }: { readonly principal: Principal; readonly spec: PaidSpec; readonly body: Buffer },
+  deps: Pick<DeferredDeps, 'catalog' | 'read'>,
+  mayStream: boolean,
+): Read & { readonly catalog: Catalog } {
+  const catalog = catalogFor(principal.accountId, deps.catalog.current)
+  const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
+  if (asked.ask.stream && !mayStream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+  return { ...asked, catalog }
+}
+
 export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise<Told | Later> {
   const { path } = deps
   const requestId = `req_${newId(path.world)}`
@@ -79,10 +91,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
     const { principal, spec, body, name, batch, signal = NEVER } = call
     const { out = new AnswerTaker(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const { accountId } = principal
-    const catalog = catalogFor(accountId, deps.catalog.current)
-    const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
-    if (asked.ask.stream && !call.out) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+    const { catalog, ...asked } = readDeferred({ principal, spec, body }, deps, call.out !== undefined)
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const arrived = {
       ...(batch === undefined ? asked : inBatch(asked)),

@@ -1,5 +1,6 @@
 // Batches for people who look after them: what they cost, what became of each line, and whether a file would do. Lines are read from
 // where they are: from the database while a batch runs, from its files when it has ended.
+import { playerOf } from '../admission/api-key.ts'
 import type { Database } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -7,8 +8,9 @@ import type { Page, Paging } from '../kernel/view.ts'
 import { readCharges, readKnownCalls } from '../ledger/clients.ts'
 import { isObject, text } from '../protocols/check.ts'
 import type { BatchRow, BatchTable } from './batch-table.ts'
+import { type DeferredDeps, readDeferred } from './call.ts'
 import type { Files } from './files.ts'
-import { HEAD_CHARS, readLines } from './lines.ts'
+import { bodyOf, endpointAt, HEAD_CHARS, readLines } from './lines.ts'
 import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.ts'
 
 export interface BatchDesk {
@@ -27,7 +29,9 @@ const MESSAGE_CHARS_MAX = 500
 const LINE_BREAK = 10
 const CURSOR = /^\d{1,9}(?:-\d{1,15})?$/
 
-export function createBatchDesk(deps: { database: Database; files: Files; table: BatchTable }): BatchDesk {
+export function createBatchDesk(
+  deps: Pick<DeferredDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
+): BatchDesk {
   const { database, files, table } = deps
   /** Reading a file of 100 MB takes a while: an account has it done once at a time. */
   const checking = new Set<string>()
@@ -73,7 +77,13 @@ export function createBatchDesk(deps: { database: Database; files: Files; table:
         throw new Fault('rate_limited', { message: 'A file of this account is being checked.', retryAfterSeconds: 2 })
       checking.add(account)
       try {
-        const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, async () => undefined)
+        const spec = endpointAt(endpoint)
+        const principal = playerOf(account)
+        const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, {
+          review: (line) => {
+            if (spec) readDeferred({ principal, spec, body: bodyOf(line) }, deps, false)
+          },
+        })
         return { total, errors: [...errors] }
       } finally {
         checking.delete(account)

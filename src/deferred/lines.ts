@@ -53,13 +53,20 @@ export function bodyOf(line: Buffer): Buffer {
   return Buffer.from(json.text.slice(...(json.member('body') ?? [0, 0])))
 }
 
-/** Reads a file piece by piece; `take` gets the lines that are right, some at a time. Answers what is wrong. */
+interface LineTaker {
+  /** Gets the lines that are right, some at a time. */
+  take?(lines: readonly Line[]): Promise<void>
+  /** Looks at the request of a line; throws what is wrong with it. */
+  review?(line: Buffer): void
+}
+
+/** Reads a file piece by piece. Answers what is wrong. */
 export async function readLines(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
   endpoint: string,
-  take: (lines: readonly Line[]) => Promise<void>,
+  { take = async () => {}, review = () => {} }: LineTaker,
 ): Promise<{ total: number; errors: readonly LineError[] }> {
-  const reader = new LineReader(endpoint)
+  const reader = new LineReader(endpoint, review)
   for await (const piece of pieces) {
     reader.push(piece)
     if (reader.isEnough) break
@@ -74,6 +81,7 @@ class LineReader {
   readonly errors: LineError[] = []
   total = 0
   readonly #endpoint: string
+  readonly #review: (line: Buffer) => void
   readonly #known = new Set<string>()
   #lines: Line[] = []
   #pieces: Buffer[] = []
@@ -81,8 +89,9 @@ class LineReader {
   #start = 0
   #number = 0
 
-  constructor(endpoint: string) {
+  constructor(endpoint: string, review: (line: Buffer) => void) {
     this.#endpoint = endpoint
+    this.#review = review
   }
 
   /** Nothing more that is read would change anything. */
@@ -154,7 +163,7 @@ class LineReader {
   }
 
   #check(text: Buffer, line: number): string | undefined {
-    const read = parsed(text)
+    const read = parsed(text, line)
     if (typeof read === 'string') return this.#wrong('invalid_json_line', line, read)
     const { custom_id: customId, method, url, body } = read
     if (!isCustomId(customId))
@@ -171,16 +180,22 @@ class LineReader {
     if (url !== this.#endpoint)
       return this.#wrong('invalid_url', line, `"url" must be the endpoint of the batch, ${this.#endpoint}.`, 'url')
     if (!isObject(body)) return this.#wrong('missing_required_parameter', line, '"body" must be an object.', 'body')
+    try {
+      this.#review(text)
+    } catch (error) {
+      const { kind, message, details } = asFault(error)
+      return this.#wrong(kind, line, message, details.param ?? 'body')
+    }
     return customId
   }
 }
 
 /** By the reader of bodies, with its bounds. A text says what is wrong. */
-function parsed(text: Buffer): Record<string, unknown> | string {
+function parsed(text: Buffer, line: number): Record<string, unknown> | string {
   try {
     return readJson(text).value
   } catch (error) {
-    return `This line is no JSON object as each line has to be. ${asFault(error).message}`
+    return `Line ${line} is not a JSON object. ${asFault(error).message}`
   }
 }
 

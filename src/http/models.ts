@@ -1,10 +1,11 @@
 // The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
 // once per catalogue version and restriction, so that an answer is a lookup.
 import type { Principal } from '../admission/api-key.ts'
+import { mayUse } from '../admission/restriction.ts'
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
+import { unknownModel } from '../catalog/unknown-model.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
 
 /** When the first catalogue was written; models have no date of their own. */
 const CREATED_SECONDS = 1_789_000_000
@@ -51,7 +52,7 @@ export function createModelLists(current: () => Catalog): ModelLists {
     },
     retrieve(principal, requestId, uid, shape) {
       const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
-      if (entry === undefined) throw new Fault('model_unknown')
+      if (entry === undefined) throw unknownModel(uid, current().document.models, (name) => mayUse(principal, name))
       // The SDKs read the members at the top, native callers those in `data`.
       return shape === 'native' ? `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}` : entry
     },

@@ -142,9 +142,14 @@ function rowOf(fault: Fault, call: RefusedCall): Row {
     id: call.requestId.slice('req_'.length),
     fault: fault.kind,
     status: fault.status,
-    message: withoutContent(fault.message, '').slice(0, MESSAGE_CHARS_MAX).toWellFormed(),
+    message: messageOf(fault).slice(0, MESSAGE_CHARS_MAX).toWellFormed(),
     count: 0,
   }
+}
+
+/** The name of a model is no content, and without it nobody can tell what was wrong; it is escaped where the fault is made. */
+function messageOf({ kind, message }: Fault): string {
+  return kind === 'model_unknown' ? message : withoutContent(message, '')
 }
 
 function restOf(rest: Map<string, Row>, fault: Fault, call: RefusedCall): Row {

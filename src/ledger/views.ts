@@ -179,6 +179,8 @@ export const usageDetail = usageView.extend({
   story: story.nullable(),
   /** What it sent and was sent is kept, and can be read. */
   content: z.boolean(),
+  /** For operators only: who answered it. Null: nobody, or the catalog of that time is not kept. */
+  vendor: z.string().nullable().exactOptional(),
   /** Where its trace is shown; only for operators, and if TOLLGATE_TRACE_URL says where that is. */
   trace: z.string().optional(),
 })

@@ -12,6 +12,7 @@ import type { KindName } from '../catalog/kind.ts'
 import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
+import { unknownModel } from '../catalog/unknown-model.ts'
 import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
@@ -224,13 +225,20 @@ function readData(incoming: Incoming, { world }: ReadDeps): Read {
  */
 function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incoming): Model {
   const model = modelAt(catalog, uid)
-  if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw new Fault('model_unknown')
+  const unknown = () =>
+    unknownModel(
+      uid,
+      catalog.document.models,
+      (name, { type, doors }) =>
+        type === kind && (!spec.format || doors.includes(spec.format)) && mayUse(principal, name),
+    )
+  if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw unknown()
   if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.doors.includes(spec.format)) {
     const paths = model.doors.map((door) => ENDPOINTS.find(({ format }) => format === door)!.path)
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
-  if (!mayUse(principal, uid)) throw new Fault(spec.hidesModels ? 'model_unknown' : 'model_restricted')
+  if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')
   return model
 }
 

@@ -17,10 +17,10 @@ before(async () => {
 })
 after(() => home?.close())
 
-const line = (custom_id: string, model = 'alpha-5.4') =>
+const line = (custom_id: string, { model = 'alpha-5.4', content = `Hello ${custom_id}.` } = {}) =>
   JSON.stringify({
     ...{ custom_id, method: 'POST', url: '/v1/chat/completions' },
-    body: { model, max_tokens: 20, messages: [{ role: 'user', content: `Hello ${custom_id}.` }] },
+    body: { model, max_tokens: 20, messages: [{ role: 'user', content }] },
   })
 
 async function choose(text: string, name = 'lines.jsonl'): Promise<void> {
@@ -37,7 +37,7 @@ test('a file is checked by its lines before it is begun; then its lines are work
   await choose(`${line('one')}\n${line('one')}\n{"custom_id":`)
   const problems = page.getByRole('table', { name: 'Problems' })
   await problems.getByRole('row', { name: /2.*same "custom_id"/ }).waitFor()
-  await problems.getByRole('row', { name: /3.*no JSON object/ }).waitFor()
+  await problems.getByRole('row', { name: /Line 3 is not a JSON object/ }).waitFor()
   assert.deepEqual(await home.violations(page), [])
   const { database } = home.gateway
   const [none] = await database.query<{ count: number }>({
@@ -45,12 +45,16 @@ test('a file is checked by its lines before it is begun; then its lines are work
   })
   assert.equal(none?.count, 0, 'what is wrong leaves nothing behind')
 
-  await choose(`${line('one')}\n${line('two', 'no-such-model')}`)
+  await choose(`${line('one')}\n${line('two', { model: 'alpha-5.44' })}`)
+  await problems.getByRole('row', { name: /2.*"alpha-5\.44" does not exist.*Did you mean "alpha-5\.4"\?/ }).waitFor()
+  assert.equal(await page.getByText('Nothing is wrong').count(), 0)
+
+  await choose(`${line('one')}\n${line('two', { content: '[[400]]' })}`)
   await page.getByRole('button', { name: 'Start 2 requests' }).click()
   await page.getByText('Completed').waitFor()
   await page
     .getByRole('table', { name: 'Failed lines' })
-    .getByRole('row', { name: /two.*404/ })
+    .getByRole('row', { name: /two.*400/ })
     .waitFor()
   const [row] = await database.query<{ charged: bigint }>({
     text: `select charged from usage where endpoint = 'batch:chat'`,

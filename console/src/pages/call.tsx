@@ -72,7 +72,9 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
 function Asked({ base, call }: { base: string; call: UsageDetail }) {
   const keyId = call.keyName === null ? undefined : call.keyId
   const keys = useQuery(`keys/${call.account}/choice`, (signal) => api.keys(call.account, { limit: 200 }, signal))
-  const vendors = [...new Set(call.story?.attempts.flatMap(({ vendor }) => vendor ?? []))]
+  // A call that went well at once has no attempts to tell of.
+  const tried = call.story?.attempts.flatMap(({ vendor }) => vendor ?? []) ?? []
+  const vendors = [...new Set([...tried, ...(call.vendor ? [call.vendor] : [])])]
   return (
     <Card title="What was asked">
       <Facts
@@ -87,8 +89,10 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
               <Link key="m" to={`${base}/models/${encodeURIComponent(call.product)}`}>
                 {call.product}
               </Link>
+            ) : call.outcome === 'refused' ? (
+              'unknown: see the message above'
             ) : (
-              'refused before it was known'
+              '–'
             ),
           ],
           [
@@ -111,7 +115,6 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
                 </Link>,
               ]
             : false,
-          call.route === null ? false : ['Route', `number ${call.route} of the model`],
           call.catalogVersion === null ? false : ['Price list', `version ${call.catalogVersion}`],
           ...othersOf(call),
           call.job

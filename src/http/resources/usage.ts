@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Contents } from '../../admission/contents.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
+import { type CatalogStore, findProduct } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -40,6 +41,7 @@ export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
   readonly contents: Contents
+  readonly catalog: CatalogStore
   readonly world: World
   /** With {request_id} in it. */
   readonly traceUrl?: string | undefined
@@ -111,6 +113,18 @@ export function usageResources(deps: UsageDeps): Resource[] {
     return found
   }
 
+  /** By the catalog that the call was priced with: its routes have changed places since. */
+  async function vendorOf({
+    product,
+    route,
+    catalogVersion,
+  }: Pick<UsageDetail, 'product' | 'route' | 'catalogVersion'>): Promise<string | null> {
+    if (route === null || catalogVersion === null) return null
+    // An account that came from another database has versions that are not here.
+    const catalog = await deps.catalog.at(catalogVersion).catch(() => undefined)
+    return (catalog && findProduct(catalog, product)?.routes[route - 1]?.vendor) ?? null
+  }
+
   return [
     resource('GET /accounts/{id}/overview', 'member', {
       query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
@@ -157,7 +171,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
         const whole = { ...detail, content: await contents.has(account, params.requestId) }
         if (!actor.operator) return withoutVendors(whole)
         const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
-        return trace === undefined ? whole : { ...whole, trace }
+        return { ...whole, vendor: await vendorOf(detail), ...(trace === undefined ? {} : { trace }) }
       },
     }),
     resource('GET /accounts/{id}/ledger', 'member', {

@@ -1,0 +1,64 @@
+// A model that there is not: every format says which name was asked for, and which one the key may use instead.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { GoogleGenAI } from '@google/genai'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const g = testGateway()
+const messages = [{ role: 'user', content: 'Hello' }]
+
+const REQUESTS: readonly [path: string, body: (model: string) => object, asked: string, meant: string][] = [
+  ['/v1/chat/completions', (model) => ({ model, messages }), 'alpha-54', 'alpha-5.4'],
+  ['/v1/responses', (model) => ({ model, input: 'Hello' }), 'Alpha 5.5', 'alpha-5.5'],
+  ['/beta/v1/messages', (model) => ({ model, max_tokens: 9, messages }), 'beta-haiku-4.5', 'beta-haiku-4-5'],
+  ['/v1/embeddings', (model) => ({ model, input: 'Hello' }), 'alpha-embed-small', 'alpha-embed-3-small'],
+  ['/alpha/v1/images/generations', (model) => ({ model, prompt: 'A cat' }), 'alpha-image-3', 'alpha-image-2'],
+  ['/v1/video/seedance', (model) => ({ model, prompt: 'A cat' }), 'videogen-2', 'videogen-2.0'],
+]
+
+for (const [path, body, asked, meant] of REQUESTS)
+  test(`${path} offers ${meant} to whoever asks for ${asked}`, async () => {
+    const { key } = await g.account()
+    const answer = await g.call(path, key, body(asked))
+    const said = JSON.stringify(await answer.json())
+    assert.equal(answer.status, 404)
+    assert.ok(said.includes(`The model \\"${asked}\\" does not exist`), said)
+    assert.ok(said.includes(`Did you mean \\"${meant}\\"?`), said)
+  })
+
+test('the Gemini format says it in the address’s own words', async () => {
+  const { key } = await g.account()
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${g.url}/gemini` } })
+  const asked = google.models.generateContent({ model: 'no-such-model', contents: 'Hello' })
+  await assert.rejects(asked, /The model .*no-such-model.* does not exist/)
+})
+
+test('only a model that the key may use is offered, and none where nothing is near', async () => {
+  const { id } = await g.account()
+  const { key } = await g.key(id, { models: ['beta-haiku-4-5'] })
+  const ask = async (model: string) => (await g.call('/v1/chat/completions', key, { model, messages })).text()
+  assert.doesNotMatch(await ask('alpha-5.44'), /Did you mean/)
+  assert.match(await ask('beta-haiku'), /Did you mean ..beta-haiku-4-5/)
+})
+
+test('the name is kept to its first 100 characters in one line, without a key that somebody put there', async () => {
+  const { id, key } = await g.account()
+  const long = `x\n\u0000${'y'.repeat(300)}`
+  for (const model of [long, key]) {
+    const said = await (await g.call('/v1/chat/completions', key, { model, messages })).text()
+    assert.ok(!said.includes('y'.repeat(98)) && !said.includes(key), said)
+  }
+  await g.gateway.refusals.flush()
+  const listed = await (await g.call(`/admin/v1/accounts/${id}/usage?outcome=refused`, OPERATOR_TOKEN)).json()
+  const told = (listed as { data: { items: { message: string }[] } }).data.items.map(({ message }) => message)
+  assert.deepEqual(
+    told.map((one) => one.slice(0, 21)).sort(),
+    ['The model "[secret]" d', 'The model "x\\n\\u0000y'].map((one) => one.slice(0, 21)).sort(),
+  )
+})
+
+test('a key that is made for a model which there is not is refused with the nearest one', async () => {
+  const { id } = await g.account()
+  const answer = await g.call(`/admin/v1/accounts/${id}/keys`, OPERATOR_TOKEN, { name: 'x', models: ['alpha-5.44'] })
+  assert.match(await answer.text(), /there is no model ..alpha-5\.44...? Did you mean ..alpha-5\.4/)
+})
