@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
+import { readPresets } from '../src/catalog/preset.ts'
 import { SETTINGS } from '../src/config.ts'
 import { startEmbedded } from '../src/postgres/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
@@ -127,4 +128,29 @@ test('manifests are indented by spaces and have no trailing blanks', () => {
     manifests.filter((path) => /\t|[ ]$/m.test(textOf(path))),
     [],
   )
+})
+
+test('no manifest of Kubernetes names an image by a tag, and each pod is closed to the cluster but for named callers', () => {
+  const kubernetes = manifests.filter((path) => path.startsWith('deploy/kubernetes/'))
+  const images = kubernetes.flatMap((path) =>
+    [...textOf(path).matchAll(/^\s*(?:- )?image: *(\S+)/gm)].map(([, image]) => image),
+  )
+  assert.ok(images.length > 0)
+  assert.deepEqual(
+    images.filter((image) => !/^[^@\s]+@sha256:[0-9a-f]{64}$/.test(image ?? '')),
+    [],
+  )
+  for (const kind of ['Ingress', 'Egress'])
+    assert.ok(
+      kubernetes.some((path) => textOf(path).includes(`policyTypes: [${kind}]`)),
+      kind,
+    )
+})
+
+test('compose.yaml gives the gateway the variables that it names, among them every credential of a preset, and no whole file', async () => {
+  const compose = textOf('compose.yaml')
+  assert.doesNotMatch(compose, /^\s*env_file:/m)
+  const wanted = (await readPresets()).flatMap(({ vendor }) => vendor.credential ?? [])
+  assert.ok(wanted.length > 10)
+  for (const name of wanted) assert.ok(compose.includes(`      ${name}: \${${name}:-}\n`), name)
 })

@@ -32,7 +32,7 @@ beforeEach(() => {
 const bring = (fallback: boolean) =>
   g.gateway.ownKeys.store(
     owner.id,
-    { vendor: 'text', value: OWN, fallback },
+    { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin },
     { actor: 'test', ip: null, requestId: null },
   )
 

@@ -53,9 +53,15 @@ beforeEach(async () => {
     if (stored) await g.operator('DELETE', `/accounts/${owner.id}/own-keys/${vendor}`)
 })
 
+const originAt = (vendor: string) => new URL((vendor === 'films' ? films : text).url).origin
+
 /** Without the test, of which there are so many a minute. */
 const bring = (vendor: string, fallback = false) =>
-  g.gateway.ownKeys.store(owner.id, { vendor, value: OWN, fallback }, { actor: 'test', ip: null, requestId: null })
+  g.gateway.ownKeys.store(
+    owner.id,
+    { vendor, value: OWN, fallback, origin: originAt(vendor) },
+    { actor: 'test', ip: null, requestId: null },
+  )
 
 const chat = (by: { key: string }, extra: object = {}) =>
   g.call('/v1/chat/completions', by.key, {
@@ -249,7 +255,7 @@ test('a caller who has less than the worst case is capped so that the fee is cov
   const poor = await g.account({ credits: micro('5.2') })
   await g.gateway.ownKeys.store(
     poor.id,
-    { vendor: 'text', value: OWN, fallback: false },
+    { vendor: 'text', value: OWN, fallback: false, origin: originAt('text') },
     { actor: 'test', ip: null, requestId: null },
   )
   assert.equal((await usageOf(await chat(poor, { model: 'flat', max_tokens: undefined }))).charged, '5')

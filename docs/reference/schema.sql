@@ -474,6 +474,7 @@ create table own_key (
   last4 text,
   fallback boolean not null default false,
   updated_at timestamp with time zone not null default now(),
+  origin text,
   constraint own_key_pkey PRIMARY KEY (account_id, vendor)
 );
 

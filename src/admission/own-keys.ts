@@ -1,5 +1,6 @@
 // Keys at vendors that accounts have brought themselves: sealed in the database, known to every process, and used for the calls of
 // their own account only. What such a call costs is a fee of the catalogue's in place of the price.
+import { originOf } from '../catalog/credential-origins.ts'
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
@@ -25,6 +26,8 @@ interface StoredOwnKey {
   readonly vendor: string
   readonly last4: string | null
   readonly fallback: boolean
+  /** Where the vendor was when it was stored: it goes nowhere else. */
+  readonly origin: string | null
   readonly updatedAt: Date
 }
 
@@ -39,7 +42,11 @@ export interface OwnKeys {
    */
   use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
   list(account: string): Promise<StoredOwnKey[]>
-  store(account: string, key: { vendor: string; value: string; fallback: boolean }, by: By): Promise<void>
+  store(
+    account: string,
+    key: { vendor: string; value: string; fallback: boolean; origin: string },
+    by: By,
+  ): Promise<void>
   /** False when there is no such key. */
   allowFallback(account: string, key: { vendor: string; fallback: boolean }, by: By): Promise<boolean>
   remove(account: string, vendor: string, by: By): Promise<boolean>
@@ -50,6 +57,7 @@ interface Row {
   readonly vendor: string
   readonly sealed: Buffer
   readonly fallback: boolean
+  readonly origin: string | null
 }
 
 /** Opened when it is first used: most accounts do not call most of the time. */
@@ -57,16 +65,16 @@ interface Kept extends Row {
   secret?: string | undefined
 }
 
-const ALL = statement('own_key_all', 'select account_id, vendor, sealed, fallback from own_key')
+const ALL = statement('own_key_all', 'select account_id, vendor, sealed, fallback, origin from own_key')
 const LIST = statement(
   'own_key_list',
-  'select vendor, last4, fallback, updated_at from own_key where account_id = $1 order by vendor',
+  'select vendor, last4, fallback, origin, updated_at from own_key where account_id = $1 order by vendor',
 )
 const STORE = statement(
   'own_key_store',
-  `insert into own_key (account_id, vendor, sealed, last4, fallback) values ($1, $2, $3, $4, $5)
+  `insert into own_key (account_id, vendor, sealed, last4, fallback, origin) values ($1, $2, $3, $4, $5, $6)
    on conflict (account_id, vendor) do update
-   set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, updated_at = now()`,
+   set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, origin = excluded.origin, updated_at = now()`,
 )
 const FALLBACK = statement(
   'own_key_fallback',
@@ -113,12 +121,12 @@ export async function openOwnKeys(options: {
       const rows = await database.query<Omit<StoredOwnKey, 'updatedAt'> & { updated_at: Date }>(LIST, [account])
       return rows.map(({ updated_at: updatedAt, ...row }) => ({ ...row, updatedAt }))
     },
-    async store(account, { vendor, value, fallback }, by) {
+    async store(account, { vendor, value, fallback, origin }, by) {
       await database.transaction(async (tx) => {
         const sealed = seal(key, placeOf(account, vendor), value, world)
-        await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback])
+        await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback, origin])
         await changes.bump(tx, 'own-keys')
-        await audit.write(tx, by, { action: 'own-key.store', object: account, detail: { vendor, fallback } })
+        await audit.write(tx, by, { action: 'own-key.store', object: account, detail: { vendor, fallback, origin } })
       })
       await changes.notice('own-keys')
     },
@@ -156,6 +164,14 @@ export function ownKeyFeeOf(
   return ownKeyFee ?? vendors[vendor]?.ownKeyFee
 }
 
+/** The operator has given the vendor another address since: the account is asked again before its key goes there. */
+export function isForElsewhere(
+  { vendor, origin }: Pick<StoredOwnKey, 'vendor' | 'origin'>,
+  { vendors }: CatalogDocument,
+): boolean {
+  return originOf(vendors[vendor]?.baseUrl ?? '') !== origin
+}
+
 function useOf(
   rows: readonly Kept[],
   product: Sold,
@@ -167,12 +183,14 @@ function useOf(
   for (const row of rows) {
     const fee = ownKeyFeeOf(product, row.vendor, document)
     if (!fee) continue
-    const secret = secretOf(row)
+    const isMoved = isForElsewhere(row, document)
+    const secret = isMoved ? undefined : secretOf(row)
     if (secret === undefined) {
-      // The gateway's secret is another one than when it was stored. Nobody is billed the full price for that unasked.
+      // The gateway's secret, or the vendor's address, is another one than when it was stored. Nobody is billed the full price for that unasked.
+      const why = isMoved ? 'was stored for another address of it' : 'can no longer be read here'
       if (!row.fallback)
         throw new Fault('own_key_refused', {
-          message: `The key that your account has stored for ${row.vendor} can no longer be read here. Store it again, or remove it.`,
+          message: `The key that your account has stored for ${row.vendor} ${why}. Store it again, or remove it.`,
         })
       continue
     }

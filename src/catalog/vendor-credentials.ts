@@ -4,7 +4,7 @@ import { type CatalogInput, credentialsOf } from './document.ts'
 type VendorInput = CatalogInput['vendors'][string]
 type Named = { readonly name: string; readonly weight?: number | undefined }
 
-function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
+export function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
   return credentialsOf({ credential, credentials: credentials?.map(({ name, weight = 1 }) => ({ name, weight })) })
 }
 

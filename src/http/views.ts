@@ -70,6 +70,8 @@ export const ownKeyView = z.object({
   /** false: the catalogue takes no own keys there any more, and the one that is stored is not used. */
   taken: z.boolean(),
   stored: z.boolean(),
+  /** The vendor has another address than when the key was stored: it is not used until it is stored again. */
+  asksAgain: z.boolean(),
   last4: z.string().nullable(),
   /** Where the key fails, calls go by the gateway's own credential, at the full price. */
   fallback: z.boolean(),

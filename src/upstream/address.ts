@@ -46,6 +46,32 @@ export function isPublicAddress(text: string): boolean {
   return matches(bytes, GLOBAL_V6) && !DENIED_V6.some((prefix) => matches(bytes, prefix))
 }
 
+/** Where clouds tell a machine its own credentials: neither a vendor's nor a caller's address is ever there. */
+const METADATA = [
+  '169.254.0.0/16',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  'fd00:ec2::254/128',
+  'fd20:ce::254/128',
+].map(prefixOf)
+const METADATA_NAMES = new Set([
+  ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'],
+  ...['metadata.tencentyun.com', 'metadata.azure.com', 'metadata.azure.internal'],
+])
+
+export function isMetadataAddress(text: string): boolean {
+  const bytes = bytesOf(text)
+  if (!bytes) return false
+  const plain = bytes.length === 16 && WRAPPED_V4.some((prefix) => matches(bytes, prefix)) ? bytes.slice(12) : bytes
+  return METADATA.some((prefix) => matches(plain, prefix))
+}
+
+/** A host as the URL parser writes it, which knows an address in every spelling. */
+export function isMetadataHost(host: string): boolean {
+  const plain = host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  return isMetadataAddress(plain) || METADATA_NAMES.has(plain)
+}
+
 /** Whether two texts name the same address, `::ffff:1.2.3.4` and `1.2.3.4` included. */
 export function sameAddress(left: string, right: string): boolean {
   const a = unwrapped(left)

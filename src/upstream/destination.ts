@@ -3,7 +3,7 @@
 // between the check and the connection gains nothing.
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { isPublicAddress } from './address.ts'
+import { isMetadataHost, isPublicAddress } from './address.ts'
 
 export interface Destination {
   readonly protocol: 'http:' | 'https:'
@@ -36,7 +36,6 @@ export class Refusal extends Error {
 const URL_CHARS_MAX = 8_192
 const HOST_CHARS_MAX = 253
 const PRIVATE_SUFFIXES = ['local', 'internal', 'localhost', 'arpa', 'onion']
-const METADATA_NAMES = new Set(['metadata.goog', 'metadata.tencentyun.com', 'metadata.azure.com'])
 
 /** Judges an address. `base` is the address that redirected to it. */
 export async function judge(
@@ -84,7 +83,7 @@ function parse(text: string, base?: URL): URL {
 function judgeName(host: string): void {
   const labels = host.split('.')
   if (labels.length < 2 || labels.includes('')) throw new Refusal('not a full host name')
-  if (PRIVATE_SUFFIXES.includes(labels.at(-1)!) || METADATA_NAMES.has(host)) throw new Refusal(`host ${host}`)
+  if (PRIVATE_SUFFIXES.includes(labels.at(-1)!) || isMetadataHost(host)) throw new Refusal(`host ${host}`)
 }
 
 /** A name that the operator trusts may stand in the hosts file, like localhost. */

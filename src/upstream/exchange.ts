@@ -1,8 +1,12 @@
 // The one HTTP client. Vendors' addresses come from the operator's catalogue and are trusted; addresses that callers give
 // go through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
 import buildConnector from 'undici/lib/core/connect.js'
+import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import { isMetadataAddress, isMetadataHost } from './address.ts'
 import { ARRIVAL } from './arrival.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { type ConnectionSettings, Connections } from './connections.ts'
@@ -25,7 +29,7 @@ export function createUpstream({ world }: { world: World }): Upstream {
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // One for all of them: it keeps the sessions of TLS, by which a new connection goes on where an earlier one was.
-    connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, ...ARRIVAL }),
+    connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, lookup: lookUpVendor, ...ARRIVAL }),
     // The deadlines of each call are kept by `watch`.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -34,6 +38,8 @@ export function createUpstream({ world }: { world: World }): Upstream {
   function connectionsTo(origin: string): Connections {
     let connections = vendors.get(origin)
     if (!connections) {
+      const host = URL.parse(origin)?.hostname ?? ''
+      if (isMetadataHost(host)) throw new Fault('upstream_failed', { internal: { why: 'a metadata address', host } })
       connections = new Connections(origin, settings)
       vendors.set(origin, connections)
     }
@@ -55,6 +61,15 @@ export function createUpstream({ world }: { world: World }): Upstream {
       vendors.clear()
     },
   }
+}
+
+/** As the system looks names up; one that leads to a metadata address leads nowhere. */
+const lookUpVendor: LookupFunction = (host, options, done) => {
+  lookup(host, options, (error, address, family) => {
+    const found = Array.isArray(address) ? address.map((one) => one.address) : [address]
+    if (!error && found.some(isMetadataAddress)) done(new Error('a metadata address'), '', 4)
+    else done(error, address, family)
+  })
 }
 
 /** Sends one call over a dispatcher, and resolves at the answer's headers. */

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import type { Credentials } from '../../admission/credentials.ts'
 import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
+import { belongsTo, originOf } from '../../catalog/credential-origins.ts'
 import {
   auth,
   type CatalogInput,
@@ -24,6 +25,7 @@ import { page } from '../../kernel/view.ts'
 import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
+import { isMetadataHost } from '../../upstream/address.ts'
 import { secret, text } from '../fields.ts'
 import { type Resource, resource } from '../resource.ts'
 
@@ -76,6 +78,19 @@ type ConnectBody = z.output<typeof connectBody>
 type Place = Pick<ConnectBody, keyof typeof connectFields>
 
 export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
+  /** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
+  async function requireOwnOrigin(name: string, { vendor }: PlaceFound): Promise<void> {
+    if (belongsTo(name, vendor.baseUrl, catalog.current.input, await readPresets())) return
+    throw new Fault('request_invalid', {
+      message: `Neither the catalogue nor a preset uses ${name} at ${originOf(vendor.baseUrl)}: give its value again.`,
+      param: 'credential.value',
+    })
+  }
+  /** There is none yet, it is replaced by the one that is given, or whoever asks has it. */
+  const isSaid = (name: string, value: string | undefined) =>
+    credentials.source(name) === 'none' ||
+    (value !== undefined && (credentials.source(name) === 'stored' || credentials.get(name) === value))
+
   return [
     resource('GET /presets', 'operator', {
       answer: page(presetView),
@@ -94,6 +109,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
           throw new Fault('request_invalid', {
             message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment.`,
           })
+        if (name !== undefined && body.credential.value === undefined) await requireOwnOrigin(name, place)
         const [{ protocol }] = place.formats
         const target: Target = {
           protocol,
@@ -115,7 +131,9 @@ export function connectResources({ database, audit, catalog, credentials, probe 
       async run({ query, body, by }) {
         const place = await placeOf(body)
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
-        const notes = credentialNotes(place.vendor.credential, body, credentials)
+        const { credential: name } = place.vendor
+        if (name !== undefined && !isSaid(name, body.credential.value)) await requireOwnOrigin(name, place)
+        const notes = credentialNotes(name, body, credentials)
         if (query.dryRun === '1' || query.dryRun === 'true') {
           const made = withConnection(catalog.current.input, connection)
           const { problems, changes } = catalog.check(made.document)
@@ -140,7 +158,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
                 param: 'markup',
               })
             all.push(...notes, ...made.notes)
-            const { name, value } = { name: place.vendor.credential, value: body.credential.value }
+            const { value } = body.credential
             if (name !== undefined && value !== undefined && credentials.source(name) !== 'env')
               await credentials.storeWith(tx, name, value, by)
             return made.document
@@ -215,6 +233,11 @@ function addressOf(body: Place, preset: Preset | undefined): string {
 
 function checkedAddress(given: string): string {
   const url = URL.parse(given)
+  if (url && isMetadataHost(url.hostname))
+    throw new Fault('request_invalid', {
+      message: 'No vendor is at an address of link-local metadata.',
+      param: 'baseUrl',
+    })
   const usable = url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
   if (!usable || isSandbox(given))
     throw new Fault('request_invalid', {

@@ -1,7 +1,8 @@
 // Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalogue and nowhere
 // else, so often and no more, and only what came of it is told. Where the vendor is stays the operator's.
 import * as z from 'zod'
-import { type OwnKeys, ownKeyFeeOf } from '../../admission/own-keys.ts'
+import { isForElsewhere, type OwnKeys, ownKeyFeeOf } from '../../admission/own-keys.ts'
+import { originOf } from '../../catalog/credential-origins.ts'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { formatCredits } from '../../kernel/credits.ts'
@@ -39,11 +40,13 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
     const taken = Object.keys(document.vendors).filter((vendor) => takesOwnKeys(vendor, document))
     // One that was stored before the catalogue stopped taking it is shown, so that it can be removed.
     const items = [...new Set([...taken, ...stored.keys()])].sort().map((vendor) => {
-      const { last4 = null, fallback = false, updatedAt } = stored.get(vendor) ?? {}
+      const known = stored.get(vendor)
+      const { last4 = null, fallback = false, updatedAt } = known ?? {}
       return {
         vendor,
         taken: taken.includes(vendor),
-        stored: stored.has(vendor),
+        stored: known !== undefined,
+        asksAgain: known !== undefined && isForElsewhere(known, document),
         last4,
         fallback,
         updatedAt: updatedAt?.toISOString() ?? null,
@@ -88,10 +91,12 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
           await ownKeys.allowFallback(id, { vendor, fallback: allowed }, by)
           return { ...(await list(id)), test: null }
         }
+        // The one that it was tested at, whatever the catalogue says afterwards.
+        const origin = originOf(catalog.current.document.vendors[vendor]?.baseUrl ?? '') ?? ''
         const told = inWords(await test(id, vendor, value), vendor)
         if (told.refused)
           throw new Fault('request_invalid', { message: `${told.message} It was not stored.`, param: 'value' })
-        await ownKeys.store(id, { vendor, value, fallback: allowed }, by)
+        await ownKeys.store(id, { vendor, value, fallback: allowed, origin }, by)
         return { ...(await list(id)), test: { ok: told.ok, message: told.message } }
       },
     }),

@@ -1,0 +1,157 @@
+// Credentials and variables of the environment go to no address that somebody typed: not in a test, not by a connection, not after a vendor moved.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { readPresets } from '../src/catalog/preset.ts'
+import type { OwnKeyView } from '../src/http/views.ts'
+import type { Page } from '../src/kernel/view.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
+import { testGateway } from './gateway.ts'
+
+const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
+const SYSTEM = ['HOME', 'PATH', 'POSTGRES_PASSWORD', 'AWS_SECRET_ACCESS_KEY', 'SOMETHING_ELSE']
+const canaryOf = (name: string) => `canary-${name.toLowerCase()}-0123456789`
+const environment = Object.fromEntries([...presetNames, ...SYSTEM].map((name) => [name, canaryOf(name)]))
+const STORED = 'STORED_KEY'
+const BY = { actor: 'test', ip: null, requestId: null }
+
+/** A stranger's server that writes down what it is sent. */
+async function listen(): Promise<{ url: string; heard: string[]; server: Server }> {
+  const heard: string[] = []
+  const server = createServer((req, res) => {
+    heard.push(`${req.url} ${JSON.stringify(req.headers)}`)
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
+    const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'm', data: [{ id: 'm' }], choices, usage }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, heard, server }
+}
+
+const [foreign, home] = await Promise.all([listen(), listen()])
+after(() => {
+  for (const { server } of [foreign, home]) server.close()
+})
+const g = testGateway({ env: environment }, async () => {
+  const document = structuredClone(g.gateway.catalog.current.input)
+  const vendor = { baseUrl: home.url, credential: STORED, ownKeyFee: { call: '0.01' } }
+  document.vendors.mine = vendor
+  const alpha = document.models['alpha-5.4']!
+  document.models.mine = { ...alpha, doors: ['openai-chat'], routes: [{ vendor: 'mine', protocol: 'openai-chat' }] }
+  await g.gateway.catalog.apply(document, BY, '')
+  const path = `/vendors/mine/credentials/${STORED}`
+  assert.equal((await g.operator('PUT', path, { value: canaryOf(STORED) })).status, 200)
+})
+
+test('no stored credential and no variable goes to a foreign address, by a test or a connection, with a preset or without', async () => {
+  const catalogNames = Object.values(g.gateway.catalog.current.document.vendors).flatMap(
+    ({ credential }) => credential ?? [],
+  )
+  const names = [...new Set([...presetNames, ...SYSTEM, ...catalogNames, STORED])]
+  const presets = (await readPresets()).filter(({ vendor }) => vendor.credential !== undefined)
+  const wrong: string[] = []
+  for (const name of names) {
+    const own = { vendor: 'foreign', formats: ['openai-chat'], baseUrl: foreign.url }
+    const bodies: object[] = [{ ...own, credential: { name } }]
+    for (const preset of presets)
+      if (preset.vendor.credential === name)
+        bodies.push({ preset: preset.name, baseUrl: foreign.url, vendor: 'foreign' })
+    for (const body of bodies) {
+      const tested = await g.operator<{ message?: string }>('POST', '/connect/test', { ...body, model: 'm' })
+      if (tested.status !== 400) wrong.push(`test ${JSON.stringify(body)}: ${tested.status}`)
+      // Of a name without a value nothing can be sent.
+      if (name !== STORED && !(name in environment)) continue
+      const made = await g.operator('POST', '/connect', { ...body, models: [] })
+      if (made.status !== 400) wrong.push(`connect ${JSON.stringify(body)}: ${made.status}`)
+    }
+    if (name in environment) {
+      const given = { ...own, models: [], credential: { name, value: 'another value' } }
+      if ((await g.operator('POST', '/connect', given)).status !== 400) wrong.push(`${name}: the environment would win`)
+    }
+  }
+  assert.deepEqual(wrong, [])
+  assert.deepEqual(foreign.heard, [])
+})
+
+test('a credential goes to its own origin without being said again, and elsewhere when it is', async () => {
+  const place = { vendor: 'mine', formats: ['openai-chat'], baseUrl: home.url, model: 'm' }
+  home.heard.length = 0
+  assert.equal((await g.operator('POST', '/connect/test', { ...place, credential: { name: STORED } })).status, 200)
+  assert.ok(home.heard.some((line) => line.includes(canaryOf(STORED))))
+  const given = { ...place, baseUrl: foreign.url, credential: { name: 'NEW_KEY', value: 'said-by-the-operator' } }
+  assert.equal((await g.operator('POST', '/connect/test', given)).status, 200)
+  assert.ok(foreign.heard.some((line) => line.includes('said-by-the-operator')))
+})
+
+test('no address at which clouds tell a machine its credentials is asked, however it is spelt', async () => {
+  const hosts = [
+    '169.254.169.254',
+    '169.254.170.2',
+    '2852039166',
+    '0xa9fea9fe',
+    '0251.0376.0251.0376',
+    '[fd00:ec2::254]',
+  ]
+  hosts.push(
+    '[::ffff:169.254.169.254]',
+    '[::ffff:a9fe:a9fe]',
+    '[64:ff9b::a9fe:a9fe]',
+    'metadata.google.internal',
+    '169.254.169.254.',
+  )
+  const upstream = createUpstream({ world: realWorld })
+  const deadlines = { connectMs: 500, firstByteMs: 500, idleMs: 500, totalMs: 500 }
+  for (const host of hosts) {
+    const baseUrl = `http://${host}/latest`
+    const body = {
+      vendor: 'x',
+      formats: ['openai-chat'],
+      baseUrl,
+      model: 'm',
+      credential: { name: 'NEW_KEY', value: 'v' },
+    }
+    const { status, data } = await g.operator<{ message: string }>('POST', '/connect/test', body)
+    assert.equal(status, 400, host)
+    assert.match(data.message, /metadata/, host)
+    const sent = async () =>
+      upstream.send(
+        { method: 'GET', url: `${baseUrl}/x`, headers: {} },
+        { deadlines, signal: AbortSignal.timeout(5_000) },
+      )
+    await assert.rejects(
+      sent,
+      (error: { details?: { internal?: { why?: string } } }) => /metadata/.test(error.details?.internal?.why ?? ''),
+      host,
+    )
+  }
+  await upstream.close()
+})
+
+test('an account’s own key stays with the address that it was stored for: when the vendor moves it is asked for again', async () => {
+  const { id, key } = await g.account()
+  const value = 'own-key-of-the-account-01'
+  const stored = await g.operator('PUT', `/accounts/${id}/own-keys/mine`, { value })
+  assert.equal(stored.status, 200, JSON.stringify(stored.data))
+  const chat = () =>
+    g.call('/v1/chat/completions', key, { model: 'mine', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 })
+  assert.equal((await chat()).status, 200)
+  foreign.heard.length = 0
+  const document = structuredClone(g.gateway.catalog.current.input)
+  document.vendors.mine = { ...document.vendors.mine, baseUrl: foreign.url }
+  await g.gateway.catalog.apply(document, BY, '')
+  const refused = await chat()
+  assert.ok(refused.status >= 400 && refused.status < 500, String(refused.status))
+  assert.match(await refused.text(), /stored for another address/)
+  assert.ok(!foreign.heard.some((line) => line.includes(value)))
+  const listed = async () =>
+    (await g.operator<Page<OwnKeyView>>('GET', `/accounts/${id}/own-keys`)).data.items.find(
+      ({ vendor }) => vendor === 'mine',
+    )
+  assert.equal((await listed())?.asksAgain, true)
+  assert.equal((await g.operator('PUT', `/accounts/${id}/own-keys/mine`, { value })).status, 200)
+  assert.equal((await listed())?.asksAgain, false)
+  assert.equal((await chat()).status, 200)
+})
