@@ -230,7 +230,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     background: { accept: () => Promise.reject(new Error('nothing in the background')) } as never,
     path,
     read: deps,
-    budget,
+    bodies: { world, bytesPerSecondMin: 1 },
     contents: { begin: () => undefined },
     strictErrors: false,
     refused() {},
@@ -280,6 +280,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
         log,
         world,
         admit: () => undefined,
+        budget,
         refused() {},
       })
       await app.listen({ port: 0, host: '127.0.0.1' })

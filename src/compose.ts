@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
+import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { createContentRules } from './admission/content-rules.ts'
 import { createContents } from './admission/contents.ts'
@@ -32,7 +33,7 @@ import { sdkBody } from './http/envelope.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
 import { mountNoEdits, paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
-import { createAdmission, createRefused, mountApi } from './http/routes.ts'
+import { createRefused, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
 import { createMailer } from './jobs/alert-delivery.ts'
@@ -126,12 +127,13 @@ export async function createGateway(options: GatewayOptions) {
     cache: createDataCache(world),
   }
   const read = readerOf(options, { guard, assets, ownKeys })
-  const admit = createAdmission({ budget, overload })
+  const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const doors = { keys: apiKeys, admit, strictErrors, log, world, refused: createRefused(refusals, monitor) }
+  const { admit } = overload
+  const doors = { keys: apiKeys, admit, budget, strictErrors, log, world, refused: createRefused(refusals, monitor) }
   mountApi(app, {
     ...doors,
-    paid: paidHandler({ ...doors, ...deferred, catalog, path, read, budget, contents }),
+    paid: paidHandler({ ...doors, ...deferred, catalog, path, read, bodies, contents }),
     free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, ownKeys, engine: jobs }),
   })
   const publicUrl = () => publicUrlOf(app, config)
@@ -213,7 +215,16 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, distributed, changes, audit, secrets, credentials, catalog }: Awaited<ReturnType<typeof openStore>>,
+  {
+    database,
+    distributed,
+    changes,
+    audit,
+    secrets,
+    credentials,
+    catalog,
+    ownKeys,
+  }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendorHours = createVendorHours(database, world)
@@ -258,7 +269,10 @@ function createLoad(
   })
   const hourly = [vendorHours, margins]
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
-  const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX })
+  const budget = createByteBudget({
+    ...{ world, bytesMax, queueMax: BODIES_WAITING_MAX },
+    mayHold: createCreditCheck(database, ownKeys),
+  })
   return {
     ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
     ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
@@ -270,7 +284,13 @@ function openServer(
   { database, metrics, leaving }: { database: Database; metrics: Metrics; leaving: () => boolean },
 ) {
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
-  const app = createServer({ world, log, strictErrors: config.TOLLGATE_STRICT_ERRORS, trustedProxies })
+  const app = createServer({
+    world,
+    log,
+    strictErrors: config.TOLLGATE_STRICT_ERRORS,
+    trustedProxies,
+    bodyBytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN,
+  })
   boundConnections(
     app.server,
     { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },

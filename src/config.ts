@@ -219,7 +219,15 @@ const schema = z
       .int()
       .min(1_000_000)
       .default(1_500_000_000)
-      .describe('Most bytes of large bodies that one process works on at once; more are refused with 503.'),
+      .describe(
+        'Most bytes of large bodies that one process works on at once, counted as they arrive; more wait for up to 10 s and are then refused with 503. One account may have as many as it leaves free for the others, so at most half.',
+      ),
+    TOLLGATE_BODY_BYTES_PER_SECOND_MIN: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(4_096)
+      .describe('Request bodies that arrive more slowly than this are cut off with 408, after 15 s of grace.'),
     TOLLGATE_SMTP_URL: z
       .url({ protocol: /^smtps?$/ })
       .optional()

@@ -224,14 +224,15 @@ test('whoever is refused before the body has come can send the next request, or 
   }
 })
 
-test('a body for which there is no room is refused before it is read, and the connection ends', async () => {
+test('a body for which there is no room is refused before it is whole, and the connection ends', async () => {
   const small = await startGateway({ env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '1000000' } })
   const { key } = await small.account()
   const head = `POST /v1/chat-completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n`
   // The first may be larger than everything there is, while it is alone.
   const first = connect(Number(new URL(small.url).port), '127.0.0.1')
   first.on('error', () => {})
-  first.write(`${head}content-length: 3000000\r\n\r\n `)
+  first.write(`${head}content-length: 3000000\r\n\r\n${' '.repeat(2_900_000)}`)
+  await once(first, 'drain')
   try {
     let answer = ''
     await until(async () => {

@@ -1,10 +1,12 @@
 // One tenant must not be felt by another: each attack runs beside somebody else, who must not notice.
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
+import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 let fresh: FreshDatabase
@@ -37,6 +39,7 @@ async function statusesOf(count: number, call: () => Promise<Response>): Promise
 }
 
 const WAITING = 500
+const REFUSED = 300
 
 const allOf = (count: number, status: number) => Array<number>(count).fill(status)
 
@@ -63,7 +66,7 @@ test('callers of an account that is locked are refused, and those of other accou
       const answer = await chat(locked.key, { 'idempotency-key': `locked-${at}-${tries}` })
       await answer.arrayBuffer()
       if (answer.status === 503) refused += 1
-      if (refused === WAITING) enough.resolve()
+      if (refused === REFUSED) enough.resolve()
       await sleep(1_000 * Number(answer.headers.get('retry-after') ?? 0))
     }
   })
@@ -127,5 +130,103 @@ test('an address that guesses keys is refused without a look into the database, 
   } finally {
     await small.close()
     await proxy.close()
+  }
+})
+
+const PICTURE = { model: 'alpha-image-2', prompt: 'A house' }
+const longChat = (bytes: number) => ({ ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(bytes) }] })
+
+interface Slow {
+  /** What was answered so far. */
+  readonly answer: Promise<string>
+  finish(): void
+  leave(): void
+}
+
+/** Begins a chunked body, and then sends nothing more. */
+function beginBody(url: string, path: string, key: string, bytes: number): Slow {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const first = `{"model":"alpha-5.4","messages":[{"role":"user","content":"${'x'.repeat(bytes)}`
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${first.length.toString(16)}\r\n${first}\r\n`,
+  )
+  socket.on('error', () => undefined)
+  const answer = new Promise<string>((resolve) => {
+    socket.once('data', (piece) => resolve(piece.toString()))
+    socket.once('close', () => resolve(''))
+  })
+  const end = '"}]}'
+  return {
+    answer,
+    finish: () => socket.write(`${end.length.toString(16)}\r\n${end}\r\n0\r\n\r\n`),
+    leave: () => socket.destroy(),
+  }
+}
+
+/** A body of unknown length. */
+function chunked(body: unknown): RequestInit {
+  return { body: new Blob([JSON.stringify(body)]).stream(), duplex: 'half' } as RequestInit // Node wants `duplex`; its types do not know it.
+}
+
+/** What another tenant does meanwhile: each kind of body that is counted. */
+function usualCalls(gateway: TestGateway, key: string): Array<() => Promise<Response>> {
+  return [
+    () => gateway.call(CHAT_PATH, key, longChat(100_000)),
+    () => gateway.call(CHAT_PATH, key, CHAT, chunked(CHAT)),
+    () => gateway.call(CHAT_PATH, key, CHAT, chunked(longChat(200_000))),
+    () => gateway.call('/v1/images/generations', key, PICTURE),
+    () => gateway.call('/v1/images/generations', key, PICTURE, chunked(PICTURE)),
+  ]
+}
+
+test('slow chunked bodies of a key without credits hold nothing, and are refused; others go on', async () => {
+  const [poor, other] = await Promise.all([own.account({ credits: 0n }), own.account()])
+  const paths = [CHAT_PATH, '/v1/images/generations', '/mcp']
+  const slow = Array.from({ length: 39 }, (_, at) => beginBody(own.url, paths[at % 3] ?? '', poor.key, 100_000))
+  // One that may stay: a small beginning is read for everybody.
+  slow.push(beginBody(own.url, CHAT_PATH, poor.key, 10))
+  try {
+    const refused = Promise.all(slow.slice(0, 39).map(({ answer }) => answer))
+    for (const call of usualCalls(own, other.key)) assert.deepEqual(await statusesOf(2, call), [200, 200])
+    for (const answer of await refused) assert.match(answer, /^HTTP\/1.1 402 /)
+  } finally {
+    for (const one of slow) one.leave()
+  }
+})
+
+test('an account with credits has its share of the memory for bodies, and no more', async () => {
+  const small = await startGateway({ env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '2000000' } })
+  const [greedy, other] = await Promise.all([small.account(), small.account()])
+  const slow = Array.from({ length: 150 }, () => beginBody(small.url, CHAT_PATH, greedy.key, 100_000))
+  try {
+    // Those that found no room have been told so.
+    const answers = await Promise.race(slow.map(({ answer }) => answer))
+    assert.match(answers, /^HTTP\/1.1 503 /)
+    for (const call of usualCalls(small, other.key)) assert.deepEqual(await statusesOf(3, call), [200, 200, 200])
+  } finally {
+    for (const one of slow) one.leave()
+    await small.close()
+  }
+})
+
+test('forty chunked bodies that arrive at once are forty answers', async () => {
+  const { key } = await own.account()
+  const bodies = Array.from({ length: 40 }, () => beginBody(own.url, CHAT_PATH, key, 10))
+  for (const body of bodies) body.finish()
+  for (const { answer } of bodies) assert.match(await answer, /^HTTP\/1.1 200 /)
+  for (const body of bodies) body.leave()
+})
+
+test('a body that arrives too slowly is cut off', { timeout: 120_000 }, async () => {
+  // Every duration is a thirtieth.
+  const fast = await startGateway({ world: fastWorld })
+  const { key } = await fast.account()
+  const slow = [CHAT_PATH, '/v1/images/generations', '/mcp'].map((path) => beginBody(fast.url, path, key, 100))
+  try {
+    for (const { answer } of slow) assert.match(await answer, /^HTTP\/1.1 408 /)
+  } finally {
+    for (const one of slow) one.leave()
+    await fast.close()
   }
 })

@@ -1,7 +1,9 @@
 // The last gate before a vendor: the durable hold, with every limit checked by the same statement.
 import type { Catalog, Product } from '../catalog/store.ts'
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import { joining } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import { chargeOf, rateFor } from '../meter/charge.ts'
@@ -9,7 +11,7 @@ import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
-import type { OwnUse } from './own-keys.ts'
+import type { OwnKeys, OwnUse } from './own-keys.ts'
 
 export interface Application {
   readonly requestId: string
@@ -127,6 +129,24 @@ export async function admit(
         message:
           'This account is being moved to another place, and takes no calls here. Nothing was charged; try again shortly.',
         retryAfterSeconds: MOVING_SECONDS,
+      })
+  }
+}
+
+const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has from account where id = $1', SHORT_MS)
+
+/** Rejects for an account that can pay for nothing: for what is costly before it is known what a call costs. */
+export function createCreditCheck(
+  database: Pick<Database, 'query'>,
+  ownKeys: Pick<OwnKeys, 'has'>,
+): (account: string) => Promise<void> {
+  const asking = joining<boolean>()
+  return async (account) => {
+    if (ownKeys.has(account)) return
+    const ask = () => database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
+    if (!(await asking(account, ask)))
+      throw new Fault('credits_short', {
+        message: 'Insufficient credit: this account has no credits, and for such no body of more than 64 KB is read.',
       })
   }
 }

@@ -19,6 +19,7 @@ export class Caller implements Out {
   readonly signal: AbortSignal
   readonly #response: ServerResponse
   readonly #requestId: string
+  #onStart: (() => void) | undefined
 
   constructor(response: ServerResponse, requestId: string) {
     this.#response = response
@@ -29,6 +30,11 @@ export class Caller implements Out {
 
   get started(): boolean {
     return this.#response.headersSent
+  }
+
+  /** Before the first byte of the answer leaves. */
+  whenStarted(run: () => void): void {
+    this.#onStart = run
   }
 
   /** Names and values in turn: Node takes them as they are, where it would copy an object. */
@@ -42,6 +48,7 @@ export class Caller implements Out {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
     leaveBody(response)
+    this.#onStart?.()
     const list = this.#listed(headers)
     list.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, list)
@@ -54,6 +61,7 @@ export class Caller implements Out {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
     leaveBody(response)
+    this.#onStart?.()
     response.writeHead(200, this.#listed(headers))
     // The headers leave in this turn at the latest, and together with whatever is written in it.
     response.cork()

@@ -8,8 +8,8 @@ import { readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { plainAddress } from '../upstream/address.ts'
 import type { Caller } from './caller.ts'
-import { authenticate, onPath, type RoutesOptions } from './routes.ts'
-import { bodyBytes, CORS, holdBack, jsonBody } from './server.ts'
+import { authenticate, leaseBody, onPath, type RoutesOptions } from './routes.ts'
+import { CORS, holdBack, jsonBody, mayBeLong } from './server.ts'
 
 export interface FetchCall {
   /** Its body is in `json`. */
@@ -22,6 +22,7 @@ export interface FetchCall {
 interface FetchRoutes {
   readonly keys: ApiKeys
   readonly admit: RoutesOptions['admit']
+  readonly budget: RoutesOptions['budget']
   readonly strictErrors: boolean
   readonly log: Log
   /** Where callers reach this gateway. */
@@ -46,7 +47,8 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
         checkHost(request, options.publicUrl())
         request.principal = await authenticate(request, options.keys, { tokens: true })
         reply.removeHeader('www-authenticate')
-        await options.admit(bodyBytes(request.raw), reply.raw)
+        if (mayBeLong(request.raw)) leaseBody(request, reply.raw, options.budget)
+        await options.admit()
       },
       handler(request, reply) {
         reply.hijack()

@@ -15,7 +15,7 @@ import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/body.ts'
-import type { ByteBudget } from '../upstream/budget.ts'
+import { arriving, type BodyRules } from './body.ts'
 import type { Caller } from './caller.ts'
 import { RecordingCaller } from './recording-caller.ts'
 import { onPath, type Paid, type RoutesOptions, type Visit } from './routes.ts'
@@ -26,7 +26,7 @@ interface PaidDeps {
   readonly path: PathDeps
   readonly read: ReadDeps
   readonly background: Background
-  readonly budget: ByteBudget
+  readonly bodies: BodyRules
   readonly contents: Pick<Contents, 'begin'>
   readonly strictErrors: boolean
   readonly refused: RoutesOptions['refused']
@@ -36,15 +36,11 @@ interface PaidDeps {
 /** The caller's headers that a format or a trace may need. */
 const VERSIONS = ['anthropic-version', 'anthropic-beta'] as const
 const FORWARDED = [...VERSIONS, 'traceparent'] as const
-/** What a chunked body is counted as before its size is known. */
-const UNKNOWN_BYTES = 32_000_000
-const BESIDE_BYTES = 2_000_000
 
 /** What of a request is its body, as far as the endpoint has one. */
 interface Taken extends RequestBody {
   /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
   readonly digest?: string | Buffer | undefined
-  release?(): void
 }
 
 /** The number before that of a stream's first event. */
@@ -62,13 +58,9 @@ export function paidHandler(deps: PaidDeps): Paid {
 }
 
 async function handleLarge(visit: Visit, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
-  const body = spec.form ? await takeForm(visit, out, deps) : await takeLarge(visit, out, deps)
+  const body = spec.form ? await takeForm(visit, deps) : await takeLarge(visit, deps)
   if (out instanceof RecordingCaller) out.recording.asked(body.json.text)
-  try {
-    await handle(visit, out, { spec, body }, deps)
-  } finally {
-    body.release?.()
-  }
+  await handle(visit, out, { spec, body }, deps)
 }
 
 /** A response may be one that nobody waits for, or go on from one. */
@@ -168,38 +160,30 @@ function addressed(json: JsonText, request: Visit, spec: PaidSpec): JsonText {
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
-async function takeLarge(request: Visit, out: Caller, { budget }: PaidDeps): Promise<Taken> {
+async function takeLarge(request: Visit, deps: PaidDeps): Promise<Taken> {
   checkImageContentType(request.headers['content-type'])
-  const length = request.headers['content-length']
-  const contentLength = length === undefined ? undefined : Number(length)
+  const contentLength = contentLengthOf(request)
   if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
-  const lease = await budget.acquire(Math.max(contentLength ?? UNKNOWN_BYTES, BESIDE_BYTES), out.signal)
-  try {
-    const digest = idempotencyKeyOf(request) !== undefined
-    const read = await readImageBody(request.raw, { contentLength, digest })
-    // The text is gone; what stays are the pictures and little else.
-    lease.shrinkTo(read.inlineBytes + BESIDE_BYTES)
-    return { json: read.json, pictures: { ...read, lease }, digest: read.digest, release: () => lease.release() }
-  } catch (error) {
-    lease.release()
-    throw error
-  }
+  const lease = request.lease! // The route of a large body has made it.
+  const digest = idempotencyKeyOf(request) !== undefined
+  const read = await readImageBody(arriving(request.raw, deps.bodies, lease), { contentLength, digest })
+  // The text is gone; what stays are the pictures and little else.
+  lease.shrinkTo(read.inlineBytes + read.json.text.length)
+  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
 }
 
 /** A form with a recording, within the same budget. */
-async function takeForm(request: Visit, out: Caller, { budget }: PaidDeps): Promise<Taken> {
-  const { 'content-type': contentType, 'content-length': length } = request.headers
-  const contentLength = length === undefined ? undefined : Number(length)
-  const most = Math.min(contentLength ?? UNKNOWN_BYTES, UNKNOWN_BYTES)
-  const lease = await budget.acquire(Math.max(most, BESIDE_BYTES), out.signal)
-  try {
-    const { json, file, digest } = await readAudioForm(request.raw, { contentType, contentLength })
-    lease.shrinkTo(file.bytes + BESIDE_BYTES)
-    return { json, file, digest, release: () => lease.release() }
-  } catch (error) {
-    lease.release()
-    throw error
-  }
+async function takeForm(request: Visit, deps: PaidDeps): Promise<Taken> {
+  const contentLength = contentLengthOf(request)
+  const contentType = request.headers['content-type']
+  const body = arriving(request.raw, deps.bodies, request.lease)
+  const { json, file, digest } = await readAudioForm(body, { contentType, contentLength })
+  request.lease?.shrinkTo(file.bytes + json.text.length)
+  return { json, file, digest }
+}
+
+function contentLengthOf({ headers: { 'content-length': length } }: Visit): number | undefined {
+  return length === undefined ? undefined : Number(length)
 }
 
 function keepsOf(header: string | undefined): boolean | undefined {

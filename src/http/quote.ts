@@ -38,7 +38,7 @@ export async function readQuoted(
   let first: Fault | undefined
   for (const spec of specs)
     try {
-      const asked = spec.largeBody && !spec.form ? await withPictures(body, deps.budget) : { json }
+      const asked = spec.largeBody && !spec.form ? await withPictures(body, principal.accountId, deps.budget) : { json }
       const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
       const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
       if (!batch) return quoted
@@ -71,8 +71,8 @@ function elsewhere(error: Fault, spec: PaidSpec): Fault {
 }
 
 /** The memory is given back at once: nothing is fetched or kept for an ask that is never opened. */
-async function withPictures(body: Buffer, budget: ByteBudget): Promise<RequestBody> {
-  const lease = await budget.acquire(body.length, NEVER)
+async function withPictures(body: Buffer, account: string, budget: ByteBudget): Promise<RequestBody> {
+  const lease = await budget.acquire(account, body.length, NEVER)
   try {
     const pictures = await readImageBody(inPieces(body), { contentLength: body.length })
     return { json: pictures.json, pictures: { ...pictures, lease } }

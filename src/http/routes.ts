@@ -21,7 +21,7 @@ import type { ByteBudget } from '../upstream/budget.ts'
 import { Caller } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { RecordingCaller } from './recording-caller.ts'
-import { bodyBytes, CORS, holdBack, logFault, type RefusedVisit, rawQuery } from './server.ts'
+import { CORS, holdBack, logFault, mayBeLong, type RefusedVisit, rawQuery } from './server.ts'
 import { createShortcut } from './shortcut.ts'
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
@@ -29,7 +29,10 @@ type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown
 export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
 
 /** What the path needs of a request, whichever way it came in. */
-export type Visit = Pick<FastifyRequest, 'id' | 'raw' | 'headers' | 'method' | 'params' | 'body' | 'principal'> & {
+export type Visit = Pick<
+  FastifyRequest,
+  'id' | 'raw' | 'headers' | 'method' | 'params' | 'body' | 'principal' | 'lease'
+> & {
   readonly routeOptions: { readonly config: FastifyContextConfig }
 }
 
@@ -42,8 +45,8 @@ export interface RoutesOptions {
   readonly strictErrors: boolean
   readonly log: Log
   readonly world: World
-  /** Nothing while there is room; else a promise that is kept when there is, or rejected. `bytes` are those of a large body. */
-  readonly admit: (bytes: number, response: ServerResponse) => undefined | Promise<void>
+  readonly admit: Overload['admit']
+  readonly budget: ByteBudget
   /** Hears of what is refused at the door. */
   readonly refused: Refused
 }
@@ -68,18 +71,11 @@ export function paidConfig({ sells, id: endpoint }: EndpointSpec): { endpoint?: 
   return sells === undefined ? {} : { endpoint }
 }
 
-/** A call is let in while there is room for it; what a large body takes is counted until its answer has ended. */
-export function createAdmission({
-  budget,
-  overload,
-}: {
-  budget: ByteBudget
-  overload: Overload
-}): RoutesOptions['admit'] {
-  return (bytes, response) => {
-    if (bytes > 0) response.once('close', budget.carry(bytes))
-    return overload.admit()
-  }
+/** What the body takes is its account's, until the answer begins or nobody waits for one. */
+export function leaseBody(request: FastifyRequest, response: ServerResponse, budget: ByteBudget): void {
+  const lease = budget.open(request.principal?.accountId ?? '')
+  request.lease = lease
+  response.once('close', () => lease.release())
 }
 
 /** Calls that another door of this server (the console's playground) has already vouched for. */
@@ -112,7 +108,8 @@ export function mountApi(app: FastifyInstance, options: RoutesOptions): void {
           const enter = (principal: Principal): undefined | Promise<void> => {
             request.principal = principal
             checkIds(spec, request.params as Readonly<Record<string, string>>) // The router makes texts of them.
-            const line = options.admit(unparsed ? 0 : bodyBytes(request.raw), reply.raw)
+            if (unparsed || mayBeLong(request.raw)) leaseBody(request, reply.raw, options.budget)
+            const line = options.admit()
             return line ? line.then(begin) : void begin()
           }
           // A key that is known is let in at once; a promise would cost every call turns of the queue.
@@ -197,6 +194,9 @@ export function onPath(
   const rule = visit.principal?.content
   const recording = rule && options.contents?.begin(recordedCall(visit, rule))
   const out = recording ? recordingCaller(visit, response, recording) : new Caller(response, visit.id)
+  // From its first byte on, an answer is nobody else's to make: what was asked is not sent again.
+  const { lease } = visit
+  if (lease) out.whenStarted(() => lease.release())
   let running: Promise<void>
   try {
     running = run(out)

@@ -13,6 +13,8 @@ import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
+import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
+import { wholeBody } from './body.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { KnownPaths, withModelAsPart } from './known-paths.ts'
 import { linkOf } from './link.ts'
@@ -32,6 +34,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     principal: Principal | null
+    /** The memory that its body takes, where that is counted. */
+    lease: ByteLease | null
   }
   interface FastifyContextConfig {
     surface?: Surface
@@ -53,6 +57,8 @@ interface ServerOptions {
   readonly strictErrors: boolean
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
+  /** Bodies that arrive more slowly are cut off. */
+  readonly bodyBytesPerSecondMin?: number
 }
 
 const STATUS_WORDS = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }
@@ -63,7 +69,7 @@ const REQUEST_MS = 300_000
 const STRANGER_MS = 15_000
 const LINGER_MS = 1_000
 /** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
-const UNREAD_BYTES_MAX = 65_536
+const UNREAD_BYTES_MAX = SMALL_BODY_BYTES
 
 /** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
 export const CORS = {
@@ -72,7 +78,8 @@ export const CORS = {
     'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-balance, x-tollgate-required, x-tollgate-available, x-should-retry, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
 } as const
 
-export function createServer({ world, log, strictErrors, trustedProxies = [] }: ServerOptions): FastifyInstance {
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { world, log, strictErrors, trustedProxies = [], bodyBytesPerSecondMin: bytesPerSecondMin = 1 } = options
   const app = fastify({
     logger: false,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
@@ -159,8 +166,12 @@ export function createServer({ world, log, strictErrors, trustedProxies = [] }: 
   app.decorate('booked', async () => undefined)
   app.decorate('refused', undefined)
   app.decorateRequest('principal', null)
+  app.decorateRequest('lease', null)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', ({ raw, lease, routeOptions }, _payload, done) => {
+    const { bodyLimit: bytesMax = BODY_BYTES_MAX } = routeOptions
+    wholeBody(raw, { world, bytesPerSecondMin, bytesMax }, lease).then((body) => done(null, body), done)
+  })
   const paths = new KnownPaths()
   app.addHook('onRoute', ({ url, method }) => paths.add(url, [method].flat()))
   // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
@@ -199,13 +210,6 @@ export function logFault(fault: Fault, requestId: string, log: Log): void {
     log.error({ requestId, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
 }
 
-/** What a large body will take in memory; 0 for those that are not worth counting. One of unknown length may be the largest. */
-export function bodyBytes({ headers }: IncomingMessage): number {
-  if (headers['transfer-encoding'] !== undefined) return BODY_BYTES_MAX
-  const length = Number(headers['content-length'] ?? 0)
-  return length > UNREAD_BYTES_MAX ? Math.min(length, BODY_BYTES_MAX) : 0
-}
-
 /**
  * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
  * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
@@ -214,7 +218,9 @@ export function bodyBytes({ headers }: IncomingMessage): number {
 export function leaveBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
   if (request.readableEnded || !hasBody(request)) return false
-  if (!request.destroyed && (request.complete || !mayBeLong(request))) {
+  // What somebody began to read piece by piece, and left, nobody else can throw away.
+  const isLeft = request.destroyed || request.listenerCount('readable') > 0
+  if (!isLeft && (request.complete || !mayBeLong(request))) {
     response.once('finish', () => request.resume())
     return true
   }
@@ -240,7 +246,8 @@ export function holdBack(request: IncomingMessage): void {
   if (mayBeLong(request)) request.socket.pause()
 }
 
-function mayBeLong(request: IncomingMessage): boolean {
+/** Whether it is worth counting, or may be. */
+export function mayBeLong(request: IncomingMessage): boolean {
   const length = Number(request.headers['content-length'] ?? 0)
   return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
 }
@@ -277,8 +284,6 @@ function notTaken(
 /** The framework's own refusals, in our words. */
 function frameworkFault(error: unknown): Fault {
   const code = (error as { code?: unknown }).code
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new Fault('request_too_large', { message: `The request body is larger than this endpoint takes.` })
   if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
     return new Fault('request_invalid', { message: 'The body does not have the length that Content-Length says.' })
   if (typeof code === 'string' && code.startsWith('FST_ERR_CTP'))

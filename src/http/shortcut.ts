@@ -34,7 +34,7 @@ export function createShortcut(options: RoutesOptions): NonNullable<FastifyInsta
     const visit = new PlainVisit(request, way, principal, `req_${newId(world)}`)
     const enter = () => visit.readBody(bytes, () => paid(visit, response, way.spec))
     try {
-      const line = options.admit(0, response)
+      const line = options.admit()
       if (line)
         line.then(enter).catch((error: unknown) => refuse(visit, new Caller(response, visit.id), error, options))
       else enter()
@@ -76,6 +76,8 @@ class PlainVisit implements Visit {
   readonly method = 'POST'
   readonly params = NO_PARAMS
   readonly principal: Principal
+  /** Its body is small. */
+  readonly lease = null
   readonly routeOptions: Way
   body: Buffer | undefined
 

@@ -62,7 +62,7 @@ async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   if (!candidate) return late ? fail(job, failure('upstream_unavailable'), deps) : again(backoffMs(timing, 2))
   const request = readStoredRequest(job.request)
   if (request.order) return hand(job, request.order, candidate, deps)
-  const room = await deps.orders.acquire(request.apartChars ?? 0, NEVER).catch(() => undefined)
+  const room = await deps.orders.acquire(job.account_id, request.apartChars ?? 0, NEVER).catch(() => undefined)
   if (!room) return again(timing.retryMs)
   try {
     const order = JSON.parse((await jobs.body(job.id)) ?? 'null') as VideoOrder | null

@@ -5,6 +5,7 @@ export const ADVICE: Record<FaultName, string> = {
   request_invalid:
     'Read the message: it names the field and what is allowed. Correct the request; a repetition fails again.',
   request_too_large: 'Send less. The message names the limit where there is one to name.',
+  body_too_slow: 'Send it again over a connection that is fast enough, or send less.',
   method_not_allowed: 'Use one of the methods in the `allow` header.',
   schema_invalid:
     'The provider understood the request and cannot carry it out. Read the message and change the fields that it names.',

@@ -13,6 +13,7 @@ interface FaultSpec {
 export const FAULTS = {
   request_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The request is not valid.' },
   request_too_large: { code: 10000, status: 413, blame: 'caller', text: 'The request body is too large.' },
+  body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
   method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not take that method.' },
   schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The provider could not process these fields.' },
   key_missing: {

@@ -25,7 +25,7 @@ export function openMcp(
   }
 }
 
-type Doors = Pick<Parameters<typeof mountFetch>[2], 'keys' | 'admit' | 'strictErrors' | 'log'>
+type Doors = Pick<Parameters<typeof mountFetch>[2], 'keys' | 'admit' | 'budget' | 'strictErrors' | 'log'>
 
 /** The tools at their paths, for keys and for programs that a person has allowed. */
 export function openTools(app: FastifyInstance, doors: Doors, deps: McpDeps & OauthDeps): ReturnType<typeof openOauth> {

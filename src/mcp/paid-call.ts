@@ -133,8 +133,8 @@ function taken(out: AnswerTaker): Paid {
 const EMPTY = readJson(Buffer.from('{}'))
 
 /** Pictures in the arguments are there twice while they are read. */
-function leaseFor({ body }: Request, { signal }: ToolCall, { budget }: PaidDeps): Promise<ByteLease> {
-  return budget.acquire(2 * (body?.length ?? 0), signal)
+function leaseFor({ body }: Request, { signal, principal }: ToolCall, { budget }: PaidDeps): Promise<ByteLease> {
+  return budget.acquire(principal.accountId, 2 * (body?.length ?? 0), signal)
 }
 
 async function bodyOf(spec: PaidSpec, { body }: Request, lease: ByteLease | undefined): Promise<RequestBody> {

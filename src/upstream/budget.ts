@@ -1,12 +1,12 @@
-// A budget of bytes in flight, shared by everything that must hold large bodies in memory. Whoever does not fit waits in
-// line for a while, and is then asked to come back later.
+// A budget of bytes in flight, shared by everything that must hold large bodies in memory. Each account has a share of it that shrinks as
+// the rest fills up, so that there is always room for others. Whoever does not fit waits for a while, and is then asked to come back later.
 import { Fault } from '../kernel/fault.ts'
-import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 
+/** The memory of one request. */
 export interface ByteLease {
   readonly bytes: number
-  /** Takes more, in line with everyone else. Whoever holds and waits is not waited for: after `waitMs` it is refused. */
+  /** Takes more when there is room. Rejects with unavailable (503) when there is none in time, or with the signal's reason. */
   grow(bytes: number, signal: AbortSignal): Promise<void>
   /** Gives back what is over. */
   shrinkTo(bytes: number): void
@@ -16,10 +16,10 @@ export interface ByteLease {
 export interface ByteBudget {
   readonly bytesInUse: number
   readonly waiting: number
-  /** Rejects with unavailable (503) when the line is too long or does not move, or with the signal's reason. */
-  acquire(bytes: number, signal: AbortSignal): Promise<ByteLease>
-  /** Without waiting: throws `unavailable` when there is no room. Answers the function that gives the bytes back. */
-  carry(bytes: number): () => void
+  /** For a request of this account; nothing is taken yet. */
+  open(account: string): ByteLease
+  /** The same, with so many bytes taken. */
+  acquire(account: string, bytes: number, signal: AbortSignal): Promise<ByteLease>
   /** How many were refused. */
   readonly refused: number
 }
@@ -29,79 +29,152 @@ interface ByteBudgetOptions {
   readonly bytesMax: number
   readonly queueMax: number
   readonly waitMs?: number
+  /** Asked once for each request before it takes more than what everybody may; rejects for an account that may not. */
+  readonly mayHold?: (account: string) => Promise<void>
+}
+
+interface Waiter {
+  readonly account: string
+  readonly bytes: number
+  /** What the same request has already. */
+  readonly held: () => number
+  enter(): void
 }
 
 const WAIT_MS = 10_000
 const RETRY_AFTER_SECONDS = 5
+/** A body of at most so many bytes is read for everybody, and is not worth counting. */
+export const SMALL_BODY_BYTES = 65_536
 
-export function createByteBudget({ world, bytesMax, queueMax, waitMs = WAIT_MS }: ByteBudgetOptions): ByteBudget {
+export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
+  const { world, bytesMax, queueMax, waitMs = WAIT_MS } = options
+  const heldBy = new Map<string, number>()
+  const waiting: Waiter[] = []
+  let used = 0
   let refused = 0
-  const semaphore = new Semaphore({
-    unitsMax: bytesMax,
-    waitersMax: queueMax,
-    patience: { world, waitMs },
-    refusal() {
-      refused += 1
-      return fullFault()
-    },
-  })
-  const give = (bytes: number) => semaphore.give(bytes)
 
-  async function take(bytes: number, signal: AbortSignal): Promise<void> {
+  /** The first request of an account needs room; what it takes beyond that may be as much as it leaves free for all others. */
+  function fits({ account, bytes, held }: Omit<Waiter, 'enter'>): boolean {
+    // One that is larger than everything there is may run when it is alone.
+    if (used === held()) return true
+    const own = heldBy.get(account) ?? 0
+    const free = bytesMax - used - bytes
+    return free >= 0 && (own === 0 || own + bytes <= free)
+  }
+
+  function take(account: string, bytes: number): void {
+    used += bytes
+    heldBy.set(account, (heldBy.get(account) ?? 0) + bytes)
+  }
+
+  function give(account: string, bytes: number): void {
+    used -= bytes
+    const left = (heldBy.get(account) ?? 0) - bytes
+    if (left > 0) heldBy.set(account, left)
+    else heldBy.delete(account)
+    // Whoever fits goes, also past those who do not: nobody waits behind another account's large one.
+    for (let at = 0; at < waiting.length; ) {
+      const next = waiting[at] as Waiter // It is below the length.
+      if (!fits(next)) at += 1
+      else {
+        waiting.splice(at, 1)
+        take(next.account, next.bytes)
+        next.enter()
+      }
+    }
+  }
+
+  function refusal(): Fault {
+    refused += 1
+    return new Fault('unavailable', {
+      message: 'Too many large requests are in progress. Nothing was charged; try again shortly.',
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      counted: true,
+    })
+  }
+
+  /** The places in the line are shared by the same rule. */
+  function mayWait(account: string): boolean {
+    const own = waiting.filter((waiter) => waiter.account === account).length
+    return waiting.length < queueMax && (own === 0 || own < queueMax - waiting.length)
+  }
+
+  async function takeInTime(wanted: Omit<Waiter, 'enter'>, signal: AbortSignal): Promise<void> {
+    const { account, bytes } = wanted
     signal.throwIfAborted()
-    await semaphore.take(bytes, signal)
+    if (fits(wanted)) return take(account, bytes)
+    if (!mayWait(account)) throw refusal()
+    await new Promise<void>((resolve, reject) => {
+      const stop = () => {
+        cancel()
+        signal.removeEventListener('abort', onAbort)
+      }
+      const leave = (reason: unknown) => {
+        stop()
+        waiting.splice(waiting.indexOf(waiter), 1)
+        reject(reason)
+      }
+      const onAbort = () => leave(signal.reason)
+      const cancel = world.after(waitMs, () => leave(refusal()))
+      const waiter: Waiter = {
+        ...wanted,
+        enter() {
+          stop()
+          resolve()
+        },
+      }
+      signal.addEventListener('abort', onAbort)
+      waiting.push(waiter)
+    })
+  }
+
+  function open(account: string): ByteLease {
+    let held = 0
+    let released = false
+    let mayHold = options.mayHold
+    return {
+      get bytes() {
+        return held
+      },
+      async grow(bytes, signal) {
+        if (released || bytes === 0) return
+        if (mayHold && held + bytes > SMALL_BODY_BYTES) {
+          await mayHold(account)
+          mayHold = undefined
+        }
+        await takeInTime({ account, bytes, held: () => held }, signal)
+        if (released) give(account, bytes)
+        else held += bytes
+      },
+      shrinkTo(less) {
+        if (released || less >= held) return
+        const over = held - less
+        held = less
+        give(account, over)
+      },
+      release() {
+        if (released) return
+        released = true
+        give(account, held)
+      },
+    }
   }
 
   return {
     get bytesInUse() {
-      return semaphore.used
+      return used
     },
     get waiting() {
-      return semaphore.waiting
+      return waiting.length
     },
     get refused() {
       return refused
     },
-    carry(bytes) {
-      if (!semaphore.tryTake(bytes)) throw semaphore.rules.refusal()
-      let carried = true
-      return () => {
-        if (carried) give(bytes)
-        carried = false
-      }
-    },
-    async acquire(bytes, signal) {
-      await take(bytes, signal)
-      let held = bytes
-      let released = false
-      return {
-        get bytes() {
-          return held
-        },
-        async grow(more, growSignal) {
-          await take(more, growSignal)
-          if (released) give(more)
-          else held += more
-        },
-        shrinkTo(less) {
-          if (released || less >= held) return
-          const over = held - less
-          held = less
-          give(over)
-        },
-        release() {
-          if (released) return
-          released = true
-          give(held)
-        },
-      }
+    open,
+    async acquire(account, bytes, signal) {
+      const lease = open(account)
+      await lease.grow(bytes, signal)
+      return lease
     },
   }
-}
-
-function fullFault(): Fault {
-  return new Fault('unavailable', {
-    message: 'Too many large requests are in progress. Nothing was charged; try again shortly.',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  })
 }

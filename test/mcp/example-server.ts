@@ -17,6 +17,7 @@ import { createDoor } from '../../src/mcp/door.ts'
 import type { Prompt } from '../../src/mcp/prompts.ts'
 import type { Resource } from '../../src/mcp/resources.ts'
 import { objectSchema, type Tool, type ToolAnswer, type ToolCall } from '../../src/mcp/tool.ts'
+import { createByteBudget } from '../../src/upstream/budget.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=='
@@ -213,6 +214,7 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
   mountFetch(app, ['/mcp'], {
     ...{ keys, strictErrors: false, log: silentLog },
     admit: () => undefined,
+    budget: createByteBudget({ world: realWorld, bytesMax: 100_000_000, queueMax: 10 }),
     publicUrl: () => url,
     challenge: () => 'Bearer',
     answer: createDoor({

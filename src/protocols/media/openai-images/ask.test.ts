@@ -34,7 +34,7 @@ async function depsOf(over: Partial<ImageAskDeps> = {}) {
   const kept: Buffer[] = []
   const removed: string[] = []
   const budget = createByteBudget({ world: realWorld, bytesMax: 1024 * MB, queueMax: 10 })
-  const lease = await budget.acquire(1000, signal)
+  const lease = await budget.acquire('a', 1000, signal)
   const deps: ImageAskDeps = {
     fetchImage: async () => ({ bytes: JPEG, type: 'jpeg' }),
     async keep(pieces, type) {

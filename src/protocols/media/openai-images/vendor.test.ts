@@ -65,7 +65,11 @@ async function generate(request: object) {
     })(),
     { contentLength: bytes.length },
   )
-  const lease = await createByteBudget({ world: realWorld, bytesMax: 1e9, queueMax: 1 }).acquire(bytes.length, signal)
+  const lease = await createByteBudget({ world: realWorld, bytesMax: 1e9, queueMax: 1 }).acquire(
+    'a',
+    bytes.length,
+    signal,
+  )
   const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [picturesHost] })
   const ask = readImageAsk(body, { uid: 'alpha-image-2' }, { lease, fetchImage, keep: host.keep })
   const target: Target = {
