@@ -2,10 +2,17 @@
 // made on the server and are complete without a script, so they work everywhere and offline.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { marked } from 'marked'
-import { operationsOf, page, referenceBody } from './docs-page.ts'
+import { Marked } from 'marked'
+import { escapeHtml, operationsOf, page, referenceBody } from './docs-page.ts'
 import { type Section, searchBody, sectionsOf, slugOf } from './docs-search.ts'
 import { openapiDocument } from './openapi.ts'
+
+/** Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such as <key>. */
+const OWN_HTML = /^(?:<a id="[\w-]+">|<\/a>|<!--[\s\S]*?-->|<a id="[\w-]+"><\/a>)\s*$/
+const markdown = new Marked({
+  gfm: true,
+  renderer: { html: ({ text }) => (OWN_HTML.test(text) ? text : escapeHtml(text)) },
+})
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs')
 const GUIDES = join(DOCS, 'guides')
@@ -36,7 +43,7 @@ function readGuides(folder: string): Guide[] {
       const text = readFileSync(join(folder, file), 'utf8')
       const title = /^# (.+)$/m.exec(text)?.[1] ?? file
       const name = file.replace(/^\d+-/, '').replace(/\.md$/, '')
-      const html = () => withAddresses(marked.parse(text, { async: false, gfm: true }), basename(folder))
+      const html = () => withAddresses(markdown.parse(text, { async: false }), basename(folder))
       return {
         name,
         title,

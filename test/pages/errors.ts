@@ -37,12 +37,15 @@ function bodies(): string {
   ].join('\n\n')
 }
 
+/** In a repository too, where what stands in angle brackets is taken for HTML. */
+const shown = (text: string) => text.replaceAll('<', '&lt;')
+
 function faultSection(name: FaultName): string {
   const { status, blame, text } = FAULTS[name]
   return [
     `<a id="${name}"></a>`,
     `### ${name}`,
-    table(['HTTP status', 'Cause lies with', 'Text'], [[String(status), BLAME[blame], text]]),
+    table(['HTTP status', 'Cause lies with', 'Text'], [[String(status), BLAME[blame], shown(text)]]),
     ADVICE[name],
   ].join('\n\n')
 }
@@ -58,7 +61,7 @@ export function errorsPage(): string {
         String(FAULTS[name].status),
         `[${code(name)}](#${name})`,
         BLAME[FAULTS[name].blame],
-        FAULTS[name].text,
+        shown(FAULTS[name].text),
       ]),
   )
   return page(
