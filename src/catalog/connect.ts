@@ -49,7 +49,7 @@ export function withConnection(current: CatalogInput, connection: Connection): C
   const problems: string[] = []
   const document: CatalogInput = {
     ...current,
-    vendors: { ...current.vendors, [vendorName]: connected(current.vendors[vendorName], vendor) },
+    vendors: { ...current.vendors, [vendorName]: connected(ownMember(current.vendors, vendorName), vendor) },
     families: { ...current.families },
     models: { ...current.models },
     endpoints: { ...current.endpoints },
@@ -66,6 +66,13 @@ export function withConnection(current: CatalogInput, connection: Connection): C
   return { document, notes, problems }
 }
 
+/** Names are an operator's or a vendor's: what every object inherits is none of them. */
+function ownMember<T>(members: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined
+}
+
+const factsOf = (preset: Preset | undefined, model: string) => preset && ownMember(preset.models, model)
+
 /** Of one that has several credentials, this is one more. */
 function connected(known: Connection['vendor'] | undefined, { credential, ...vendor }: Connection['vendor']) {
   const entry = { ...known, ...vendor }
@@ -77,7 +84,7 @@ type Offered = { uid: string; model: ModelInput; notes: string[] } | { problem: 
 
 function offered(document: CatalogInput, chosen: ChosenModel, connection: Connection): Offered {
   const { preset, markup } = connection
-  const facts = preset?.models[chosen.model]
+  const facts = factsOf(preset, chosen.model)
   const uid = chosen.uid ?? suggestedUid(document, chosen.model, facts)
   const existing = Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
   const type = chosen.type ?? facts?.type ?? existing?.type ?? 'text'
@@ -139,7 +146,7 @@ function newModel(
   type: KindName,
   { preset, vendorName }: Connection,
 ): Omit<ModelInput, 'routes' | 'pricing'> {
-  const facts = preset?.models[model]
+  const facts = factsOf(preset, model)
   const family = preset?.family ?? vendorName
   const families = document.families ?? {}
   if (type === 'text' && preset && !Object.hasOwn(families, family))

@@ -116,14 +116,13 @@ function latestText({ daysMax, months }: LatestField): string {
 }
 
 /** Ids of ours and of vendors, wherever one stands in an address: nothing that a proxy or a vendor could read as a path. */
-const ID_PATTERN = '^[A-Za-z0-9_-]{1,128}$'
-const ID = new RegExp(ID_PATTERN)
+const ID = /^[A-Za-z0-9_-]{1,128}$/
 
 export const isId = (text: string): boolean => ID.test(text)
 
 /** An id as a part of an address. */
 export function inPath(description: string, example: string): TextField {
-  return { kind: 'text', in: 'path', required: true, pattern: ID_PATTERN, form: 'an id', description, example }
+  return { kind: 'text', in: 'path', required: true, pattern: ID.source, form: 'an id', description, example }
 }
 
 /** A model's public id may have dots and slashes: it is looked up in the catalogue, and no vendor's address is made of it. */

@@ -225,8 +225,10 @@ export function listChanges(before: unknown, after: unknown, path = ''): string[
   const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
   if (!isTree(before) || !isTree(after)) return [`${path || 'document'}: ${show(before)} → ${show(after)}`]
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  // A member may have any name: what every object inherits is none of its members.
+  const of = (tree: Record<string, unknown>, name: string) => (Object.hasOwn(tree, name) ? tree[name] : undefined)
   return names
-    .flatMap((name) => listChanges(before[name], after[name], path ? `${path}.${name}` : name))
+    .flatMap((name) => listChanges(of(before, name), of(after, name), path ? `${path}.${name}` : name))
     .slice(0, CHANGES_MAX)
 }
 

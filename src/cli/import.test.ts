@@ -348,3 +348,27 @@ test('names that would move a cursor, figures that are none and rows of nonsense
   assert.ok(!out.includes('\x1b'))
   assert.match(out, /left {5}token .*\/b: It is restricted to addresses/)
 })
+
+test('no name in a file of LiteLLM moves a cursor, wherever it stands', async () => {
+  const path = join(folder, 'escapes.yaml')
+  const evil = String.raw`\e]0;owned\a\e[2J\u009b31m\u202e`
+  await writeFile(
+    path,
+    [
+      'model_list:',
+      `  - model_name: "${evil}"`,
+      '    litellm_params:',
+      `      model: "openai/${evil}"`,
+      `      "${evil}": 1`,
+      `    "${evil}": 1`,
+      'router_settings:',
+      `  "${evil}": 1`,
+      `  fallbacks: [{"${evil}": ["${evil}"]}]`,
+      `  model_group_alias: {"${evil}": "${evil}"}`,
+      `"${evil}": {"${evil}": 1}`,
+    ].join('\n'),
+  )
+  const { out, err } = await run('import', 'litellm', path)
+  assert.match(out, /left|changed/)
+  assert.doesNotMatch((out + err).replaceAll('\n', ''), /[\p{Cc}\u202e]/u)
+})

@@ -91,9 +91,16 @@ async function importing(
   const found = problems.length > 0 ? [] : await findAccounts(call, accounts, report.say)
   const { lines } = report
   const answer = { lines, changes, problems, notes, accounts: accounts.length }
-  const words = [...lines.map(inWords), ...notes.map((note) => `Note: ${note}`)].join('\n')
+  const words = [
+    ...lines.map(inWords),
+    ...notes.map((note) => `Note: ${note}`.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')),
+  ].join('\n')
   if (problems.length > 0)
-    return { answer, words: `${words}\nNothing was applied: ${problems.join('; ')}`, failed: true }
+    return {
+      answer,
+      words: `${words}\nNothing was applied: ${problems.join('; ').replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')}`,
+      failed: true,
+    }
   const missing = found.filter(({ account }) => !account).length
   if (!call.values.apply) {
     const sum = `${changes.length} changes of the catalogue, ${missing} new accounts.`
@@ -151,7 +158,9 @@ async function withSource<T>(
   }
 }
 
-const inWords = ({ at, what, words }: ImportLine) => `${what.padEnd(7)}  ${at}: ${words}`
+/** Names come from strangers: nothing that moves a terminal's cursor gets through. */
+const inWords = ({ at, what, words }: ImportLine) =>
+  `${what.padEnd(7)}  ${at}: ${words}`.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 
 function balanceOf(call: Invocation): bigint {
   const balance = parseCredits(text(call, 'balance') ?? '0')

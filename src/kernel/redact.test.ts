@@ -4,6 +4,8 @@ import { redact, withoutContent } from './redact.ts'
 
 const SECRETS = ['9f8e7d6c5b4a39281706f5e4d3c2b1a098765432', 'Zq/7"Lm+2%vX=8.kT~5\\wR9', 'clé-sécrète-0815']
 
+const percentOf = (bytes: Buffer) => [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+
 test('a secret is taken out however it is spelt, and what stands around it stays', () => {
   for (const secret of SECRETS) {
     const bytes = Buffer.from(secret)
@@ -14,6 +16,9 @@ test('a secret is taken out however it is spelt, and what stands around it stays
       JSON.stringify(JSON.stringify(secret)).slice(3, -3).replaceAll('/', '\\/'),
       encodeURIComponent(secret),
       encodeURIComponent(encodeURIComponent(secret)),
+      percentOf(bytes),
+      percentOf(bytes).toUpperCase(),
+      encodeURIComponent(percentOf(bytes)),
       bytes.toString('hex'),
       bytes.toString('hex').toUpperCase(),
     ])

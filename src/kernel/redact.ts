@@ -86,7 +86,9 @@ export function patternOf(secret: string): RegExp {
     const bytes = Buffer.from(secret)
     const spellings = [secret, bytes.toString('hex'), ...inBase64(bytes)]
     // Upper and lower case alike: hexadecimal comes in both, and some servers change the case of what they repeat.
-    pattern = new RegExp(spellings.map(loosely).join('|'), 'gi')
+    // Letters need no percent sign, but somebody may have given every byte one.
+    const encoded = [...bytes].map((byte) => `%(?:25){0,2}${hex(byte)}`).join('')
+    pattern = new RegExp([...spellings.map(loosely), encoded].join('|'), 'gi')
     patterns.set(secret, pattern)
   }
   return pattern

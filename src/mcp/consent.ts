@@ -50,10 +50,9 @@ export function askConsent(call: ToolCall, cost: Credits): void {
         },
       }),
     )
-  // Without a way to ask, whoever names the price has seen it.
-  if (call.costMax !== undefined && call.costMax >= cost) return
+  // Whatever a call says for itself, such as a max_cost, the model may have written: only a person's answer is one.
   throw new Fault('access_denied', {
-    message: `This call may cost up to ${price} credits, which the user wants to confirm, and this client cannot ask. Ask the user, then call again with max_cost ${price} or more.`,
+    message: `This call may cost up to ${price} credits, which the user wants to confirm, and this client cannot ask. Nothing was charged. The user can raise confirm_above in the address of this server, or use a client that asks.`,
   })
 }
 

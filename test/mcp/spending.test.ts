@@ -117,7 +117,7 @@ test('an idempotency key makes a call safe to repeat: one charge, the same answe
   await client.close()
 })
 
-test('above the price that the user set a client asks first, or the agent names the price', async () => {
+test('above the price that the user set a client asks first, and where it cannot ask the call is refused', async () => {
   const { key, id } = await g.account()
   const path = '/mcp?confirm_above=0.3'
   const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
@@ -140,12 +140,13 @@ test('above the price that the user set a client asks first, or the agent names 
   const unwilling = await answering(false)
   assert.match(textOf(await unwilling.callTool(visits)), /did not agree/)
   const silent = await connect(g.url, key, { path })
-  assert.match(textOf(await silent.callTool(visits)), /cannot ask.*max_cost 0\.5/)
+  assert.match(textOf(await silent.callTool(visits)), /cannot ask/)
+  // What a call says for itself the model may have written.
   const named = await silent.callTool({ ...visits, arguments: { keys: 'example.com', max_cost: 0.5 } })
-  assert.equal(metaOf(named)['tollgate/charge'], '0.5')
+  assert.match(textOf(named), /cannot ask/)
   const nonsense = await connect(g.url, key, { path: '/mcp?confirm_above=much' })
   assert.match(textOf(await nonsense.callTool(visits)), /"confirm_above" in the address must be an amount/)
   await g.settled()
-  assert.equal((await g.balance(id)).posted, 1_000_000_000n - 1_300_000n)
+  assert.equal((await g.balance(id)).posted, 1_000_000_000n - 800_000n)
   await Promise.all([willing, unwilling, silent, nonsense].map((client) => client.close()))
 })

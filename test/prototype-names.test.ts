@@ -1,0 +1,68 @@
+// Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no fault of ours.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ENDPOINTS } from '../src/catalog/index.ts'
+import { readPresets } from '../src/catalog/preset.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+
+const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
+let key: string
+const g = testGateway({}, async () => {
+  key = (await g.account()).key
+})
+
+test('no operator’s resource fails by such a name in its address, its query or its body', async () => {
+  const { paths } = (await (await g.call('/openapi.json', undefined)).json()) as { paths: Record<string, object> }
+  const routes = Object.entries(paths).filter(([path]) => path.startsWith('/admin/'))
+  assert.ok(routes.length > 40, 'the document has them')
+  const wrong: string[] = []
+  for (const [path, methods] of routes)
+    for (const method of Object.keys(methods).map((one) => one.toUpperCase()))
+      for (const name of NAMES)
+        for (const query of ['', `?${name}=1`]) {
+          const body = method === 'GET' ? undefined : `{${JSON.stringify(name)}:{${JSON.stringify(name)}:1}}`
+          const address = path.replaceAll(/\{\w+\}/g, name) + query
+          const answer = await g.call(address, OPERATOR_TOKEN, body, { method })
+          if (answer.status >= 500) wrong.push(`${method} ${address}: ${answer.status} ${await answer.text()}`)
+          else await answer.body?.cancel()
+        }
+  assert.deepEqual(wrong, [])
+})
+
+test('no catalogue and no connection fails by such a name of a member, a vendor, a model or a family', async () => {
+  const { input } = g.gateway.catalog.current
+  const [preset] = (await readPresets()).filter(({ name }) => name === 'openai')
+  const wrong: string[] = []
+  const send = async (method: string, path: string, body: string) => {
+    const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
+    const told = await answer.text()
+    if (answer.status >= 500) wrong.push(`${method} ${path} ${body.slice(0, 80)}: ${told}`)
+  }
+  for (const name of NAMES) {
+    const member = `${JSON.stringify(name)}:{"name":"x","type":"text","family":${JSON.stringify(name)}}`
+    const whole = JSON.stringify(input)
+    await send('PUT', '/catalog?dryRun=1', `{${member},${whole.slice(1)}`)
+    for (const shelf of ['vendors', 'models', 'families', 'endpoints'])
+      await send('PUT', '/catalog?dryRun=1', whole.replace(`"${shelf}":{`, `"${shelf}":{${member},`))
+    const models = [{ model: name }]
+    await send('POST', '/connect?dryRun=1', JSON.stringify({ preset: preset?.name, models }))
+    const own = { vendor: name, formats: ['openai-chat'], baseUrl: 'https://vendor.example/v1' }
+    await send('POST', '/connect?dryRun=1', JSON.stringify({ ...own, models }))
+    await send('POST', '/connect/test', JSON.stringify({ preset: name }))
+  }
+  assert.deepEqual(wrong, [])
+})
+
+test('no endpoint fails by such a name of a model, a member, a parameter or an id', async () => {
+  const wrong: string[] = []
+  for (const spec of ENDPOINTS)
+    for (const path of [spec.path, ...spec.aliases])
+      for (const name of NAMES) {
+        const address = `${path.replaceAll(/\{\w+\}/g, name)}?${name}=${name}`
+        const body = `{"model":"${name}",${JSON.stringify(name)}:{},"input":"a","messages":[{"role":"${name}","content":"a"}]}`
+        const answer = await g.call(address, key, spec.method === 'POST' ? body : undefined, { method: spec.method })
+        const told = await answer.text()
+        if (answer.status >= 500) wrong.push(`${spec.method} ${address}: ${answer.status} ${told.slice(0, 200)}`)
+      }
+  assert.deepEqual(wrong, [])
+})
