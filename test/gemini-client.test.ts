@@ -174,3 +174,92 @@ test('what Gemini CLI sends by itself is no reason for a beta model to refuse', 
     assert.equal(answer.status, 200, `${model}: ${await answer.text()}`)
   }
 })
+
+test('every endpoint of the format is found below v1 and v1beta', async () => {
+  Object.assign(script, { answer: fixture('gemini', 'text.json'), type: 'application/json' })
+  for (const version of ['v1', 'v1beta']) {
+    for (const action of ['generateContent', 'countTokens']) {
+      const answer = await g.call(at('from-gemini', action, version), key, HELLO)
+      assert.equal(answer.status, 200, `${version} ${action}: ${await answer.text()}`)
+    }
+    const { models } = (await (await g.call(`/gemini/${version}/models`, key)).json()) as { models: Json[] }
+    assert.ok(models.some(({ name }) => name === 'models/from-gemini'))
+    assert.equal((await g.call(`/gemini/${version}/models/from-gemini`, key)).status, 200)
+  }
+  Object.assign(script, { answer: fixture('gemini', 'text.sse'), type: 'text/event-stream' })
+  const streamed = await g.call(at('from-gemini', 'streamGenerateContent?alt=sse', 'v1'), key, HELLO)
+  assert.match(await streamed.text(), /^data: \{/)
+})
+
+test('the tokens of a model that does not exist are not counted', async () => {
+  const answer = await g.call(at('nobody', 'countTokens'), key, HELLO)
+  const { error } = (await answer.json()) as { error: Json }
+  assert.deepEqual([answer.status, error.code, error.status], [404, 404, 'NOT_FOUND'])
+})
+
+test('an answer of a type that the vendor cannot give is refused by the field, and is left to a vendor of the format', async () => {
+  const generationConfig = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['a', 'b'] } }
+  for (const back of TEXT_PROTOCOLS.filter((name) => name !== 'gemini')) {
+    const answer = await g.call(at(`from-${back}`, 'generateContent'), key, { ...HELLO, generationConfig })
+    const { error } = (await answer.json()) as { error: Json }
+    assert.equal(answer.status, 400)
+    assert.match(error.message, /responseMimeType.*text\/x\.enum/)
+  }
+  Object.assign(script, { answer: fixture('gemini', 'text.json'), type: 'application/json' })
+  assert.equal((await g.call(at('from-gemini', 'generateContent'), key, { ...HELLO, generationConfig })).status, 200)
+  assert.equal(script.asked.generationConfig.responseMimeType, 'text/x.enum')
+})
+
+test('members in snake_case, as LiteLLM sends them, mean the same to every vendor', async () => {
+  const picture = { mime_type: 'image/png', data: 'iVBORw0KGgo=' }
+  const body = {
+    system_instruction: { parts: [{ text: 'Be brief.' }] },
+    contents: [{ role: 'user', parts: [{ text: 'What is this?' }, { inline_data: picture }] }],
+    generation_config: { max_output_tokens: 77, stop_sequences: ['END'], temperature: 0.5 },
+    tools: [
+      {
+        function_declarations: [
+          { name: 'look_up', parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } } },
+        ],
+      },
+    ],
+    tool_config: { function_calling_config: { mode: 'ANY', allowed_function_names: ['look_up'] } },
+    safety_settings: [],
+  }
+  const camel = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map(camel)
+      : typeof value === 'object' && value !== null
+        ? Object.fromEntries(
+            Object.entries(value).map(([name, one]) => [
+              name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+              camel(one),
+            ]),
+          )
+        : value
+  for (const back of TEXT_PROTOCOLS) {
+    Object.assign(script, { answer: fixture(back, 'text.json'), type: 'application/json' })
+    const asked: Json[] = []
+    for (const form of [body, camel(body)]) {
+      const answer = await g.call(at(`from-${back}`, 'generateContent'), key, form)
+      assert.equal(answer.status, 200, `${back}: ${await answer.text()}`)
+      asked.push(script.asked)
+    }
+    assert.deepEqual(camel(asked[0]), camel(asked[1]), back)
+    assert.ok(JSON.stringify(asked[0]).includes('look_up') && JSON.stringify(asked[0]).includes('77'), back)
+  }
+})
+
+test('an id that is too long for any address is not found, in the words of the endpoint', async () => {
+  const long = 'x'.repeat(400)
+  const faultAt = async (path: string) => {
+    const answer = await g.call(path, key)
+    return [answer.status, (await answer.json()) as Json] as const
+  }
+  const [status, responses] = await faultAt(`/v1/responses/${long}`)
+  assert.deepEqual([status, typeof responses.error?.message, responses.success], [404, 'string', undefined])
+  const [, google] = await faultAt(`/gemini/v1/models/${long}`)
+  assert.equal(google.error.status, 'NOT_FOUND')
+  const [, native] = await faultAt(`/v1/jobs/${long}`)
+  assert.equal(native.success, false)
+})

@@ -51,8 +51,11 @@ export function accountHandlers(
       const input_tokens = countResponseTokens(readJson(jsonBody(request)))
       return send(reply, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
     },
-    'gemini/count_tokens': (request, reply) =>
-      send(reply, JSON.stringify({ totalTokens: countGeminiTokens(readJson(jsonBody(request))) })),
+    'gemini/count_tokens': (request, reply) => {
+      // The address names the model: one that is not there has no tokens to count.
+      lists.retrieve(request.principal!, request.id, (request.params as { model: string }).model, 'gemini')
+      return send(reply, JSON.stringify({ totalTokens: countGeminiTokens(readJson(jsonBody(request))) }))
+    },
     models: (request, reply) => send(reply, lists.list(request.principal!, request.id, shapeOf(request))),
     'models/{id}': (request, reply) =>
       send(

@@ -136,7 +136,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
   }
 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
-    const surface = surfaceOf(request.url, request.routeOptions?.config?.surface)
+    // An id that is too long for the router reaches no route; the path is known all the same.
+    const known = request.is404 && fault.kind === 'not_found' ? paths.surfaceAt(request.raw.url ?? '') : undefined
+    const surface = surfaceOf(request.url, request.routeOptions?.config?.surface ?? known)
     const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
     logFault(fault, request.id, log)
     const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
@@ -173,7 +175,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     wholeBody(raw, { world, bytesPerSecondMin, bytesMax }, lease).then((body) => done(null, body), done)
   })
   const paths = new KnownPaths()
-  app.addHook('onRoute', ({ url, method }) => paths.add(url, [method].flat()))
+  app.addHook('onRoute', ({ url, method, config }) => paths.add(url, [method].flat(), config?.surface))
   // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
   app.decorate('crossSite', (url: string) => paths.add(url, ['OPTIONS']))
   app.addHook('onRequest', (request, reply, done) => {

@@ -152,7 +152,8 @@ function keepingRule(
   { continues }: Ask,
 ): Pick<Read, 'cache'> {
   const { keepsAnswers = cache !== undefined && !cache.keysOnly } = principal
-  const config = isObject(value.generationConfig) ? value.generationConfig : value
+  const inside = value.generationConfig ?? value.generation_config
+  const config = isObject(inside) ? inside : value
   if (!keepsAnswers || continues || keeps === false || !(keeps || config.temperature === 0)) return {}
   const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
   const whose = catalog.simulated || !shared ? principal.accountId : ''

@@ -128,3 +128,24 @@ export async function installed(t: TestContext, name: string, program: string): 
   t.skip(missing)
   return undefined
 }
+
+/** A program for Go that uses one module, built from the sources that `place` puts into a directory; or why there is none. */
+export async function goProgram(
+  module: string,
+  place: (directory: string) => Promise<void>,
+): Promise<{ program: string } | { missing: string }> {
+  if ((await runProgram('go', ['version'])).code !== 0) return { missing: 'there is no go' }
+  const made = await cached(`go-${platform()}-${arch()}-${module.replaceAll(/[^\w.-]+/g, '_')}`, async (directory) => {
+    await place(directory)
+    for (const args of [
+      ['mod', 'init', 'program'],
+      ['get', module],
+      ['build', '-mod=mod', '-o', 'program', '.'],
+    ]) {
+      const ran = await runProgram('go', args, { cwd: directory })
+      if (ran.code !== 0) return ran
+    }
+    return { code: 0, out: '', err: '' }
+  })
+  return 'missing' in made ? made : { program: join(made.directory, 'program') }
+}

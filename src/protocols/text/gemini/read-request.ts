@@ -46,7 +46,11 @@ function readThinking(config: Json): Pick<Dialogue, 'effort' | 'thinking'> {
 }
 
 function readFormat(config: Json): Dialogue['format'] {
-  if (textAt(config, 'responseMimeType') !== 'application/json') return undefined
+  const type = textAt(config, 'responseMimeType') ?? 'text/plain'
+  if (type === 'text/plain') return undefined
+  // What is left of an enumeration in other formats is JSON, not the bare word that the caller reads.
+  if (type !== 'application/json')
+    throw cannotConvert('generationConfig.responseMimeType', `the type ${JSON.stringify(type.slice(0, 60))}`)
   const json = member(config, 'responseJsonSchema')
   const open = member(config, 'responseSchema')
   if (isObject(json)) return { kind: 'schema', schema: json }
