@@ -115,6 +115,8 @@ export interface UsageFilter {
   key?: string | undefined
   outcome?: string | undefined
   client?: string | undefined
+  sort?: string | undefined
+  order?: string | undefined
   /** `true`: the rows of its test keys. */
   test?: string | undefined
 }
@@ -124,6 +126,7 @@ export interface SumsFilter {
   to?: string | undefined
   product?: string | undefined
   key?: string | undefined
+  outcome?: string | undefined
   test?: string | undefined
   by?: string | undefined
   per?: string | undefined

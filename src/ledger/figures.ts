@@ -17,6 +17,7 @@ export interface SumsFilter {
   readonly per: Step
   readonly product?: string | undefined
   readonly key?: string | undefined
+  readonly outcome?: string | undefined
 }
 
 interface Summed {
@@ -57,15 +58,26 @@ function added<T extends Summed>(a: Summed, b: T): Summed {
 }
 
 export async function readSums(database: Database, filter: SumsFilter): Promise<UsageSums> {
-  const { account, fromMs, toMs, by, per, product, key } = filter
+  const { account, fromMs, toMs, by, per, product, key, outcome } = filter
   const ids = [idAtTime(fromMs), idAtTime(toMs)]
   const only = [product ?? null, key ?? null]
-  const hourly = by === 'product' || by === 'key'
+  // The hourly sums do not tell outcomes apart.
+  const hourly = outcome === undefined && (by === 'product' || by === 'key')
   const range: Value[] = hourly ? [new Date(fromMs), new Date(toMs)] : ids
+  const wanted = [account, ...range, ...only, per]
+  const latencyOf = outcome === undefined || outcome === 'settled'
   const [rows, latencies, [refused]] = await Promise.all([
-    database.query<SummedRow>(SUMS[by], [account, ...range, ...only, per]),
-    database.query<{ kind: string; calls: bigint; spread: number[] }>(LATENCY, [account, ...ids, ...only]),
-    database.query<{ calls: bigint }>(REFUSED, [account, ...ids, ...only]),
+    outcome === undefined
+      ? database.query<SummedRow>(SUMS[by], wanted)
+      : outcome === 'refused'
+        ? database.query<SummedRow>(REFUSED_SUMS[by], wanted)
+        : database.query<SummedRow>(OUTCOME_SUMS[by], [...wanted, outcome]),
+    latencyOf
+      ? database.query<{ kind: string; calls: bigint; spread: number[] }>(LATENCY, [account, ...ids, ...only])
+      : [],
+    outcome === undefined || outcome === 'refused'
+      ? database.query<{ calls: bigint }>(REFUSED, [account, ...ids, ...only])
+      : [],
   ])
   const groups = new Map<string, Summed & { name: string | null }>()
   for (const row of rows) groups.set(row.group, { ...added(groups.get(row.group) ?? NONE, row), name: row.name })
@@ -217,9 +229,14 @@ const hours = (GROUP: string, NAME: string) =>
   `select date_trunc($6, hour, 'UTC') as at, ${GROUP} as group, ${NAME} as name, ${SUMMED} from usage_hour
    where account_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${ONLY}
    group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
-const calls = (GROUP: string) =>
-  `select date_trunc($6, at, 'UTC') as at, ${GROUP} as group, null::text as name, ${COUNTED} from usage
-   where account_id = $1 and id >= $2 and id < $3 and ${ONLY} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
+const calls = (GROUP: string, NAME = 'null::text', AND = '') =>
+  `select date_trunc($6, at, 'UTC') as at, ${GROUP} as group, ${NAME} as name, ${COUNTED} from usage
+   where account_id = $1 and id >= $2 and id < $3 and ${ONLY} ${AND} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
+const ofOutcome = (GROUP: string, NAME?: string) => calls(GROUP, NAME, 'and outcome = $7')
+const refusals = (GROUP: string, NAME = 'null::text') =>
+  `select date_trunc($6, at, 'UTC') as at, ${GROUP} as group, ${NAME} as name, sum(count)::bigint as requests, sum(count)::bigint as errors,
+     0::bigint as charged, 0::bigint as duration_ms
+   from refusal where account_id = $1 and id >= $2 and id < $3 and ${ONLY} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
 // Keys of one name are told apart, as a rotated one and its successor always have the same.
 const KEY_NAME = `(select case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
      then k.name || ' (…' || k.last4 || ')' else k.name end from api_key k where k.id = key_id)`
@@ -228,6 +245,18 @@ const SUMS = {
   key: statement('sums_key', hours('key_id', KEY_NAME)),
   status: statement('sums_status', calls('status::text')),
   endpoint: statement('sums_endpoint', calls('endpoint')),
+} satisfies Record<Grouping, unknown>
+const OUTCOME_SUMS = {
+  product: statement('outcome_sums_product', ofOutcome('product')),
+  key: statement('outcome_sums_key', ofOutcome('key_id', KEY_NAME)),
+  status: statement('outcome_sums_status', ofOutcome('status::text')),
+  endpoint: statement('outcome_sums_endpoint', ofOutcome('endpoint')),
+} satisfies Record<Grouping, unknown>
+const REFUSED_SUMS = {
+  product: statement('refused_sums_product', refusals('product')),
+  key: statement('refused_sums_key', refusals('key_id', KEY_NAME)),
+  status: statement('refused_sums_status', refusals('status::text')),
+  endpoint: statement('refused_sums_endpoint', refusals('endpoint')),
 } satisfies Record<Grouping, unknown>
 const LATENCY = statement(
   'sums_latency',

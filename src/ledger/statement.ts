@@ -4,7 +4,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { FAULTS, isFaultName } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
-import { idAtTime } from '../kernel/world.ts'
+import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
 import { type Limits, showLimits } from './limits.ts'
@@ -23,7 +23,13 @@ export interface UsageFilter extends Paging {
   /** The name of a fault. */
   readonly fault?: string | undefined
   readonly client?: string | undefined
+  /** What the list is in the order of; by itself the moment at which calls began. */
+  readonly sort?: UsageSort | undefined
+  /** The least first. */
+  readonly ascending?: boolean | undefined
 }
+
+type UsageSort = 'time' | 'duration' | 'charged'
 
 export interface Statements {
   account(id: string): Promise<AccountView | undefined>
@@ -37,6 +43,8 @@ export interface Statements {
 
 /** Sorts after every id. */
 const LAST = '~'
+/** Before every row of a list in that order. */
+const FIRST = { desc: '9223372036854775807_~', asc: '-1_' }
 
 export function createStatements(database: Queryable): Statements {
   return {
@@ -49,10 +57,11 @@ export function createStatements(database: Queryable): Statements {
       return pageOf(rows, limit, accountView)
     },
     async usage(filter) {
-      const { account, product, key, outcome, fault, client, limit } = filter
+      const { account, product, key, outcome, fault, client, limit, sort = 'time', ascending = false } = filter
+      const after = sort === 'time' && !ascending ? undefined : (filter.cursor ?? FIRST[ascending ? 'asc' : 'desc'])
       const values = [
         account,
-        ...range(filter),
+        ...range(after === undefined ? filter : { ...filter, cursor: undefined }),
         product ?? null,
         key ?? null,
         outcome ?? null,
@@ -60,7 +69,13 @@ export function createStatements(database: Queryable): Statements {
         fault ?? null,
         client ?? null,
       ]
-      return pageOf(await database.query<UsageRow>(USAGE, values), limit, toView)
+      if (after === undefined) return pageOf(await database.query<UsageRow>(USAGE, values), limit, toView)
+      const [, amount = '0', id = ''] = /^(-?\d{1,19})_(.*)$/.exec(after) ?? []
+      const asked = USAGE_SORTED[sort][ascending ? 'asc' : 'desc']
+      const rows = await database.query<UsageRow & { place: bigint }>(asked, [...values, amount, id])
+      const last = rows.length > limit ? rows[limit - 1] : undefined
+      const items = rows.slice(0, limit).map(({ place: _, ...row }) => toView(row as unknown as UsageRow)) // what is left is the row
+      return { items, next: last ? `${last.place}_${last.id}` : null }
     },
     async usageOf(requestId) {
       if (!requestId.startsWith('req_')) return undefined
@@ -174,7 +189,9 @@ function toView({ id, account_id: _, lines, catalog_version: __, story: ___, ...
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
   // The tests read every answer by its view, so a column of another type than its field is found.
   const fields = Object.entries(row).map(([name, value]) => [name, shown(value)])
-  return { id: `req_${id}`, ...(Object.fromEntries(fields) as Omit<UsageView, 'id' | 'units'>), units }
+  // Rows are written when a call ends; their ids, by which they are listed, say when it began.
+  const at = new Date(timeOfId(id)).toISOString()
+  return { id: `req_${id}`, ...(Object.fromEntries(fields) as Omit<UsageView, 'id' | 'units'>), at, units }
 }
 
 function shown(value: unknown): unknown {
@@ -244,6 +261,35 @@ const USAGE = statement(
    (${SELECT_REFUSALS} where ${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused' order by u.id desc limit $7)
    order by id desc limit $7`,
 )
+// By what a call took or cost, and then by its id: a page begins after the last row of the one before.
+const PLACES = { time: ['0', '0'], duration: ['u.duration_ms', '0'], charged: ['u.charged', '0'] } as const
+const BEFORE = (place: string, DESC: boolean) =>
+  `(${place}::bigint, u.id) ${DESC ? '<' : '>'} ($10::bigint, $11::text collate "C")`
+function sorted(sort: UsageSort, DESC: boolean) {
+  const [OF_USAGE, OF_REFUSED] = PLACES[sort]
+  const WAY = DESC ? 'desc' : 'asc'
+  const part = (SELECT: string, PLACE: string, CHOICE: string) =>
+    `(${SELECT.replace('select ', `select ${PLACE}::bigint as place, `)} where ${CHOICE} and ${BEFORE(PLACE, DESC)} order by place ${WAY}, u.id ${WAY} limit $7)`
+  const used = part(
+    SELECT_USAGE,
+    OF_USAGE,
+    `${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '').replace('{client}', 'u.client')} and ($6::text is null or u.outcome = $6)`,
+  )
+  const refused = part(
+    SELECT_REFUSALS,
+    OF_REFUSED,
+    `${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused'`,
+  )
+  return statement(
+    `statement_usage_${sort}_${WAY}`,
+    `${used} union all ${refused} order by place ${WAY}, id ${WAY} limit $7`,
+  )
+}
+const USAGE_SORTED = {
+  time: { desc: sorted('time', true), asc: sorted('time', false) },
+  duration: { desc: sorted('duration', true), asc: sorted('duration', false) },
+  charged: { desc: sorted('charged', true), asc: sorted('charged', false) },
+} satisfies Record<UsageSort, unknown>
 const USAGE_ONE = statement(
   'statement_usage_one',
   `(${SELECT_USAGE} where u.id = $1) union all (${SELECT_REFUSALS} where u.id = $1) limit 1`,

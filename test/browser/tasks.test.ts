@@ -277,8 +277,8 @@ test('is my balance about to end: one click from home, and said on every page wh
   await banner.getByText(/calls that may cost more are refused with HTTP 402/).waitFor()
   await banner.getByRole('link', { name: 'See what was refused' }).click()
   // Refusals are written together, a moment later.
-  await page.getByRole('button', { name: 'Refresh by itself' }).click()
-  await page.getByRole('row').getByText('Refused · credits short').first().waitFor()
+  await page.getByRole('button', { name: 'Auto-refresh' }).click()
+  await page.getByRole('row').getByText('Rejected · credits short').first().waitFor()
   await page.getByRole('row').getByRole('link').first().click()
   await page.getByText('It was refused before anything was held').waitFor()
   const words = (await page.locator('main').textContent()) ?? ''

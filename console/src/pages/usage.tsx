@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { api, type UsageFilter } from '../api.ts'
-import { creditsAsNumber, formatCredits } from '../credits.ts'
+import { formatCredits } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
 import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
@@ -32,7 +32,7 @@ export function UsagePage({ account }: { account: string }) {
 
 const ALL = ['', 'All'] as const
 const CLIENTS_SHOWN = 10
-const OUTCOMES = { settled: 'Charged', released: 'Not charged', expired: 'Expired', refused: 'Refused' }
+const OUTCOMES = { settled: 'Charged', released: 'Failed', expired: 'Expired', refused: 'Rejected' }
 const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'client', 'test'] as const
 
 export function UsagePanel({ account }: { account: string }) {
@@ -45,10 +45,11 @@ export function UsagePanel({ account }: { account: string }) {
     to: dayStart(chosen.to, 1),
   }
   const filtered = FILTERS.some((name) => chosen[name])
+  const [sort, order] = [query.get('sort') ?? undefined, query.get('order') ?? undefined]
   const everyMs = query.get('live') ? LIVE_MS : undefined
   const list = useList(
-    `usage/${account}/${JSON.stringify(filter)}`,
-    (cursor, signal) => api.usage(account, { ...filter, cursor, limit: 50 }, signal),
+    `usage/${account}/${JSON.stringify({ ...filter, sort, order })}`,
+    (cursor, signal) => api.usage(account, { ...filter, sort, order, cursor, limit: 50 }, signal),
     { everyMs },
   )
   const [hidden, setHidden] = useHiddenColumns()
@@ -58,19 +59,22 @@ export function UsagePanel({ account }: { account: string }) {
       <div className="filters">
         <UsageFilters keys={keys} chosen={chosen} />
         <CsvButton
-          label="CSV of calls"
+          label="Export calls"
           fetchIt={() => api.csv(account, 'usage', filter)}
           name={`usage-${account}.csv`}
         />
         <CopyButton text={window.location.href} label="Copy link" small={false} />
         <Button icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>
-          {everyMs ? 'Live' : 'Refresh by itself'}
+          {everyMs ? 'Live' : 'Auto-refresh'}
         </Button>
       </div>
       <Clients account={account} filter={filter} chosen={chosen.client} />
       <SumsCard
         account={account}
-        filter={{ from: filter.from, to: filter.to, product: filter.product, key: filter.key, test: filter.test }}
+        filter={{
+          ...{ from: filter.from, to: filter.to, product: filter.product, key: filter.key, test: filter.test },
+          outcome: filter.outcome,
+        }}
         choice={readChoice(query)}
         onChoice={setQuery}
         everyMs={everyMs}
@@ -81,29 +85,33 @@ export function UsagePanel({ account }: { account: string }) {
         list={list}
         rowKey={(row) => row.id}
         to={to}
-        empty={
-          <Empty
-            icon="usage"
-            title={filtered ? 'No calls match' : 'No calls yet'}
-            action={
-              filtered ? (
-                <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
-                  Clear the filters
-                </Button>
-              ) : null
-            }
-          >
-            <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
-          </Empty>
-        }
+        served={{
+          sort: sort ?? null,
+          down: order !== 'asc',
+          onSort: (next, down) => setQuery({ sort: next, order: next && !down ? 'asc' : undefined }),
+        }}
+        empty={<NoCalls filtered={filtered} />}
         columns={callColumns(keys, to).filter(({ head }) => !hidden.includes(head))}
       />
     </>
   )
 }
 
+function NoCalls({ filtered }: { filtered: boolean }) {
+  const clear = () => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
+  return (
+    <Empty
+      icon="usage"
+      title={filtered ? 'No calls match' : 'No calls yet'}
+      action={filtered ? <Button onClick={clear}>Clear the filters</Button> : null}
+    >
+      <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
+    </Empty>
+  )
+}
+
 /** Those that may be left out; the first names the row. */
-const OPTIONAL = ['Time', 'Key', 'Outcome', 'Endpoint', 'Consumed', 'First byte', 'Duration', 'Credits']
+const OPTIONAL = ['Started', 'Key', 'Outcome', 'Endpoint', 'Consumed', 'First byte', 'Duration', 'Credits']
 const HIDDEN_FIRST = ['Endpoint', 'First byte']
 const STORED_COLUMNS = 'usage-columns'
 const LIVE_MS = 5000
@@ -121,16 +129,14 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
           {row.calls > 1 ? <span className="cell-sub">stands for {plural(row.calls, 'call')}</span> : null}
         </>
       ),
-      sort: (row) => row.product,
     },
-    { head: 'Time', cell: (row) => <When at={row.at} />, tight: true, sort: (row) => row.at },
+    { head: 'Started', cell: (row) => <When at={row.at} />, tight: true, sort: 'time' },
     {
       head: 'Key',
       cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted">console</span>,
-      sort: (row) => row.keyName ?? '',
     },
-    { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true, sort: (row) => row.status },
-    { head: 'Endpoint', cell: (row) => <code>{row.endpoint}</code>, wideOnly: true, sort: (row) => row.endpoint },
+    { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
+    { head: 'Endpoint', cell: (row) => <code>{row.endpoint}</code>, wideOnly: true },
     { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
     { head: 'First byte', cell: (row) => formatMs(row.firstByteMs), right: true, wideOnly: true },
     {
@@ -138,13 +144,13 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
       cell: (row) => (row.outcome === 'refused' ? '–' : formatMs(row.durationMs)),
       right: true,
       wideOnly: true,
-      sort: (row) => row.durationMs,
+      sort: 'duration',
     },
     {
       head: 'Credits',
       cell: (row) => <Amount value={row.charged} />,
       right: true,
-      sort: (row) => creditsAsNumber(row.charged),
+      sort: 'charged',
     },
   ]
   return columns

@@ -17,8 +17,8 @@ export interface TableColumn<Row> {
   wideOnly?: boolean
   /** Never wraps. */
   tight?: boolean
-  /** The rows that are loaded can be put in this order. */
-  sort?: (row: Row) => number | string
+  /** The rows can be put in this order: here, where all of them are loaded, or by the server under this name. */
+  sort?: ((row: Row) => number | string) | string
 }
 
 /** The name of a row, which leads to it where it can be opened, and below it what tells it apart from its like. */
@@ -45,6 +45,8 @@ interface TableProps<Row> {
   /** Where a click on the row leads; the row's main cell should hold a real link to the same place. */
   to?: (row: Row) => string | undefined
   dim?: (row: Row) => boolean
+  /** The server sorts: by which column, and whom to ask for another order. */
+  served?: { sort: string | null; down: boolean; onSort: (sort: string | undefined, down: boolean) => void }
 }
 
 /** A card with a list of the server's: loading, empty, its rows, and the button for more of them. */
@@ -75,14 +77,21 @@ interface Order {
 
 function ordered<Row>(rows: readonly Row[], column: TableColumn<Row> | undefined, down: boolean): readonly Row[] {
   const key = column?.sort
-  if (!key) return rows
+  if (typeof key !== 'function') return rows
   const compare = (a: number | string, b: number | string) => (a < b ? -1 : a > b ? 1 : 0)
   return rows.toSorted((a, b) => compare(key(a), key(b)) * (down ? -1 : 1))
 }
 
-export function Table<Row>({ label, rows: given, columns, rowKey, to, dim }: TableProps<Row>) {
-  const [order, setOrder] = useState<Order>()
+export function Table<Row>({ label, rows: given, columns, rowKey, to, dim, served }: TableProps<Row>) {
+  const [chosen, setChosen] = useState<Order>()
   const shown = columns.filter((column) => column !== false)
+  const by = served && shown.find(({ sort }) => sort === served.sort)
+  const order = served ? by && { head: by.head, down: served.down } : chosen
+  const setOrder = (next?: Order) => {
+    const sort = shown.find(({ head }) => head === next?.head)?.sort
+    if (served) served.onSort(typeof sort === 'string' ? sort : undefined, next?.down ?? true)
+    else setChosen(next)
+  }
   const rows = ordered(
     given,
     shown.find(({ head }) => head === order?.head),

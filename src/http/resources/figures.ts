@@ -14,6 +14,7 @@ import { readFills, readHome, readKeyFigures, readSums, type SumsFilter } from '
 import { readMargin } from '../../ledger/margins.ts'
 import { search } from '../../ledger/search.ts'
 import type { Statements } from '../../ledger/statement.ts'
+import { usageOutcome } from '../../ledger/views.ts'
 import type { Reports } from '../../pipeline/reports.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { id, range, test, text } from '../fields.ts'
@@ -43,23 +44,25 @@ const sumsQuery = z.strictObject({
   per: step.optional(),
   product: text(100).optional(),
   key: id.optional(),
+  outcome: usageOutcome.optional(),
 })
 
 export function figureResources({ database, catalog, statements, world, reports }: FiguresDeps): Resource[] {
   /** The last month where no range is given. */
   function filterOf(account: string, query: z.output<typeof sumsQuery>): SumsFilter {
-    const { from, to, by, per, product, key } = query
+    const { from, to, by, per, product, key, outcome } = query
     const toMs = to ?? world.nowMs() + DAY_MS
     const fromMs = from ?? toMs - DAYS * DAY_MS
     const spanDays = (toMs - fromMs) / DAY_MS
-    const most = by === 'product' || by === 'key' ? DAYS_MAX : CALLS_DAYS_MAX
+    const most = outcome === undefined && (by === 'product' || by === 'key') ? DAYS_MAX : CALLS_DAYS_MAX
     if (spanDays <= 0) throw invalid('to: must lie after from.', 'to')
-    if (spanDays > most + 1) throw invalid(`from: at most ${most} days are summed up by ${by}.`, 'from')
+    if (spanDays > most + 1)
+      throw invalid(`from: at most ${most} days are summed up by ${outcome === undefined ? by : 'outcome'}.`, 'from')
     if (per === 'hour' && spanDays > CALLS_DAYS_MAX + 1)
       throw invalid(`per: at most ${CALLS_DAYS_MAX} days are shown by the hour.`, 'per')
     return {
       account: query.test === 'true' ? testAccountOf(account) : account,
-      ...{ fromMs, toMs, by, product, key },
+      ...{ fromMs, toMs, by, product, key, outcome },
       per: per ?? (spanDays <= HOURLY_DAYS_MAX ? 'hour' : 'day'),
     }
   }

@@ -58,6 +58,9 @@ const usageQuery = z.strictObject({
   client: text(CLIENT_CHARS_MAX).optional(),
   outcome: usageOutcome.optional(),
   fault: text(40).optional(),
+  /** What the rows are in the order of. A cursor is of one order. */
+  sort: z.enum(['time', 'duration', 'charged']).optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
 })
 
 const ledgerQuery = z.strictObject({
@@ -98,6 +101,11 @@ const filterOf = <T extends { from?: number | undefined; to?: number | undefined
   account: string,
   { from, to, test: isTest, ...rest }: T,
 ) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
+
+const usageFilterOf = (account: string, { order, ...query }: z.output<typeof usageQuery>) => ({
+  ...filterOf(account, query),
+  ascending: order === 'asc',
+})
 
 /** Rows that moved nothing are out of the way, unless they are asked for. */
 const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledgerQuery>) => ({
@@ -140,10 +148,11 @@ export function usageResources(deps: UsageDeps): Resource[] {
       query: usageQuery,
       answer: page(usageView),
       async run({ params, query, actor }) {
-        const { items, next } = await statements.usage(filterOf(params.id, query))
+        const { items, next } = await statements.usage(usageFilterOf(params.id, query))
         return { items: actor.operator ? items : items.map(withoutCost), next }
       },
-      csv: ({ params, query, actor }) => usageCsv(statements, filterOf(params.id, query), { costs: actor.operator }),
+      csv: ({ params, query, actor }) =>
+        usageCsv(statements, usageFilterOf(params.id, query), { costs: actor.operator }),
     }),
     resource('GET /models/{uid}/routes', 'operator', {
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
