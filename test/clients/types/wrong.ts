@@ -68,6 +68,16 @@ export async function wrong(): Promise<void> {
   await client.chat.create({ model: 'm', messages: [{ role: 'robot', content: 'x' }] })
   // @ts-expect-error nothing that is paid for
   await client.quote({}, { endpoint: 'models' })
+  const question = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] }
+  for await (const chunk of client.chat.stream(question)) {
+    const said: string = chunk.choices[0]?.delta.content ?? ''
+    console.log(said)
+    // @ts-expect-error the piece of a text is no number
+    console.log((chunk.choices[0]?.delta.content ?? 0) * 2)
+  }
+  for await (const event of client.responses.stream({ model: 'm', input: 'x' })) console.log(event.delta?.length)
+  for await (const event of client.messages.stream({ ...question, max_tokens: 9 }))
+    console.log(event.delta?.text?.length)
   // @ts-expect-error no such member of an account
   console.log((await client.account()).fortune.length)
 }
