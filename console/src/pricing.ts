@@ -11,7 +11,9 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
     many: 'cache write tokens (an hour)',
     price: 'Cache write for an hour, per million tokens',
   },
+  inputAudio: { one: 'audio input token', many: 'audio input tokens', price: 'Audio input, per million tokens' },
   output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
+  outputAudio: { one: 'audio output token', many: 'audio output tokens', price: 'Audio output, per million tokens' },
   image: { one: 'image', many: 'images', price: 'Per image' },
   second: { one: 'second', many: 'seconds', price: 'Per second' },
   character: { one: 'character', many: 'characters', price: 'Per million characters' },
@@ -25,7 +27,15 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
 export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
 
 /** What is not part of every call: offered where it has a price. */
-export const EXTRA_UNITS: readonly PriceUnit[] = ['webSearch', 'fileSearch', 'codeRun', 'image', 'cacheWriteHour']
+export const EXTRA_UNITS: readonly PriceUnit[] = [
+  'webSearch',
+  'fileSearch',
+  'codeRun',
+  'image',
+  'cacheWriteHour',
+  'inputAudio',
+  'outputAudio',
+]
 
 /** What makes the rates of a model dearer or cheaper, in words: "service_tier priority", "2". */
 export function multipliersOf(

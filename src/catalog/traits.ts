@@ -19,6 +19,11 @@ const words = z.array(z.string())
 export const textTraits = z.strictObject({
   /** Chat: the one output limit that the model takes; `either`: whatever the caller sent. */
   tokensField: z.enum(['either', 'max_tokens', 'max_completion_tokens']).default('either'),
+  /**
+   * Chat: whether the vendor counts reasoning within the output tokens. `total`: as its total shows, which is more than prompt and output
+   * where it counts reasoning beside them; `outside`: beside them, although no total says so; `inside`: within, whatever the total says.
+   */
+  reasoningTokens: z.enum(['total', 'inside', 'outside']).default('total'),
   /** Chat: the largest `n`. Absent: no bound of ours. */
   nMax: count.optional(),
   /** Chat: an ask with tools needs a route that serves this, e.g. `tools`. */

@@ -104,13 +104,15 @@ function rounded(total: bigint): Credits {
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
-function substitute({ input }: PriceTier, unit: Unit): bigint | undefined {
-  if (unit === 'cachedInput' || unit === 'cacheWrite') return input
+function substitute({ input, output }: PriceTier, unit: Unit): bigint | undefined {
+  if (unit === 'cachedInput' || unit === 'cacheWrite' || unit === 'inputAudio') return input
+  if (unit === 'outputAudio') return output
   return unit === 'cacheWriteHour' && input !== undefined ? input * 2n : undefined
 }
 
 /**
- * A tier that names no rate for cached input or cache writes charges them as ordinary input. A unit that is no price's
+ * A tier that names no rate for cached input or cache writes charges them as ordinary input; so it does with the sound of a film,
+ * while a request that brings or asks for sound is refused where there is no rate for it. A unit that is no price's
  * business (tokens of an image that is priced by the piece) costs nothing; the catalogue's check made sure that what must
  * be priced is.
  */

@@ -18,9 +18,12 @@ export const tier = z.strictObject({
   input: decimal.optional(),
   cachedInput: decimal.optional(),
   cacheWrite: decimal.optional(),
-  /** Kept for an hour; absent: twice the input, which is what its vendor takes. */
+  /** Kept for an hour or longer; absent: twice the input, which is what its vendor takes. */
   cacheWriteHour: decimal.optional(),
+  /** Tokens of sound in the prompt and in the answer; absent: requests with sound are refused. */
+  inputAudio: decimal.optional(),
   output: decimal.optional(),
+  outputAudio: decimal.optional(),
   image: decimal.optional(),
   second: decimal.optional(),
   character: decimal.optional(),

@@ -5,7 +5,9 @@ export const UNITS = [
   'cachedInput',
   'cacheWrite',
   'cacheWriteHour',
+  'inputAudio',
   'output',
+  'outputAudio',
   'image',
   'second',
   'character',
@@ -18,22 +20,36 @@ export const UNITS = [
 export type Unit = (typeof UNITS)[number]
 
 /**
- * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without what was read from
- * or written to a cache, and `output` includes reasoning.
+ * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without its sound and without
+ * what was read from or written to a cache, and `output` includes reasoning but no sound.
  */
 export type Usage = { readonly [unit in Unit]?: number }
 
-export const TOKEN_UNITS = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'output'] as const
+export const TOKEN_UNITS = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'cacheWriteHour',
+  'inputAudio',
+  'output',
+  'outputAudio',
+] as const
 /** Of tools that run at a vendor, by the use. */
 export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as const
 
 /** The whole prompt, however it was read. */
 export function inputTokensOf(usage: Usage): number {
-  return (usage.input ?? 0) + (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
+  const cache = (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
+  return (usage.input ?? 0) + cache + (usage.inputAudio ?? 0)
+}
+
+/** All that was written, text and sound. */
+export function outputTokensOf(usage: Usage): number {
+  return (usage.output ?? 0) + (usage.outputAudio ?? 0)
 }
 
 export function tokensOf(usage: Usage): number {
-  return inputTokensOf(usage) + (usage.output ?? 0)
+  return inputTokensOf(usage) + outputTokensOf(usage)
 }
 
 /** A count that a vendor reported: anything but a non-negative safe integer is nonsense and reads as undefined. */

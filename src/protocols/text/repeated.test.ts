@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readTextTraits } from '../../catalog/traits.ts'
 import { isObject, type Json } from '../check.ts'
 import { MessagesReader } from './anthropic-messages/read-stream.ts'
 import { ChatReader } from './openai-chat/read-stream.ts'
@@ -111,7 +112,11 @@ test('an event that is known by its like says what it would say when it is read'
   }
   for (let seed = 1; seed <= STREAMS; seed++) {
     const chat = Buffer.from(chatStream(numbers(seed)))
-    assert.equal(relayed(new ChatReader([]), chat), relayed(new EachChat([]), chat), `chat ${seed}`)
+    assert.equal(
+      relayed(new ChatReader(readTextTraits()), chat),
+      relayed(new EachChat(readTextTraits()), chat),
+      `chat ${seed}`,
+    )
     const messages = Buffer.from(messagesStream(numbers(seed)))
     assert.equal(relayed(new MessagesReader(), messages), relayed(new EachMessages(), messages), `messages ${seed}`)
   }
@@ -125,7 +130,7 @@ test('a chat vendor that repeats itself is parsed once', () => {
       return super.read(event)
     }
   }
-  const relay = new ConvertRelay(new Counting([]), new ChatWriter(FACTS))
+  const relay = new ConvertRelay(new Counting(readTextTraits()), new ChatWriter(FACTS))
   const said = ['one', ' two', ' "three"', ' fünf', '\n']
   const chunk = (content: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
   const out = relay.push(Buffer.from(said.map(chunk).join(''))) ?? ''
@@ -135,7 +140,7 @@ test('a chat vendor that repeats itself is parsed once', () => {
 })
 
 test('what stands elsewhere in an event is not taken for its text', () => {
-  const relay = new ConvertRelay(new ChatReader([]), new ChatWriter(FACTS))
+  const relay = new ConvertRelay(new ChatReader(readTextTraits()), new ChatWriter(FACTS))
   const chunk = (id: string) => `data: {"id":"${id}","choices":[{"index":0,"delta":{"content":"\\u0061"}}]}\n\n`
   const out = relay.push(Buffer.from(['x', 'a', 'b'].map(chunk).join(''))) ?? ''
   assert.deepEqual(out.match(/(?<="content":")[^"]+/g), ['a', 'a', 'a'])

@@ -1,53 +1,121 @@
 // Token counts: as vendors report them, and as the formats write them.
+import type { TextTraits } from '../../catalog/traits.ts'
 import { readCount, type USE_UNITS, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objects } from '../check.ts'
 
-/** What a vendor reported, in the words of the chat format: the prompt includes what was read from or written to a cache. */
+/** What a vendor reported, in the words of the chat format: the prompt includes its sound, and what was read from or written to a cache. */
 export interface TokenCounts {
   readonly prompt: number
   readonly cached: number
   readonly cacheWrite: number
-  /** Includes reasoning. */
+  /** Includes reasoning, and sound. */
   readonly output: number
   readonly reasoning: number | undefined
-  /** Of `cacheWrite`, what is kept for an hour. */
+  /** Of `cacheWrite`, what is kept for an hour or longer. */
   readonly cacheWriteHour?: number
+  /** Of `prompt`, none of it in `cached` or `cacheWrite`. */
+  readonly inputAudio?: number
+  /** Of `output`. */
+  readonly outputAudio?: number
   /** Of tools that ran at the vendor. */
   readonly uses?: Usage | undefined
 }
+
+type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses'> | 'total', unknown>>
 
 /**
  * Counts whose parts cannot exceed their whole. Undefined when one of the two main counts is missing or nonsense: an
  * estimate is then nearer to the truth than half a report.
  */
-function counts(
-  reported: Record<Exclude<keyof TokenCounts, 'cacheWriteHour' | 'uses'>, unknown>,
-): TokenCounts | undefined {
+function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens'] = 'total'): TokenCounts | undefined {
   const prompt = readCount(reported.prompt)
-  const output = readCount(reported.output)
-  if (prompt === undefined || output === undefined) return undefined
-  const cached = Math.min(readCount(reported.cached) ?? 0, prompt)
+  const written = readCount(reported.output)
+  if (prompt === undefined || written === undefined) return undefined
   const reasoning = readCount(reported.reasoning)
+  const output = outputOf(
+    { prompt, written, reasoning: reasoning ?? 0, total: readCount(reported.total) },
+    reasoningTokens,
+  )
+  const inputAudio = Math.min(readCount(reported.inputAudio) ?? 0, prompt)
+  const cached = Math.min(readCount(reported.cached) ?? 0, prompt - inputAudio)
+  const cacheWrite = Math.min(readCount(reported.cacheWrite) ?? 0, prompt - inputAudio - cached)
+  const outputAudio = Math.min(readCount(reported.outputAudio) ?? 0, output)
+  const cacheWriteHour = Math.min(readCount(reported.cacheWriteHour) ?? 0, cacheWrite)
   return {
     prompt,
     cached,
-    cacheWrite: Math.min(readCount(reported.cacheWrite) ?? 0, prompt - cached),
+    cacheWrite,
     output,
     reasoning: reasoning === undefined ? undefined : Math.min(reasoning, output),
+    ...(cacheWriteHour > 0 ? { cacheWriteHour } : {}),
+    ...(inputAudio > 0 ? { inputAudio } : {}),
+    ...(outputAudio > 0 ? { outputAudio } : {}),
   }
 }
 
-export function readChatUsage(usage: unknown): TokenCounts | undefined {
+interface Written {
+  readonly prompt: number
+  /** As the vendor counts its output. */
+  readonly written: number
+  readonly reasoning: number
+  readonly total: number | undefined
+}
+
+/** Some vendors count reasoning beside the output: their total shows it, or a part that is larger than its whole. */
+function outputOf({ prompt, written, reasoning, total }: Written, counted: TextTraits['reasoningTokens']): number {
+  if (counted === 'inside') return written
+  const beside = Math.min(written + reasoning, Number.MAX_SAFE_INTEGER)
+  if (total !== undefined && total >= prompt + beside) return total - prompt
+  return counted === 'outside' || reasoning > written ? beside : written
+}
+
+const memberOf = (holder: unknown, name: string): Json => {
+  const value = isObject(holder) ? holder[name] : undefined
+  return isObject(value) ? value : {}
+}
+
+/** Nothing but zeros: vendors send such reports while they have not counted yet. */
+function isNothing(report: unknown): boolean {
+  if (isObject(report)) return Object.values(report).every(isNothing)
+  if (Array.isArray(report)) return report.every(isNothing)
+  return report === undefined || report === null || report === 0
+}
+
+/** Of two reports of one answer the later, unless it takes back what the earlier has counted. */
+export function laterReport(earlier: unknown, later: unknown): unknown {
+  if (!isObject(later)) return earlier
+  return isNothing(later) && !isNothing(earlier) ? earlier : later
+}
+
+/** Member by member: what a later event does not count stays as it was counted, but for the output, of which the first event only guesses. */
+export function mergedReports(earlier: Json, later: unknown): Json {
+  const merged = { ...earlier }
+  if (laterReport(earlier, later) !== later || !isObject(later)) return merged
+  for (const [name, value] of Object.entries(later))
+    if (!isNothing(value) || isNothing(merged[name]) || name === 'output_tokens') merged[name] = value ?? merged[name]
+  return merged
+}
+
+/** A report that says something; one of zeros counts only at the end of an answer. */
+export function isCounted(report: unknown): boolean {
+  return isObject(report) && !isNothing(report)
+}
+
+export function readChatUsage(usage: unknown, traits?: Pick<TextTraits, 'reasoningTokens'>): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
-  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
-  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  return counts({
+  const input = memberOf(usage, 'prompt_tokens_details')
+  const output = memberOf(usage, 'completion_tokens_details')
+  const reported = {
     prompt: usage.prompt_tokens,
     cached: input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
-    cacheWrite: input.cache_write_tokens,
+    cacheWrite: input.cache_write_tokens ?? input.cache_creation_tokens ?? usage.cache_creation_input_tokens,
     output: usage.completion_tokens,
-    reasoning: output.reasoning_tokens,
-  })
+    reasoning: output.reasoning_tokens ?? usage.reasoning_tokens,
+    total: usage.total_tokens,
+    inputAudio: input.audio_tokens,
+    outputAudio: output.audio_tokens,
+  }
+  return counts(reported, traits?.reasoningTokens)
 }
 
 export function writeChatUsage(tokens: TokenCounts): Json {
@@ -55,8 +123,15 @@ export function writeChatUsage(tokens: TokenCounts): Json {
     prompt_tokens: tokens.prompt,
     completion_tokens: tokens.output,
     total_tokens: tokens.prompt + tokens.output,
-    prompt_tokens_details: { cached_tokens: tokens.cached, cache_write_tokens: tokens.cacheWrite },
-    completion_tokens_details: { reasoning_tokens: tokens.reasoning ?? 0 },
+    prompt_tokens_details: {
+      cached_tokens: tokens.cached,
+      cache_write_tokens: tokens.cacheWrite,
+      ...(tokens.inputAudio === undefined ? {} : { audio_tokens: tokens.inputAudio }),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: tokens.reasoning ?? 0,
+      ...(tokens.outputAudio === undefined ? {} : { audio_tokens: tokens.outputAudio }),
+    },
   }
 }
 
@@ -83,16 +158,27 @@ function withUses(tokens: TokenCounts | undefined, uses: Usage | undefined): Tok
 
 export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
-  const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
-  const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const input = memberOf(usage, 'input_tokens_details')
+  const output = memberOf(usage, 'output_tokens_details')
   const tokens = counts({
     prompt: usage.input_tokens,
     cached: input.cached_tokens,
-    cacheWrite: input.cache_write_tokens,
+    ...cacheWrites(input.cache_write_tokens, input.cache_write_tokens_details, ['ttl_30m_tokens', 'ttl_12h_tokens']),
     output: usage.output_tokens,
     reasoning: output.reasoning_tokens,
+    total: usage.total_tokens,
+    inputAudio: input.audio_tokens,
+    outputAudio: output.audio_tokens,
   })
   return withUses(tokens, usesOf(items))
+}
+
+/** What was written to a cache: the sum, or what the details come to where they are more. */
+function cacheWrites(sum: unknown, details: unknown, [short, long]: readonly [short: string, long: string]) {
+  const counted = isObject(details) ? details : {}
+  const hour = readCount(counted[long]) ?? 0
+  const parts = hour + (readCount(counted[short]) ?? 0)
+  return { cacheWrite: Math.max(readCount(sum) ?? 0, parts), cacheWriteHour: hour }
 }
 
 export function writeResponsesUsage(tokens: TokenCounts): Json {
@@ -105,28 +191,62 @@ export function writeResponsesUsage(tokens: TokenCounts): Json {
   }
 }
 
+const CACHED_FOR = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const
+/** The turns of the answer itself, whose sum stands beside the list. Any other (a compaction, an advisor) comes on top of that. */
+const OWN_TURNS: ReadonlySet<unknown> = new Set(['message', 'fallback_message'])
+
+interface MessagesCounts {
+  readonly fresh: number | undefined
+  readonly output: number | undefined
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly cacheWriteHour: number
+}
+
+function messagesCounts(usage: Json): MessagesCounts {
+  return {
+    fresh: readCount(usage.input_tokens),
+    output: readCount(usage.output_tokens),
+    cached: readCount(usage.cache_read_input_tokens) ?? 0,
+    ...cacheWrites(usage.cache_creation_input_tokens, usage.cache_creation, CACHED_FOR),
+  }
+}
+
+function summed(
+  one: MessagesCounts,
+  other: MessagesCounts,
+  join: (a: number, b: number) => number = (a, b) => a + b,
+): MessagesCounts {
+  const both = (a: number | undefined, b: number | undefined) => (a === undefined ? b : join(a, b ?? 0))
+  return {
+    fresh: both(one.fresh, other.fresh),
+    output: both(one.output, other.output),
+    cached: join(one.cached, other.cached),
+    cacheWrite: join(one.cacheWrite, other.cacheWrite),
+    cacheWriteHour: join(one.cacheWriteHour, other.cacheWriteHour),
+  }
+}
+
+const NO_TURN: MessagesCounts = { fresh: undefined, output: undefined, cached: 0, cacheWrite: 0, cacheWriteHour: 0 }
+
 export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
-  const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  const cached = readCount(usage.cache_read_input_tokens) ?? 0
-  const cacheWrite = readCount(usage.cache_creation_input_tokens) ?? 0
-  const fresh = readCount(usage.input_tokens)
-  const prompt = fresh === undefined ? undefined : fresh + cached + cacheWrite
-  const tokens = counts({
-    prompt,
-    cached,
-    cacheWrite,
-    output: usage.output_tokens,
-    reasoning: details.thinking_tokens,
-  })
-  const hour = readCount(isObject(usage.cache_creation) ? usage.cache_creation.ephemeral_1h_input_tokens : 0) ?? 0
-  const searches = readCount(isObject(usage.server_tool_use) ? usage.server_tool_use.web_search_requests : 0) ?? 0
-  if (!tokens || (hour === 0 && searches === 0)) return tokens
-  return {
-    ...tokens,
-    cacheWriteHour: Math.min(hour, tokens.cacheWrite),
-    ...(searches > 0 ? { uses: { webSearch: searches } } : {}),
-  }
+  let own = NO_TURN
+  let others = NO_TURN
+  for (const turn of objects(usage.iterations))
+    if (OWN_TURNS.has(turn.type)) own = summed(own, messagesCounts(turn))
+    else others = summed(others, messagesCounts(turn))
+  const all = summed(summed(messagesCounts(usage), own, Math.max), others)
+  const tokens = counts(
+    {
+      ...all,
+      prompt: all.fresh === undefined ? undefined : all.fresh + all.cached + all.cacheWrite,
+      reasoning: memberOf(usage, 'output_tokens_details').thinking_tokens,
+    },
+    'inside',
+  )
+  const searches = readCount(memberOf(usage, 'server_tool_use').web_search_requests) ?? 0
+  return withUses(tokens, searches > 0 ? { webSearch: searches } : undefined)
 }
 
 /** In this format the input excludes what was read from or written to a cache. */
@@ -144,19 +264,37 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
 export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage
-  const { candidatesTokenCount: candidates = 0, thoughtsTokenCount: thoughts = 0 } = usage
+  const { candidatesTokenCount: candidates = usage.responseTokenCount ?? 0, thoughtsTokenCount: thoughts = 0 } = usage
   const sum = (a: unknown, b: unknown) => {
     const counted = [readCount(a), readCount(b)]
     return counted.includes(undefined) ? undefined : counted.reduce<number>((all, one) => all + (one ?? 0), 0)
   }
+  const inputAudio = audioOf(usage.promptTokensDetails) + audioOf(usage.toolUsePromptTokensDetails)
+  const cached = readCount(usage.cachedContentTokenCount) ?? 0
   const tokens = counts({
     prompt: sum(prompt, tools),
-    cached: usage.cachedContentTokenCount,
-    cacheWrite: 0,
+    // Sound is charged as sound, from the cache as well.
+    cached: Math.max(0, cached - audioOf(usage.cacheTokensDetails)),
     output: sum(candidates, thoughts),
-    reasoning: usage.thoughtsTokenCount,
+    inputAudio,
+    outputAudio: audioOf(usage.candidatesTokensDetails ?? usage.responseTokensDetails),
   })
-  return withUses(tokens, searches > 0 ? { webSearch: searches } : undefined)
+  const total = readCount(usage.totalTokenCount)
+  // Some leave the thoughts out of everything but the total.
+  const counted = tokens && {
+    ...tokens,
+    output: Math.max(tokens.output, (total ?? 0) - tokens.prompt),
+    reasoning: readCount(usage.thoughtsTokenCount),
+  }
+  return withUses(counted, searches > 0 ? { webSearch: searches } : undefined)
+}
+
+/** Of a list of counts by modality. */
+function audioOf(details: unknown): number {
+  return objects(details).reduce(
+    (sum, { modality, tokenCount }) => sum + (modality === 'AUDIO' ? (readCount(tokenCount) ?? 0) : 0),
+    0,
+  )
 }
 
 /** Searches of all candidates: each names its queries. */
@@ -180,14 +318,16 @@ export function writeGeminiUsage(tokens: TokenCounts): Json {
 
 export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
   if (!tokens) return undefined
-  const { cacheWriteHour: hour = 0 } = tokens
+  const { cacheWriteHour: hour = 0, inputAudio = 0, outputAudio = 0 } = tokens
   const cacheWrite = tokens.cacheWrite - hour
   return {
-    input: tokens.prompt - tokens.cached - tokens.cacheWrite,
+    input: tokens.prompt - tokens.cached - tokens.cacheWrite - inputAudio,
     ...(tokens.cached > 0 ? { cachedInput: tokens.cached } : {}),
     ...(cacheWrite > 0 ? { cacheWrite } : {}),
     ...(hour > 0 ? { cacheWriteHour: hour } : {}),
-    output: tokens.output,
+    ...(inputAudio > 0 ? { inputAudio } : {}),
+    output: tokens.output - outputAudio,
+    ...(outputAudio > 0 ? { outputAudio } : {}),
     ...tokens.uses,
   }
 }

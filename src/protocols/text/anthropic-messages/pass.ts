@@ -11,7 +11,7 @@ import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
-import { readMessagesUsage, toUsage } from '../tokens.ts'
+import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 
 export function passMessages(json: JsonText, _: CheckedAsk, { model, traits }: PassOptions): string {
@@ -62,14 +62,6 @@ export function messagesFailure(fault: Fault, requestId: string): string {
   return encodeJson({ type: 'error', error: messagesError(fault), request_id: requestId }, 'error')
 }
 
-/** Counts in later events replace those in earlier ones: they are totals, not additions. */
-export function mergeUsage(earlier: Json, later: unknown): Json {
-  if (!isObject(later)) return earlier
-  const merged = { ...earlier }
-  for (const [name, value] of Object.entries(later)) if (value !== null && value !== undefined) merged[name] = value
-  return merged
-}
-
 export class MessagesObserver extends Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
   keptAs: readonly string[] = []
@@ -116,7 +108,7 @@ export class MessagesObserver extends Observer {
         return this.seeStart(block)
       case 'message_delta': {
         const data = readData(dataOf(block))
-        this.counted = mergeUsage(this.counted, isObject(data) ? data.usage : undefined)
+        this.counted = mergedReports(this.counted, isObject(data) ? data.usage : undefined)
         if (isObject(data) && isObject(data.delta)) this.keptAs = [...this.keptAs, ...idsOf(data.delta)]
         this.final = isObject(data) && isObject(data.usage)
         return block
@@ -145,7 +137,7 @@ export class MessagesObserver extends Observer {
   private seeStart(block: string): string {
     const data = readData(dataOf(block))
     const message = isObject(data) && isObject(data.message) ? data.message : {}
-    this.counted = mergeUsage({}, message.usage)
+    this.counted = mergedReports({}, message.usage)
     this.keptAs = idsOf(message, this.keeps)
     const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
     const model = span && memberSpan(block, 'model', span[0])

@@ -5,8 +5,7 @@ import { vendorFault } from '../../vendor-fault.ts'
 import type { Proof, ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
-import { readMessagesUsage } from '../tokens.ts'
-import { mergeUsage } from './pass.ts'
+import { mergedReports, readMessagesUsage } from '../tokens.ts'
 import { readStopReason } from './reply.ts'
 
 interface Block {
@@ -30,7 +29,7 @@ export class MessagesReader extends StreamReader {
     if (!isObject(data)) return []
     switch (text(data.type) ?? event.event) {
       case 'message_start': {
-        this.usage = mergeUsage({}, isObject(data.message) ? data.message.usage : undefined)
+        this.usage = mergedReports({}, isObject(data.message) ? data.message.usage : undefined)
         this.promptTokens = readMessagesUsage(this.usage)
         return [{ type: 'start', ...(this.promptTokens ? { tokens: this.promptTokens } : {}) }]
       }
@@ -41,7 +40,7 @@ export class MessagesReader extends StreamReader {
       case 'content_block_stop':
         return this.stopBlock(data.index)
       case 'message_delta':
-        this.usage = mergeUsage(this.usage, data.usage)
+        this.usage = mergedReports(this.usage, data.usage)
         this.tokens = readMessagesUsage(this.usage)
         if (isObject(data.delta)) this.stop = data.delta
         return []

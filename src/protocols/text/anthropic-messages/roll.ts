@@ -6,7 +6,7 @@ import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { inputObject } from '../dialogue.ts'
 import { readData } from '../relay.ts'
-import { mergeUsage } from './pass.ts'
+import { mergedReports } from '../tokens.ts'
 
 export function unrollMessage(value: Json): string {
   if (!Array.isArray(value.content)) throw new Fault('upstream_garbled', { internal: { why: 'no content' } })
@@ -73,7 +73,7 @@ export function rollUpMessage(events: readonly SseEvent[]): Json {
     }
     if (type === 'message_delta') {
       if (isObject(data.delta)) whole = { ...whole, ...data.delta }
-      whole.usage = mergeUsage(isObject(whole.usage) ? whole.usage : {}, data.usage)
+      whole.usage = mergedReports(isObject(whole.usage) ? whole.usage : {}, data.usage)
     }
     done = type === 'message_stop'
   }

@@ -8,7 +8,7 @@ import type { Answer } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import { dataOf, Observer, readData } from '../relay.ts'
-import { readGeminiUsage, searchesOf, toUsage } from '../tokens.ts'
+import { laterReport, readGeminiUsage, searchesOf, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 import { FOREIGN, inSnakeCase, member, objectAt } from './member.ts'
 import { blockReason } from './reply.ts'
@@ -128,7 +128,7 @@ export class GeminiObserver extends Observer {
   }
 
   private look(data: Json): void {
-    if (isObject(data.usageMetadata)) this.counted = data.usageMetadata
+    this.counted = laterReport(this.counted, data.usageMetadata)
     // A later event repeats what an earlier one said, or adds to it.
     this.searches = Math.max(this.searches, searchesOf(data.candidates))
     for (const candidate of objects(data.candidates)) {

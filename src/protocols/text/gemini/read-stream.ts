@@ -5,11 +5,12 @@ import { vendorFault } from '../../vendor-fault.ts'
 import type { OutputPart, ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
-import { readGeminiUsage } from '../tokens.ts'
+import { laterReport, readGeminiUsage } from '../tokens.ts'
 import { objectAt } from './member.ts'
 import { blockReason, readGeminiFinish, readGeminiParts } from './reply.ts'
 
 export class GeminiReader extends StreamReader {
+  private reported: unknown
   private started = false
   private calls = 0
   private texts = 0
@@ -42,7 +43,8 @@ export class GeminiReader extends StreamReader {
 
   /** Counts come with every piece, as they stand; only those at the end are the vendor's report. */
   private count({ usageMetadata }: Json): void {
-    const tokens = readGeminiUsage(usageMetadata)
+    this.reported = laterReport(this.reported, usageMetadata)
+    const tokens = readGeminiUsage(this.reported)
     if (!tokens) return
     this.promptTokens = tokens
     if (this.reason !== undefined) this.tokens = tokens

@@ -4,6 +4,7 @@ import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { readData } from '../relay.ts'
+import { laterReport } from '../tokens.ts'
 import { objectAt } from './member.ts'
 import { blockReason } from './reply.ts'
 
@@ -22,7 +23,7 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
     const data = event.data.trim() === '[DONE]' ? undefined : readData(event.data)
     if (!isObject(data)) continue
     if (isObject(data.error)) throw vendorFault(data.error)
-    Object.assign(whole, data)
+    Object.assign(whole, data, { usageMetadata: laterReport(whole.usageMetadata, data.usageMetadata) })
     for (const piece of objects(data.candidates)) {
       const index = piece.index ?? 0
       const before = candidates.get(index) ?? {}

@@ -17,7 +17,7 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
     contentType: 'application/json',
-    usage: toUsage(readChatUsage(whole.value.usage)),
+    usage: toUsage(readChatUsage(whole.value.usage, traits)),
     outputChars: outputChars(whole.value.choices),
   }
 }

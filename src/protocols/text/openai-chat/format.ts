@@ -27,7 +27,7 @@ export const openaiChat: TextFormat = {
     // Calls without an index can only come to asks with tools; the others keep the quick way.
     const quirks = ask.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
     const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
-    return new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n, mender })
+    return new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n, traits, mender })
   },
   readDialogue: readChatDialogue,
   writeReply: writeChatReply,
@@ -35,9 +35,9 @@ export const openaiChat: TextFormat = {
   writeRequest: writeChatRequest,
   readReply(value, traits) {
     if (traits.quirks.length > 0) mendAnswer(value, traits.quirks)
-    return readChatReply(value)
+    return readChatReply(value, traits)
   },
-  reader: (traits) => new ChatReader(traits.quirks),
+  reader: (traits) => new ChatReader(traits),
   unroll: unrollChat,
   rollUp: rollUpChat,
 }

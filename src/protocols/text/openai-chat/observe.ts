@@ -1,5 +1,6 @@
 // Watches a chat stream pass by: renames the model, takes the usage out, holds the end back. Events are searched for a
 // few byte patterns and parsed only where one is found.
+import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { memberSpan } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
@@ -8,7 +9,7 @@ import { isObject, type Json } from '../../check.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { Surroundings } from '../repeated.ts'
-import { readChatUsage, toUsage } from '../tokens.ts'
+import { isCounted, laterReport, readChatUsage, toUsage } from '../tokens.ts'
 import { type ChunkMender, mended } from './mend.ts'
 
 interface ChatStreamFacts {
@@ -16,6 +17,7 @@ interface ChatStreamFacts {
   readonly uid: string
   readonly includeUsage: boolean
   readonly n: number
+  readonly traits?: TextTraits
   /** For the families whose answers need it. */
   readonly mender?: ChunkMender | undefined
 }
@@ -51,7 +53,9 @@ export class ChatObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    return toUsage(readChatUsage(this.reported))
+    // Zeros before the end are no report: the vendor has not counted yet.
+    const isReport = isCounted(this.reported) || this.terminal || this.finishes >= this.facts.n
+    return isReport ? toUsage(readChatUsage(this.reported, this.facts.traits)) : undefined
   }
 
   see(block: string): string {
@@ -112,10 +116,13 @@ export class ChatObserver extends Observer {
     }
     const { usage, ...chunk } = data
     if (isObject(usage)) {
-      this.reported = usage
+      const reported = laterReport(this.reported, usage)
       // Vendors differ in which chunk brings the usage: callers always get it in one of its own, after the others.
-      this.usageFrame = Array.isArray(data.choices) && data.choices.length === 0 ? out : ''
-      this.usageFrame ||= textToBytes(encodeJson({ ...chunk, choices: [], usage }))
+      if (reported === usage) {
+        this.usageFrame = Array.isArray(data.choices) && data.choices.length === 0 ? out : ''
+        this.usageFrame ||= textToBytes(encodeJson({ ...chunk, choices: [], usage }))
+      }
+      this.reported = reported
     }
     if (!Array.isArray(data.choices) || (data.choices.length === 0 && isObject(usage))) return ''
     const kept = isObject(usage) ? textToBytes(encodeJson(chunk)) : out

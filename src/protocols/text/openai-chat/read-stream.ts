@@ -1,13 +1,13 @@
 // A chat vendor's stream in neutral words.
 
-import type { Quirk } from '../../../catalog/traits.ts'
+import type { TextTraits } from '../../../catalog/traits.ts'
 import type { SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import type { Finish, ReplyEvent } from '../dialogue.ts'
 import { StreamReader } from '../reader.ts'
 import { readData } from '../relay.ts'
-import { readChatUsage } from '../tokens.ts'
+import { laterReport, readChatUsage } from '../tokens.ts'
 import { ChunkMender } from './mend.ts'
 import { readThoughts } from './read-request.ts'
 import { readFinish } from './reply.ts'
@@ -15,14 +15,18 @@ import { readFinish } from './reply.ts'
 export class ChatReader extends StreamReader {
   override readonly repeats: boolean
   private readonly mender: ChunkMender | undefined
+  private readonly traits: TextTraits
+  private reported: unknown
   private started = false
   private finish: unknown
   /** Calls by the vendor's index or, where it gives none, by their order. */
   private readonly calls = new Map<number, { readonly id: string; readonly key: number }>()
   private legacyKey: number | undefined
 
-  constructor(quirks: readonly Quirk[]) {
+  constructor(traits: TextTraits) {
     super()
+    const { quirks } = traits
+    this.traits = traits
     this.mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
     // What is mended may depend on what came before.
     this.repeats = this.mender === undefined
@@ -40,7 +44,8 @@ export class ChatReader extends StreamReader {
       return []
     }
     this.mender?.mend(data)
-    this.tokens = readChatUsage(data.usage) ?? this.tokens
+    this.reported = laterReport(this.reported, data.usage)
+    this.tokens = readChatUsage(this.reported, this.traits) ?? this.tokens
     const events: ReplyEvent[] = []
     if (!this.started) {
       this.started = true

@@ -1,4 +1,5 @@
 // A whole chat completion: read into neutral words, and written from them.
+import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, objects, text } from '../../check.ts'
 import {
@@ -40,7 +41,7 @@ export function finishName(finish: Finish, request: Json): string {
   return finish === 'calls' && isLegacy(request) ? 'function_call' : NAMES[finish]
 }
 
-export function readChatReply(value: Json): Reply {
+export function readChatReply(value: Json, traits?: TextTraits): Reply {
   const choice = objects(value.choices)[0]
   if (!choice || !isObject(choice.message))
     throw new Fault('upstream_garbled', { internal: { why: 'no choice with a message' } })
@@ -59,7 +60,8 @@ export function readChatReply(value: Json): Reply {
   if (calls.length === 0 && isObject(message.function_call))
     calls.push(readReplyCall({ id: 'call_function_1', function: message.function_call }))
   parts.push(...calls)
-  return { parts, finish: readFinish(choice.finish_reason, calls.length > 0), tokens: readChatUsage(value.usage) }
+  const finish = readFinish(choice.finish_reason, calls.length > 0)
+  return { parts, finish, tokens: readChatUsage(value.usage, traits) }
 }
 
 function readReplyCall(call: Json, i = 0): CallPart {

@@ -6,6 +6,7 @@ import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import { readData } from '../relay.ts'
+import { laterReport } from '../tokens.ts'
 import { ChunkMender } from './mend.ts'
 
 /** Of a delta these are pieces of one text; anything else is said once. */
@@ -42,7 +43,9 @@ export function rollUpChat(events: readonly SseEvent[], { quirks }: TextTraits):
     if (!isObject(data)) continue
     if (data.error !== undefined && data.error !== null) throw vendorFault(data.error)
     mender?.mend(data)
-    for (const [name, member] of Object.entries(data)) if (name !== 'choices' && member !== null) whole[name] = member
+    for (const [name, member] of Object.entries(data))
+      if (name === 'usage') whole.usage = laterReport(whole.usage, member)
+      else if (name !== 'choices' && member !== null) whole[name] = member
     for (const piece of objects(data.choices)) addChoice(choices, piece)
   }
   const finished = choices.size > 0 && [...choices.values()].every(({ finish_reason: finish }) => finish !== null)
