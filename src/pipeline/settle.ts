@@ -3,7 +3,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Keep, Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf } from '../meter/charge.ts'
-import { inputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
+import { inputTokensOf, outputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
@@ -159,7 +159,7 @@ function resolutionOf(
     durationMs: deps.world.elapsedMs() - held.startedMs,
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,
     inputTokens: usage ? inputTokensOf(usage) : 0,
-    outputTokens: usage?.output ?? 0,
+    outputTokens: usage ? outputTokensOf(usage) : 0,
     story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,
     cost: owed?.cost,
