@@ -66,6 +66,8 @@ const vendor = z.strictObject({
   pendingMax: count.default(500),
   /** `drain`: the vendor bills the whole answer anyway, so a caller's leaving does not stop it. */
   onAbort: z.enum(['cancel', 'drain']).default('cancel'),
+  /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
+  passesUnknown: z.boolean().default(false),
   /** What it has of the Responses format beside responses themselves. */
   offers: z.array(z.enum(OFFERS)).optional(),
   /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */

@@ -180,7 +180,11 @@ function readImage(incoming: Incoming, deps: ReadDeps): Read {
   const uid = readModelName(json)
   const pictures = { ...incoming.body.pictures!, json }
   const { lease } = pictures
-  const ask = readImageAsk(pictures, { uid }, { ...deps.pictures(incoming.principal.accountId), lease })
+  const ask = readImageAsk(
+    pictures,
+    { uid, pricing: modelAt(incoming.catalog, uid)?.pricing },
+    { ...deps.pictures(incoming.principal.accountId), lease },
+  )
   return { ask, product: permit('image', uid, incoming) }
 }
 

@@ -210,6 +210,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         usage,
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
+        price: relay.state.price,
         keep: keepOf(answered, { status: 200, contentType: typeOf(relay), body: () => whole }),
       },
       deps,
@@ -221,12 +222,12 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await attempted.exchange.discard?.()
-    const { usage, outputTokensSeen, uses } = relay.state
+    const { usage, outputTokensSeen, uses, price } = relay.state
     if (!settling && hasLeft(out, error)) {
-      if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
+      if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS, price }, deps)
       if (outputTokensSeen > 0 || uses) {
         const seen = seenUsage(answered, relay.state)
-        return await settle(answered, { usage: seen, estimated: true, status: LEFT_STATUS }, deps)
+        return await settle(answered, { usage: seen, estimated: true, status: LEFT_STATUS, price }, deps)
       }
       throw GONE
     }

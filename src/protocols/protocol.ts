@@ -22,6 +22,8 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
   readonly model: string
+  /** It made its format: members of a request that nobody here knows may mean something to it. */
+  readonly passesUnknown?: boolean
 }
 
 /** What decides the price tier besides token counts. */
@@ -139,7 +141,7 @@ export interface Answer {
   /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
   readonly keptAs?: readonly string[] | undefined
   /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
-  readonly price?: PriceAttributes
+  readonly price?: PriceAttributes | undefined
 }
 
 /**
@@ -177,6 +179,8 @@ export interface StreamState {
   readonly promptUsage?: Usage | undefined
   /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
   readonly keptAs?: readonly string[] | undefined
+  /** Known only from the answer, e.g. the quality that was drawn; merged over the ask's attributes. */
+  readonly price?: PriceAttributes | undefined
   /** Uses of tools at the vendor that were seen so far, for endings without usage. */
   readonly uses?: Usage | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */

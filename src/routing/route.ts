@@ -59,6 +59,7 @@ export function targetOf(
     auth: vendor.auth,
     headers: vendor.headers,
     model: route.model ?? uid,
+    passesUnknown: vendor.passesUnknown,
   }
 }
 

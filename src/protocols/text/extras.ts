@@ -2,7 +2,7 @@
 // dearer, caches that are kept for long. Each has a price, and is held for at its worst, or it is refused.
 import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import { type Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { USE_UNITS, Usage } from '../../meter/usage.ts'
@@ -11,6 +11,7 @@ import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './dialogue.ts'
 
 type UseUnit = (typeof USE_UNITS)[number]
+type SoundUnit = 'inputAudio' | 'outputAudio'
 type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 
 /** The tools whose uses a format counts, by the unit that prices them. */
@@ -56,7 +57,7 @@ export function withPriced(door: TextProtocolName, traits: TextTraits, pricing: 
     : { ...traits, hostedTools: [...traits.hostedTools, ...priced.map(([tool]) => tool)] }
 }
 
-function isPriced(pricing: Pricing | undefined, unit: UseUnit): boolean {
+function isPriced(pricing: Pricing | undefined, unit: UseUnit | SoundUnit): boolean {
   return pricing?.tiers.every((tier) => tier[unit] !== undefined) ?? false
 }
 
@@ -99,6 +100,35 @@ export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pric
     refusal: (protocol) =>
       only === undefined || protocol === door ? undefined : cannotConvert(only, 'what runs at another provider'),
   }
+}
+
+/** Whether an answer is to be spoken, which only chat can ask for. */
+function wantsSound(door: TextProtocolName, { modalities, audio }: Json): boolean {
+  return door === 'openai-chat' && (isObject(audio) || (Array.isArray(modalities) && modalities.includes('audio')))
+}
+
+/** A spoken answer is held for at its own rate, up to a limit of which the vendor is told. */
+export function boundSound(door: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
+  const { max_tokens: plain, max_completion_tokens: completion } = json.value
+  if (!wantsSound(door, json.value) || (plain ?? completion ?? undefined) !== undefined) return json
+  const most = { max_tokens: String(tokensMost) }
+  return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
+}
+
+/** Sound has rates of its own: without them it would pass at those of text, so that it is refused by its name. */
+export function readSound(
+  door: TextProtocolName,
+  body: Json,
+  pricing: Pricing | undefined,
+  { input, output }: { readonly input: number; readonly output: number },
+): Usage | undefined {
+  const speaks = wantsSound(door, body)
+  if (input === 0 && !speaks) return undefined
+  const sound = { ...(input > 0 ? { inputAudio: input } : {}), ...(speaks ? { outputAudio: output } : {}) }
+  const unpriced = Object.keys(sound).find((unit) => pricing && !isPriced(pricing, unit as SoundUnit)) // Its own keys.
+  if (unpriced === undefined) return sound
+  const at = unpriced === 'outputAudio' ? 'modalities' : 'input_audio'
+  throw invalid(`"${at}": sound has no price here ("${unpriced}" of the model's price sets one); send text.`, at)
 }
 
 interface PricedTool {

@@ -8,6 +8,7 @@ import { readCount, type Usage } from '../../meter/usage.ts'
 import { Fields, isObject, type Json, mustBe } from '../check.ts'
 import type { Ask } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
+import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
 import { readWhole, renamed } from './whole.ts'
 
 /** Around a query and a document. */
@@ -41,10 +42,19 @@ export function readRerankAsk(
   // A token is at least a byte, so that no honest count is above the hold.
   const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
   const most = sizes.reduce((sum, size) => sum + Math.min(size, tokensMax), 0)
-  const pieces = sizes.reduce((sum, size) => sum + Math.ceil(Math.min(size, tokensMax) / PIECE_TOKENS), 0)
-  const calls = Math.ceil(pieces / DOCUMENTS_PER_CALL)
+  const callsOf = (bytesPerToken: number) => {
+    // Each piece of a document stands beside the query.
+    const room = Math.max(PIECE_TOKENS / 10, PIECE_TOKENS - Buffer.byteLength(query) / bytesPerToken)
+    const pieces = documents.reduce((sum, text) => {
+      const tokens = Math.min(Buffer.byteLength(text) / bytesPerToken + FRAME_TOKENS, tokensMax)
+      return sum + Math.ceil(tokens / room)
+    }, 0)
+    return Math.ceil(pieces / DOCUMENTS_PER_CALL)
+  }
+  const calls = callsOf(1)
   const byTokens = model?.pricing.tiers.some(({ input }) => input !== undefined) ?? false
-  const searches = (value: Json) => searchesOf(value) ?? Math.ceil(documents.length / DOCUMENTS_PER_CALL)
+  // Without a report by the pieces that vendors make of long documents.
+  const searches = (value: Json) => searchesOf(value) ?? callsOf(LIKELY_BYTES_PER_TOKEN)
   const usageOf = byTokens
     ? (value: Json): Usage | undefined => {
         const input = tokensOf(value)
@@ -96,14 +106,15 @@ function readTexts(value: unknown, at: string, most: number, parts = false): str
 type UsageOf = (value: Json) => Usage | undefined
 
 interface Way {
-  readonly door: ProtocolName
+  readonly door: ProtocolName & MemberFormat
   /** Below the vendor's address. */
   readonly path: string
   /** The answer in other words than the vendor's. Absent: it passes, with the public name of the model. */
   readonly written?: ((value: Json) => Json) | undefined
 }
 
-function passed({ door, path, written }: Way, json: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
+function passed({ door, path, written }: Way, sent: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
+  const { json, unknown } = admitMembers(door, sent)
   return {
     product: uid,
     door,
@@ -115,7 +126,9 @@ function passed({ door, path, written }: Way, json: JsonText, uid: string, usage
         method: 'POST',
         url: target.baseUrl + path,
         headers: { 'content-type': 'application/json', accept: 'application/json' },
-        body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
+        body: splice(target.passesUnknown ? json : withoutUnknown(json, unknown), {
+          replace: { model: JSON.stringify(target.model) },
+        }),
       },
       answer(body) {
         const whole = readWhole(body, written ? 'utf8' : 'latin1')

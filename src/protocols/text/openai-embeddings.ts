@@ -6,6 +6,7 @@ import { readCount } from '../../meter/usage.ts'
 import { Fields, isObject, mustBe, shown } from '../check.ts'
 import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
+import { admitMembers, withoutUnknown } from './request-members.ts'
 import { readWhole, renamed } from './whole.ts'
 
 const INPUTS_MAX = 2048
@@ -13,9 +14,10 @@ const INPUTS_MAX = 2048
 const FRAME_TOKENS = 2
 const LIKELY_BYTES_PER_TOKEN = 4
 
-export function readEmbeddingsAsk(json: JsonText, uid: string, model?: Pick<Model, 'limits'>): Ask {
+export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Model, 'limits'>): Ask {
   /** The most that the model takes of one input. */
   const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
+  const { json, unknown } = admitMembers('openai-embeddings', sent)
   const fields = new Fields(json)
   const inputs = readInputs(fields.required('input'))
   fields.integer('dimensions', 1)
@@ -40,7 +42,7 @@ export function readEmbeddingsAsk(json: JsonText, uid: string, model?: Pick<Mode
     worst: { input: most },
     inputTokensLikely: likely,
     inputTokensMost: most,
-    open: (target) => openEmbeddings(json, uid, target),
+    open: (target) => openEmbeddings(target.passesUnknown ? json : withoutUnknown(json, unknown), uid, target),
   }
 }
 

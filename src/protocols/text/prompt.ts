@@ -13,6 +13,8 @@ export interface PromptSize {
   readonly packed: boolean
   /** Some of the input is elsewhere: nothing but the model's context bounds it. */
   readonly elsewhere: boolean
+  /** Of `most`, what is sound. */
+  readonly sound: number
 }
 
 // Tokenizers differ; two bytes of UTF-8 a token is above what they need for any natural language and for code (English
@@ -87,6 +89,7 @@ export function measurePrompt(parts: readonly unknown[], request: Json): PromptS
     most: Math.ceil(text + measure.mediaMost),
     packed: measure.packed,
     elsewhere,
+    sound: Math.ceil(measure.sound),
   }
 }
 
@@ -123,6 +126,8 @@ class Measure {
   frames = 0
   mediaLikely = 0
   mediaMost = 0
+  /** Of `mediaMost`. */
+  sound = 0
   packed = false
   elsewhere = false
 
@@ -211,7 +216,9 @@ class Measure {
   private addData(chars: number, sound: boolean): void {
     this.packed = true
     this.mediaLikely += (FILE_TOKENS + chars / FILE_CHARS_PER_TOKEN) / 2
-    this.mediaMost += FILE_TOKENS + (sound ? chars / FILE_CHARS_PER_TOKEN : chars * DOCUMENT_TOKENS_PER_CHAR)
+    const most = FILE_TOKENS + (sound ? chars / FILE_CHARS_PER_TOKEN : chars * DOCUMENT_TOKENS_PER_CHAR)
+    this.mediaMost += most
+    if (sound) this.sound += most
   }
 
   /**

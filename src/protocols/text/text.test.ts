@@ -21,6 +21,7 @@ const options: OpenOptions = { requestId: 'req_1', createdSeconds: 1, signal: ne
 const target = (protocol: TextProtocolName): Target => ({
   protocol,
   baseUrl: 'http://vendor.test/v1',
+  passesUnknown: true,
   secret: 'sk-secret',
   headers: { 'x-catalogue': 'yes' },
   model: 'vendor-name',

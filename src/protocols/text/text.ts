@@ -5,13 +5,13 @@ import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
-import { Fields, isObject, mustBe, objects } from '../check.ts'
+import { Fields, isObject, type Json, mustBe, objects } from '../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
-import { readExtras, withPriced } from './extras.ts'
+import { boundSound, readExtras, readSound, withPriced } from './extras.ts'
 import type { CheckedAsk, TextFormat } from './format.ts'
 import { checkGeminiPrompt } from './gemini/check.ts'
 import { gemini } from './gemini/format.ts'
@@ -21,6 +21,7 @@ import { measurePrompt, type PromptSize } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
 import { referencesIn } from './references.ts'
 import { PassRelay } from './relay.ts'
+import { admitMembers, DECIDING, withoutUnknown } from './request-members.ts'
 import { toUsage } from './tokens.ts'
 import { checkVendorSide, leaveOutSearch } from './vendor-side.ts'
 import { readEvents, readWhole, WholeRelay } from './whole.ts'
@@ -70,23 +71,6 @@ export function readModelName(json: JsonText): string {
   return model
 }
 
-/** What decides who answers, and what that costs. */
-const DECIDING: ReadonlySet<string> = new Set([
-  ...['model', 'models', 'fallbacks', 'messages', 'input', 'prompt', 'instructions', 'system', 'documents', 'query'],
-  ...[
-    'n',
-    'best_of',
-    'max_tokens',
-    'max_completion_tokens',
-    'max_output_tokens',
-    'stream',
-    'stream_options',
-    'thinking',
-  ],
-  ...['tools', 'functions', 'web_search_options', 'plugins', 'service_tier', 'speed', 'inference_geo', 'store'],
-  ...['background', 'previous_response_id', 'conversation', 'thread', 'container', 'mcp_servers'],
-])
-
 /** Some vendors do not tell capitals apart, and would follow a "Model" or an "N" that nobody here has looked at. */
 function checkSpelling({ value }: JsonText): void {
   for (const name of Object.keys(value)) {
@@ -102,7 +86,11 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   const { pricing } = model
   const traits = withPriced(door, model.traits, pricing)
   const format = FORMATS[door]
-  const { json: wanted, leftOut } = leaveOutSearch(sent, traits)
+  const members = admitMembers(door, sent, traits.hostedTools)
+  const { json: wanted, leftOut } = leaveOutSearch(
+    boundSound(door, members.json, model.limits.outputTokensReserve),
+    traits,
+  )
   const checked = format.check(new Fields(wanted), traits)
   checkVendorSide(wanted.value, traits, pricing)
   const extras = readExtras(door, wanted, pricing, checked.n)
@@ -110,14 +98,16 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   const continues = [...(checked.continues ?? []), ...referencesIn(door, json, traits.sharedIds)]
   const needs =
     door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
-  const opening = new Opening(format, json, checked, model)
+  const opening = new Opening(format, json, checked, { ...model, unknown: members.unknown })
   const { limits } = model
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
   const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const input = inputOf(opening.size, contextTokens, perChoice * checked.n, extras)
+  const output = (perChoice + predictedTokens(door, json.value)) * checked.n
+  const input = inputOf(opening.size, contextTokens, output, extras)
+  const sound = readSound(door, json.value, pricing, { input: opening.size.sound, output })
   // Written out: members that are put in only sometimes, and copies, would cost every call.
   return {
     door,
@@ -125,7 +115,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     product: model.uid,
     stream: checked.stream,
     price,
-    worst: input.worst,
+    worst: sound ? { ...input.worst, ...sound } : input.worst,
     inputTokensLikely: input.likely,
     inputTokensMost: contextTokens * (readsAgain(json) ? TURNS_MAX : 1),
     outputTokensMost: Math.max(contextTokens, limits.outputTokensMax ?? 0) * checked.n,
@@ -144,6 +134,11 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     refusal: (protocol) => extras.refusal(protocol) ?? opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
+}
+
+/** What of a prediction did not come true is billed as output, whatever the limit is. */
+function predictedTokens(door: TextProtocolName, { prediction }: Json): number {
+  return door === 'openai-chat' && isObject(prediction) ? measurePrompt([prediction.content], {}).most : 0
 }
 
 /**
@@ -198,6 +193,11 @@ export function countGeminiTokens({ value }: JsonText): number {
   return measurePrompt(gemini.prompt(request), request).likely
 }
 
+interface OpeningFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
+  /** Members for the format's own maker only. */
+  readonly unknown: readonly string[]
+}
+
 /** A checked request, ready to be opened towards any vendor. */
 class Opening {
   readonly size: PromptSize
@@ -206,17 +206,19 @@ class Opening {
   private readonly checked: CheckedAsk
   private readonly uid: string
   private readonly traits: TextTraits
+  private readonly unknown: readonly string[]
   /** Whether the vendor is asked for a stream; an answer of the other kind is turned into what the caller wants. */
   private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Dialogue | undefined
 
-  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, traits }: ModelFacts) {
+  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, traits, unknown }: OpeningFacts) {
     this.format = format
     this.json = json
     this.checked = checked
     this.uid = uid
     this.traits = traits
+    this.unknown = unknown
     this.streams = traits.streams === 'asked' ? checked.stream : traits.streams === 'always'
     this.size = measurePrompt(format.prompt(json.value), json.value)
   }
@@ -251,7 +253,8 @@ class Opening {
   /** The same format at both doors. */
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
-    const json = streams === checked.stream ? this.json : withStream(this.json, streams)
+    const known = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
+    const json = streams === checked.stream ? known : withStream(known, streams)
     const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
     const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {

@@ -22,14 +22,15 @@ const HOSTED = [
   'live_search',
   'collections_search',
   'browser_search',
+  'browser_automation',
+  'visit_website',
+  'wolfram_alpha',
+  'retrieval',
+  'connector',
+  'google_search',
+  'openrouter:',
   'builtin_function',
 ] as const
-/** Fields by which other vendors of these formats search, and bill it. */
-const SEARCHES = Object.entries<(value: unknown) => boolean>({
-  search_parameters: (value) => !(isObject(value) && value.mode === 'off'),
-  plugins: (value) => !(Array.isArray(value) && value.length === 0),
-  enable_search: (value) => value !== false,
-})
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -69,9 +70,6 @@ const STANDARD = Object.entries<readonly unknown[]>({
   speed: ['standard'],
   inference_geo: ['global'],
 }).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
-/** Other models that a vendor may turn to: neither the price nor the key's restriction would hold for them. */
-const OTHER_MODELS = ['fallbacks', 'models'] as const
-
 /** What vendors price higher than the catalogue does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
   for (const { name, values, spellings } of STANDARD) {
@@ -82,14 +80,6 @@ function checkExtras(body: Json, pricing: Pricing | undefined): void {
       return value !== undefined
     })
     if (second !== undefined) throw invalid(`"${second}" is "${first}" in another spelling: send one of them.`, second)
-  }
-  for (const name of OTHER_MODELS) {
-    const value = body[name] ?? undefined
-    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
-      throw invalid(
-        `"${name}": only "model" is asked and priced here; leave it out, and try another model yourself.`,
-        name,
-      )
   }
 }
 
@@ -133,11 +123,6 @@ function hostedIn({ type, environment }: Json): string | undefined {
 export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricing): void {
   checkExtras(body, pricing)
   checkTools(body.tools, 'tools', traits)
-  for (const [name, isOn] of SEARCHES) {
-    const value = body[name] ?? undefined
-    const refused = value !== undefined && isOn(value) ? hostedRefusal(name, name, traits) : undefined
-    if (refused) throw refused
-  }
   const options = body.web_search_options ?? undefined
   if (options !== undefined && !(isObject(options) && traits.hostedTools.includes('web_search')))
     throw invalid(

@@ -1,9 +1,12 @@
 // A caller's image request, checked: generation, editing and fusion are one endpoint.
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { ImageType } from '../../../kernel/image-file.ts'
+import { chargeOf } from '../../../meter/charge.ts'
+import type { Pricing } from '../../../meter/price.ts'
+import type { Usage } from '../../../meter/usage.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
 import { Fields, mustBe } from '../../check.ts'
-import type { Ask } from '../../protocol.ts'
+import type { Ask, PriceAttributes } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import {
   IMAGE_BYTES_MAX,
@@ -56,7 +59,12 @@ export interface CheckedImages {
   readonly outputTokens: number
 }
 
-export function readImageAsk(body: ImageRequestBody, model: { readonly uid: string }, deps: ImageAskDeps): Ask {
+interface ImageModel {
+  readonly uid: string
+  readonly pricing?: Pricing | undefined
+}
+
+export function readImageAsk(body: ImageRequestBody, model: ImageModel, deps: ImageAskDeps): Ask {
   const fields = new Fields(body.json)
   const prompt = readPrompt(fields)
   for (const mask of MASKS)
@@ -77,18 +85,34 @@ export function readImageAsk(body: ImageRequestBody, model: { readonly uid: stri
     outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
   }
   const input = measurePrompt([prompt], {}).most + references.length * INPUT_IMAGE_TOKENS
+  const worst = { image: 1, input, output: checked.outputTokens }
+  const price = { resolution: drawn.resolution, quality }
   const fetched = new References(references, body.inlineBytes, deps)
   return {
     door: 'openai-images',
     product: model.uid,
     stream: checked.stream,
-    price: { resolution: drawn.resolution, quality },
-    worst: { image: 1, input, output: checked.outputTokens },
+    // What is left to the vendor is held for as the dearest that it may draw.
+    price: quality === 'auto' ? dearest(model.pricing, worst, price) : price,
+    worst,
+    // A picture that was begun is drawn to its end and paid for, whoever waits for it.
+    likely: () => worst,
     inputTokensMost: input * 2 + 10_000,
     outputTokensMost: checked.outputTokens * 2,
     gather: (signal) => fetched.load(signal),
     open: (target, options) => openImages({ checked, images: fetched.images, input, target, options, keep: deps.keep }),
   }
+}
+
+function dearest(pricing: Pricing | undefined, worst: Usage, price: PriceAttributes): PriceAttributes {
+  if (!pricing) return price
+  const named = pricing.tiers.flatMap(({ when }) => (when?.quality === undefined ? [] : [when.quality]))
+  let most = price
+  for (const quality of named) {
+    const other = { ...price, quality }
+    if (chargeOf(pricing, worst, other).amount > chargeOf(pricing, worst, most).amount) most = other
+  }
+  return most
 }
 
 function readPrompt(fields: Fields): string {

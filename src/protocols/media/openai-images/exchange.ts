@@ -7,7 +7,7 @@ import { readErrorBody } from '../../vendor-words.ts'
 import type { CheckedImages, ImageAskDeps, KeptFile } from './ask.ts'
 import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
-import { type Drawn, readDrawn, writeAnswer } from './result.ts'
+import { type Drawn, priceOf, readDrawn, writeAnswer } from './result.ts'
 
 interface ImagesOpening {
   readonly checked: CheckedImages
@@ -38,6 +38,7 @@ export function openImages({ checked, images, input, target, options, keep }: Im
         body: writeAnswer(drawn, url, checked, options.createdSeconds),
         contentType: 'application/json; charset=utf-8',
         usage: drawn.usage ?? unreported,
+        price: priceOf(checked, drawn.quality),
       }
     },
     ...(checked.stream

@@ -2,11 +2,11 @@
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts'
-import { isObject } from '../../check.ts'
-import type { StreamRelay, StreamState } from '../../protocol.ts'
+import { isObject, text } from '../../check.ts'
+import type { PriceAttributes, StreamRelay, StreamState } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages, KeptFile } from './ask.ts'
-import { type Drawn, DrawnReader, writeEvent } from './result.ts'
+import { type Drawn, DrawnReader, priceOf, writeEvent } from './result.ts'
 
 const NEWLINE = 0x0a
 const COLON = 0x3a
@@ -24,10 +24,12 @@ interface ImageRelayOptions {
 export class ImageRelay implements StreamRelay, StreamState {
   readonly encoding = 'utf8'
   readonly keepAlive = ': ping\n'
-  readonly outputTokensSeen = 0
+  /** What was begun is drawn to its end: whoever leaves has used the whole. */
+  readonly outputTokensSeen = 1
   terminal = false
   fault: Fault | undefined
   usage: Usage | undefined
+  price: PriceAttributes | undefined
 
   private readonly options: ImageRelayOptions
   /** The line that is being read: the name of its field so far, and what follows the colon. */
@@ -109,6 +111,7 @@ export class ImageRelay implements StreamRelay, StreamState {
       this.fault = vendorFault(isObject(value.error) ? value.error : value)
       return
     }
+    this.price = priceOf(this.options.checked, text(value.quality))
     if (!COMPLETED.has(String(value.type))) return
     const drawn = reader.drawn(value)
     this.storing = this.options.store(drawn).then(({ url }) => {

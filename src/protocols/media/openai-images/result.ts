@@ -2,7 +2,8 @@
 import { Fault } from '../../../kernel/fault.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/image-file.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
-import { isObject, type Json } from '../../check.ts'
+import { isObject, type Json, text } from '../../check.ts'
+import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages } from './ask.ts'
 import { Base64File } from './base64-file.ts'
@@ -19,6 +20,13 @@ export interface Drawn {
   /** As the vendor reported it, for the caller; undefined when it did not. */
   readonly reported: Json | undefined
   readonly usage: Usage | undefined
+  /** As the vendor says that it drew it. */
+  readonly quality: string | undefined
+}
+
+/** What decides the price where the request left it to the vendor: what the answer says, or the price of leaving it open. */
+export function priceOf(checked: CheckedImages, quality: string | undefined): PriceAttributes | undefined {
+  return checked.quality === 'auto' ? { quality: quality ?? 'auto' } : undefined
 }
 
 /** Reads one JSON text of a vendor's, piece by piece: a whole answer, or the data of one event. */
@@ -65,6 +73,7 @@ export class DrawnReader {
       createdSeconds: readCount(value.created ?? value.created_at),
       reported,
       usage: usageOf(reported),
+      quality: text(value.quality),
     }
   }
 

@@ -18,7 +18,7 @@ export const openaiChat: TextFormat = {
   address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
   check: checkChat,
   prompt: (value) => [
-    ...[value.messages, value.tools, value.functions, value.extra_body],
+    ...[value.messages, value.tools, value.functions, value.documents, value.chat_template_kwargs],
     ...formatParts(value.response_format),
   ],
   pass: passChat,

@@ -5,6 +5,7 @@ import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { objects, text } from '../../check.ts'
 import type { Ask } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
+import { admitMembers, withoutUnknown } from '../request-members.ts'
 import { type ModelFacts, readTextAsk } from '../text.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { readWhole } from '../whole.ts'
@@ -22,6 +23,7 @@ export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
   if (tools !== undefined && tools !== null)
     throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
   // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
+  const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
   const { outputOpen: _, ...ask } = readTextAsk('openai-responses', isBare ? withInput(sent) : sent, model)
   const { uid, traits, limits } = model
   const output = limits.outputTokensMax ?? limits.contextTokens ?? ask.worst.output ?? 0
@@ -36,7 +38,7 @@ export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
         method: 'POST',
         url: `${target.baseUrl}/responses/compact`,
         headers: { 'content-type': 'application/json', accept: 'application/json' },
-        body: passResponses(sent, CHECKED, {
+        body: passResponses(target.passesUnknown ? json : withoutUnknown(json, unknown), CHECKED, {
           model: target.model,
           // It keeps nothing, and has no word for that.
           traits: { ...traits, vendorState: true },

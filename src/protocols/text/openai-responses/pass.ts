@@ -73,6 +73,7 @@ export function responsesFailure(fault: Fault, response: Json | undefined, seque
   return encodeJson({ type, sequence_number: sequence, response: failed }, type) + DONE
 }
 
+const PARTIAL = 'response.image_generation_call.partial_image'
 const LIFECYCLE = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const TERMINAL = new Set(['response.completed', 'response.incomplete'])
 
@@ -83,6 +84,8 @@ export class ResponsesObserver extends Observer {
   private reported: unknown
   private items: unknown
   private readonly done: Json[] = []
+  /** Of which a part was shown: they are drawn to their end. */
+  private readonly pictures = new Set<unknown>()
   private held = ''
   /** The last lifecycle event, as bytes, for the frame of a failure. */
   private lifecycle = ''
@@ -125,6 +128,7 @@ export class ResponsesObserver extends Observer {
       this.reportFault(readData(bytesToText(dataOf(block))))
       return ''
     }
+    if (name === PARTIAL) this.pictures.add(/"item_id"\s*:\s*"([^"]{1,200})"/.exec(block)?.[1] ?? '')
     if (name.endsWith('.delta')) this.count(block)
     // Of all items only those count that a tool at the vendor has made.
     if (name === 'response.output_item.done' && block.includes('_call"')) this.note(readData(dataOf(block)))
@@ -142,12 +146,13 @@ export class ResponsesObserver extends Observer {
   }
 
   get uses(): Usage | undefined {
-    return usesOf(this.done)
+    const begun = [...this.pictures].filter((id) => !this.done.some((item) => item.id === id))
+    return usesOf([...this.done, ...begun.map(() => ({ type: 'image_generation_call' }))])
   }
 
   private note(data: unknown): void {
     const item = isObject(data) && isObject(data.item) ? data.item : undefined
-    if (item) this.done.push({ type: item.type })
+    if (item) this.done.push({ type: item.type, id: item.id })
   }
 
   private reportFault(data: unknown): void {

@@ -1,0 +1,203 @@
+// Which members of a request go to a vendor: one table for each format in which callers ask. What spends or acts for the operator is priced,
+// refused or left out by its name; what nobody knows goes to the format's own maker only, where new features begin.
+import { type Fault, invalid } from '../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { Fields, isObject, type Json } from '../check.ts'
+
+/**
+ * `pass`: of the format or common among its vendors; what it costs is in the price, or stands in the tokens that the vendor reports. `limit`: another name of
+ * the output limit. `drop`: left out, whoever answers. `refuse`: a 400, unless the model's `hostedTools` name it.
+ */
+type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
+type Table = ReadonlyMap<string, Rule>
+
+/** The client formats that take JSON members as they come. */
+export type MemberFormat =
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'anthropic-messages'
+  | 'gemini'
+  | 'openai-embeddings'
+  | 'rerank'
+  | 'openai-moderations'
+
+const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
+
+/** They search, call other models, use what is the operator's at the vendor, or multiply the work. */
+const SPENDING = words(`
+  models fallbacks provider preset plugins extra_body data_sources compound_custom search_settings search_parameters enable_search connectors
+  search_mode search_domain_filter search_recency_filter search_after_date_filter search_before_date_filter search_context_size return_images
+  return_related_questions deferred best_of use_beam_search beam_width num_return_sequences chat_template lora lora_request agents guardrails
+`)
+/** For these neither the price nor the key's restriction would hold. */
+const OTHER_MODELS: ReadonlySet<string> = new Set(['models', 'fallbacks'])
+/** Settings of proxies and servers that are the operator's, and mean nothing here. */
+const OPERATORS = words(`
+  route transforms api_base base_url api_key api_version extra_headers headers organization proxy timeout custom_llm_provider mock_response
+  priority request_id kv_transfer_params vllm_xargs id_slot slot_id cache_salt bootstrap_host bootstrap_port bootstrap_room betas
+`)
+const LIMITS = words(
+  'max_tokens max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample n_predict num_predict',
+)
+
+function tableOf(pass: string, refuse: readonly string[] = SPENDING): Table {
+  return new Map<string, Rule>([
+    ...refuse.map((name) => [name, 'refuse'] as const),
+    ...OPERATORS.map((name) => [name, 'drop'] as const),
+    ...LIMITS.map((name) => [name, 'limit'] as const),
+    ...words(pass).map((name) => [name, 'pass'] as const),
+  ])
+}
+
+/** The members of each format's own documents, and after the dash those that its other vendors share. */
+const TABLES: Readonly<Record<MemberFormat, Table>> = {
+  'openai-chat': tableOf(`
+    model messages audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation n parallel_tool_calls
+    prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier
+    seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
+    thinking reasoning reasoning_split reasoning_format include_reasoning enable_thinking thinking_budget chat_template_kwargs documents speed
+    inference_geo serviceTier top_k top_a min_p typical_p repetition_penalty repeat_penalty repeat_last_n length_penalty min_tokens ignore_eos
+    stop_token_ids include_stop_str_in_output skip_special_tokens random_seed prompt_mode safe_prompt grammar json_schema guided_json guided_regex
+    guided_choice guided_grammar structured_outputs mirostat mirostat_tau mirostat_eta cache_prompt add_generation_prompt continue_final_message
+    echo partial cache_control
+  `),
+  'openai-responses': tableOf(`
+    model access_programs background context_management conversation image include input instructions max_tool_calls metadata
+    moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning
+    safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user
+    client_metadata frequency_penalty presence_penalty top_k speed inference_geo serviceTier
+  `),
+  'anthropic-messages': tableOf(`
+    model messages cache_control compaction container context_management diagnostics inference_geo mcp_servers metadata output_config
+    output_format service_tier speed stop_sequences stream system thinking thread tool_choice tools top_k top_p temperature
+    user_profile_id workspace_id fallback_credit_token serviceTier reasoning_effort
+  `),
+  gemini: tableOf(
+    `model stream alt contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels serviceTier service_tier
+    store speed inference_geo`,
+    [...SPENDING, 'modelArmorConfig', 'continuationToken', 'automaticContinuation'],
+  ),
+  'openai-embeddings': tableOf(
+    'model input dimensions encoding_format user input_type task truncate truncate_prompt_tokens normalized embedding_type output_dtype late_chunking',
+    [...SPENDING, 'messages', 'images', 'inputs', 'image', 'image_url', 'documents'],
+  ),
+  rerank: tableOf(
+    'model query documents top_n top_k return_documents truncation truncate max_chunks_per_doc max_tokens_per_doc truncate_prompt_tokens user',
+    [...SPENDING, 'images', 'messages'],
+  ),
+  'openai-moderations': tableOf('model input user'),
+}
+
+/** Where the format writes its own limit; the others have one place for it, or none. */
+const LIMIT_OF: Partial<Record<MemberFormat, string>> = {
+  'openai-chat': 'max_tokens',
+  'openai-responses': 'max_output_tokens',
+  'anthropic-messages': 'max_tokens',
+}
+/** Takes a model or a place that nobody here has priced. */
+const GEMINI_CONFIG = ['routingConfig', 'modelSelectionConfig', 'modelConfig']
+/** Names of Google's format may be written in two ways. */
+const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const inCamelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** Every name that decides who answers and what that costs, or that the table refuses or leaves out. */
+export const DECIDING: ReadonlySet<string> = new Set([
+  ...Object.values(TABLES).flatMap((table) => [...table].flatMap(([name, rule]) => (rule === 'pass' ? [] : [name]))),
+  ...words(`model messages input prompt instructions system documents query n stream stream_options thinking tools functions web_search_options
+    service_tier speed inference_geo store background previous_response_id conversation thread container mcp_servers modalities audio
+    prediction chat_template_kwargs`),
+])
+
+/** Without effect, so that clients may send it with every request. */
+function isIdle(name: string, value: unknown): boolean {
+  if (value === undefined || value === null || value === false) return true
+  if (Array.isArray(value)) return value.length === 0
+  if (name === 'search_parameters') return isObject(value) && value.mode === 'off'
+  if (name === 'best_of' || name === 'num_return_sequences') return value === 1
+  return value === '' || (isObject(value) && Object.keys(value).length === 0)
+}
+
+function refusalOf(name: string): Fault {
+  const why = OTHER_MODELS.has(name)
+    ? 'only "model" is asked and priced here; leave it out, and try another model yourself'
+    : 'what it does at the provider is paid or set up by the operator and has no price here; leave it out'
+  return invalid(`"${name}": ${why}.`, name)
+}
+
+interface Admitted {
+  /** The request without what is left out, and with one output limit. */
+  readonly json: JsonText
+  /** Members that nobody knows: for the format's own maker only. */
+  readonly unknown: readonly string[]
+}
+
+/** Refuses, leaves out and puts right what the table names; `allowed` are those that the operator lets through. */
+export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []): Admitted {
+  const table = TABLES[format]
+  const unknown: string[] = []
+  const remove: string[] = []
+  const limits: string[] = []
+  for (const name of Object.keys(json.value)) {
+    const rule = table.get(format === 'gemini' ? inCamelCase(name) : name) ?? table.get(name)
+    if (rule === 'pass' || allowed.includes(name)) continue
+    if (rule === 'limit' && LIMIT_OF[format]) limits.push(name)
+    else if (rule === 'refuse' && !isIdle(name, json.value[name])) throw refusalOf(name)
+    else if (rule === undefined) unknown.push(name)
+    else remove.push(name)
+  }
+  if (format === 'gemini') refuseConfig(json.value)
+  const own = ownLimits(format)
+  const [only] = limits
+  const isPlain = only === undefined || (limits.length === 1 && own.includes(only)) // As nearly always.
+  const limit = isPlain ? undefined : oneLimit(own, new Fields(json), limits)
+  if (!isPlain) remove.push(...limits.filter((name) => name !== limit?.name))
+  if (remove.length === 0) return { json, unknown }
+  const put = limit ? { [limit.name]: String(limit.value) } : {}
+  const edits = limit && json.member(limit.name) ? { replace: put } : { add: put }
+  return { json: readJson(Buffer.from(splice(json, { ...edits, remove }))), unknown }
+}
+
+function refuseConfig(value: Json): void {
+  const config = value.generationConfig ?? value.generation_config
+  if (!isObject(config)) return
+  const name = GEMINI_CONFIG.flatMap((one) => [one, inSnakeCase(one)]).find((one) => !isIdle(one, config[one]))
+  if (name !== undefined) throw refusalOf(`generationConfig.${name}`)
+}
+
+/** The format's own names of the limit, the one that counts first in front; the last is the one that is sent. */
+function ownLimits(format: MemberFormat): readonly string[] {
+  const own = LIMIT_OF[format]
+  if (own === undefined) return []
+  return format === 'openai-chat' ? ['max_completion_tokens', own] : [own]
+}
+
+/**
+ * One limit under one name. Of chat's own two `max_completion_tokens` counts first, as the contract says; any other name must say the same, because
+ * a vendor that knows it would follow it.
+ */
+function oneLimit(
+  own: readonly string[],
+  fields: Fields,
+  names: readonly string[],
+): { name: string; value: number } | undefined {
+  const given = [...own, ...names.filter((name) => !own.includes(name))].flatMap((name) => {
+    const value = fields.get(name)
+    // Below zero the other names mean that there is none.
+    if (value === undefined || (!own.includes(name) && typeof value === 'number' && value < 0)) return []
+    return [{ name, value: fields.integer(name, 0) ?? 0 }]
+  })
+  const [first] = given
+  if (!first) return undefined
+  const other = given.find(({ name, value }) => value !== first.value && !own.includes(name))
+  if (other)
+    throw invalid(
+      `"${other.name}" and "${first.name}" are two names of one limit and must not differ: send one of them.`,
+      other.name,
+    )
+  return { name: own.at(-1) ?? first.name, value: first.value }
+}
+
+/** The request for a vendor that is not the format's maker. */
+export function withoutUnknown(json: JsonText, unknown: readonly string[]): JsonText {
+  return unknown.length === 0 ? json : readJson(Buffer.from(splice(json, { remove: unknown })))
+}
