@@ -9,6 +9,7 @@ const CALLERS = 3
 const [name = '', text = ''] = process.argv.slice(2)
 const orders = JSON.parse(text) as Orders
 const want = BigInt(orders.want)
+const charge = BigInt(orders.charge ?? orders.want)
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
 
@@ -24,7 +25,7 @@ const swarms = await Promise.all(
       try {
         const { outcome } = await ledger.reserve({ ...about, want, floor: want, tokens: 10 })
         counts[outcome === 'held' ? 'held' : 'refused'] += 1
-        if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, want))
+        if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, charge))
         return outcome === 'held'
       } catch {
         counts.failed += 1

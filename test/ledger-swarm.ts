@@ -7,6 +7,8 @@ export interface Orders {
   /** Each is called by itself. */
   readonly of: ReadonlyArray<{ readonly url: string; readonly account: string }>
   readonly want: string
+  /** What each costs in the end; absent: all that was held for it. */
+  readonly charge?: string
   /** So many at each process, of which none ends; in waves. */
   readonly calls?: number
   readonly waves?: number

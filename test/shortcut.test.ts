@@ -44,7 +44,7 @@ function post(path: string, headers: Record<string, string>, body: string): Prom
   })
 }
 
-const ONCE = new Set(['date', 'x-request-id', 'request-id', 'x-tollgate-balance', 'content-length'])
+const ONCE = new Set(['date', 'x-request-id', 'request-id', 'content-length'])
 
 function namesAndValues(raw: readonly string[]): string[] {
   const lines: string[] = []
@@ -53,12 +53,11 @@ function namesAndValues(raw: readonly string[]): string[] {
   return lines
 }
 
-/** Ids, times and balances are of one call. */
+/** Ids and times are of one call. */
 function plain(text: string): string {
   return text
     .replaceAll(/(req|chatcmpl|resp|msg|rs|fc|call)_?-?[0-9a-z]{12,}/gi, '<id>')
     .replaceAll(/"(created|created_at|completed_at)": ?\d+/g, '"$1":0')
-    .replaceAll(/balance=\S+/g, 'balance=')
 }
 
 const json = { 'content-type': 'application/json' }

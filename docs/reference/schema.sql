@@ -771,7 +771,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -782,6 +782,8 @@ CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], ke
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
+  came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   today date := (now() at time zone 'UTC')::date;
   yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
@@ -947,8 +949,8 @@ begin
         c_calls_left[n] := (current.limits ->> 'concurrency')::bigint - current.open_calls;
       end if;
       c_requests_max[n] := (current.limits ->> 'requestsPerMinute')::bigint;
-      c_requests_left[n] := c_requests_max[n] - current.requests_used;
-      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - current.tokens_used;
+      c_requests_left[n] := c_requests_max[n] - limited_minute(current.requests, current.requests_used, current.second, came);
+      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - limited_minute(current.tokens, current.tokens_used, current.second, came);
       c_since[n] := current.since;
     end loop;
     are_limited := c_now is not null;
@@ -1331,7 +1333,6 @@ begin
       and x.closed and now_posted[x.a] is not null;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
-      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0')
       || ';' || array_to_string(array(select now_posted[x] - now_held[x] from unnest(l_account) x), ',', '0');
   end if;
 
@@ -1373,7 +1374,7 @@ begin
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_post(process text, ids text[], patient boolean)
- RETURNS TABLE(accounts text[], balances bigint[], busy text[], apart text[])
+ RETURNS TABLE(busy text[], apart text[])
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
@@ -1383,6 +1384,7 @@ CREATE OR REPLACE FUNCTION public.ledger_post(process text, ids text[], patient 
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  accounts text[];
   today date := (now() at time zone 'UTC')::date;
   moment timestamptz;
   wanted text[];
@@ -1482,9 +1484,9 @@ begin
     update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
     from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
-    where a.id = any(wanted) and a.id = x.account_id returning a.id, a.posted
+    where a.id = any(wanted) and a.id = x.account_id returning a.id
   )
-  select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
+  select count(*) into n from paid;
 
   if are_limited then
     -- As in ledger_flush: the system's share first, by a statement of its own.
@@ -1576,17 +1578,17 @@ begin
       l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
     end if;
     loop
-      if at between l.second - 59 and l.second + 16 then
-        b := (at % 76)::int + 1;
+      if at between l.second + 16 + 1 - 83 and l.second + 16 then
+        b := (at % 83)::int + 1;
         if more_requests <> 0 then
           if l.requests = '{}' then
-            l.requests := array_fill(0::bigint, array[76]);
+            l.requests := array_fill(0::bigint, array[83]);
           end if;
           l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
         end if;
         if more_tokens <> 0 then
           if l.tokens = '{}' then
-            l.tokens := array_fill(0::bigint, array[76]);
+            l.tokens := array_fill(0::bigint, array[83]);
           end if;
           l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
         end if;
@@ -1605,6 +1607,20 @@ CREATE OR REPLACE FUNCTION public.limited_is_money(limits jsonb)
  IMMUTABLE
 AS $function$ select limits - '{requestsPerMinute,tokensPerMinute}'::text[] <> '{}' $function$;
 
+CREATE OR REPLACE FUNCTION public.limited_minute(counts bigint[], used bigint, second bigint, came bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  if used <> 0 then
+    for s in second + 16 + 1 - 83 .. came - 61 loop
+      used := used - counts[(s % 83)::int + 1];
+    end loop;
+  end if;
+  return used;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.limited_now(l limited, now_second bigint, today date)
  RETURNS limited
  LANGUAGE plpgsql
@@ -1613,18 +1629,18 @@ AS $function$
 declare
   b int;
 begin
-  if now_second - l.second > 59 + 16 or l.second - now_second >= 60 then
+  if now_second - l.second >= 83 or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[76]); l.requests_used := 0;
+      l.requests := array_fill(0::bigint, array[83]); l.requests_used := 0;
     end if;
     if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[76]); l.tokens_used := 0;
+      l.tokens := array_fill(0::bigint, array[83]); l.tokens_used := 0;
     end if;
     l.second := now_second;
   elsif now_second > l.second then
-    for s in l.second - 59 .. now_second - 60 loop
-      b := (s % 76)::int + 1;
+    for s in l.second + 16 + 1 - 83 .. now_second + 16 - 83 loop
+      b := (s % 83)::int + 1;
       if l.requests[b] <> 0 then
         l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
       end if;
@@ -1725,7 +1741,7 @@ begin
       -- Its process is gone: what it counted stays counted.
       whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
       whole.total_spent := whole.total_spent + l.total_spent;
-      for b in 1 .. 76 loop
+      for b in 1 .. 83 loop
         whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
       end loop;
       whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
@@ -1792,14 +1808,14 @@ declare
   gone bigint := 0;
 begin
   -- What was given ahead leaves it later than a minute from now.
-  for age in reverse 59 .. -16 loop
-    gone := gone + coalesce(buckets[((now_second - age) % 76)::int + 1], 0);
+  for age in reverse 60 .. -16 loop
+    gone := gone + coalesce(buckets[((now_second - age) % 83)::int + 1], 0);
     if gone >= excess then
-      return 60 - age;
+      return 61 - age;
     end if;
   end loop;
   -- What was counted just now is not there yet.
-  return 60;
+  return 61;
 end $function$;
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();

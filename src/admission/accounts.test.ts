@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
+import { runSwarm } from '../../test/ledger-swarm.ts'
 import { createAudit } from '../database/audit.ts'
 import { type Database, openDatabase, PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -64,5 +65,42 @@ test('a change of the system’s limits stops no call, whatever the change itsel
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
     assert.deepEqual(await accounts.changeSystemLimits({ concurrency: 60 }, BY), { concurrency: 60 })
   }, PATIENT)
+  await ledger.idle()
+})
+
+test('what is taken back while two processes call is found, also what they have leased, and no call fails for it', async () => {
+  const ledger = createLedger({ database, world, processId: newId(world) })
+  await ledger.sweep()
+  const accounts = createAccounts({ database, world, ledger, audit: createAudit({ database, world }) })
+  const GIVEN = 2_000_000n
+  // Calls that are counted one by one are not leased for.
+  await accounts.changeSystemLimits({ concurrency: null }, BY)
+  const id = await accounts.create({ name: 'busy', credits: GIVEN }, BY)
+  const rows = <R>(text: string) => database.query<R>({ text }, [id])
+  const calling = runSwarm(2, { of: [{ url: fresh.url, account: id }], want: '10000', charge: '1', forMs: 6_000 })
+  let over = false
+  void calling.finally(() => {
+    over = true
+  })
+  const leasing = 'select process_id from lease where account_id = $1 and amount > 0 group by process_id'
+  while (!over && (await rows(leasing)).length < 2) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.ok(!over, 'both have leased of it')
+  // Together nearly all that there is: more than is to be had without what is leased. Calls under way hold 3 % at most.
+  const each = GIVEN / 9n
+  const taken = await Promise.all(
+    Array.from({ length: 8 }, () => accounts.credit(id, { amount: -each, note: 'back' }, BY)),
+  )
+  assert.equal(taken.length, 8)
+  const [books] = await rows<{ back: bigint; short: bigint }>(
+    `select sum(amount)::bigint as back, count(*) filter (where amount < ${each}) as short from transfer where account_id = $1 and kind = 'takeback'`,
+  )
+  const [counts] = await calling
+  assert.deepEqual([counts?.failed, books?.short], [0, 0n])
+  assert.equal(books?.back, each * 8n)
+  // Nothing is said to be there only where nothing is leased either; those that were killed may have left something.
+  const [left] = await rows<{ available: bigint }>('select posted - held as available from account where id = $1')
+  await accounts.credit(id, { amount: -left!.available, note: 'the rest' }, BY)
+  const said = (await rows(leasing)).length > 0 ? /in use by calls/ : /has nothing available/
+  await assert.rejects(accounts.credit(id, { amount: -1n, note: 'more' }, BY), said)
   await ledger.idle()
 })

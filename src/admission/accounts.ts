@@ -68,6 +68,10 @@ const FIND = statement(
 )
 const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1 returning id')
 
+const LEASED = statement('account_leased', 'select 1 from lease where account_id = $1 and amount > 0 limit 1')
+/** How often credits that are to be taken back are looked for among what is leased. */
+const LOOKS = 3
+
 const FIND_KEY = statement(
   'grant_key_find',
   'select request_hash, answer from grant_key where account_id = $1 and key = $2',
@@ -150,6 +154,32 @@ export function createAccounts(options: { database: Database; world: World; ledg
     return shown(tx, row.id)
   }
 
+  /** Undefined where some of what is to be taken back is leased, and it is not the `last` look. */
+  async function credit(
+    tx: Queryable,
+    id: string,
+    { amount, note, key, isLast }: Parameters<Accounts['credit']>[1] & { isLast: boolean },
+    by: By,
+  ): Promise<{ account: AccountView; again: boolean } | undefined> {
+    const hash = hashRequest('credit', JSON.stringify([formatCredits(amount), note]))
+    // The account's lock makes two requests with one key follow each other.
+    const row = await find(tx, id)
+    const earlier = key === undefined ? undefined : await again(tx, { id, key, hash })
+    if (earlier) return { account: earlier, again: true }
+    if (row.posted + amount > CREDITS_MAX)
+      throw new Fault('request_invalid', {
+        message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
+        param: 'amount',
+      })
+    const available = row.posted - row.held
+    const isLeased = amount < 0n && available + amount < 0n && (await tx.query(LEASED, [id])).length > 0
+    if (isLeased && !isLast) return undefined
+    if (isLeased && available === 0n) throw inUse()
+    const account = await grant(tx, { ...row, id }, { amount, note, key }, by)
+    if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
+    return { account, again: false }
+  }
+
   async function openTest(tx: Queryable, owner: string, by: By): Promise<string> {
     const id = testAccountOf(owner)
     const { name, limits } = await find(tx, ownAccountOf(owner))
@@ -197,27 +227,21 @@ export function createAccounts(options: { database: Database; world: World; ledg
       if (input.limits !== undefined) for (const one of [id, testAccountOf(id)]) ledger.recall(one)
     },
 
-    async credit(id, { amount, note, key }, by) {
-      const hash = hashRequest('credit', JSON.stringify([formatCredits(amount), note]))
-      return database.transaction(async (tx) => {
-        // The account's lock makes two requests with one key follow each other.
-        const row = await find(tx, id)
-        const earlier = key === undefined ? undefined : await again(tx, { id, key, hash })
-        if (earlier) return { account: earlier, again: true }
-        if (row.posted + amount > CREDITS_MAX)
-          throw new Fault('request_invalid', {
-            message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
-            param: 'amount',
-          })
-        const account = await grant(tx, { ...row, id }, { amount, note, key }, by)
-        if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
-        return { account, again: false }
-      })
+    async credit(id, input, by) {
+      if (input.amount >= 0n) await ledger.booked()
+      // What processes have leased of the account comes back before the transaction: it needs the account's lock. Others may lease some in between.
+      for (let looks = 1; ; looks++) {
+        if (input.amount < 0n) await ledger.returned(id)
+        const isLast = looks === LOOKS
+        const done = await database.transaction((tx) => credit(tx, id, { ...input, isLast }, by))
+        if (done) return done
+      }
     },
 
     openTest,
 
     async refillTest(owner, available, by) {
+      await ledger.returned(testAccountOf(owner))
       const account = await database.transaction(async (tx) => {
         const id = await openTest(tx, owner, by)
         const row = await find(tx, id)
@@ -269,6 +293,11 @@ async function shown(tx: Queryable, id: string): Promise<AccountView> {
   if (!account) throw accountUnknown()
   return account
 }
+
+const inUse = () =>
+  new Fault('conflict', {
+    message: 'All that the account has is in use by calls that are under way. Try again when they have ended.',
+  })
 
 export function accountUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no account with this id.' })

@@ -113,7 +113,7 @@ async function run(call: Invocation): Promise<Told> {
   const body = await bodyOf(spec, call)
   const { value, headers } = await call.api.ask(spec.method, addressOf(spec, call), { key, body })
   const charge = headers['x-tollgate-charge']
-  const cost = charge === undefined ? '' : `\n\n${charge} credits, ${headers['x-tollgate-balance']} are left.`
+  const cost = charge === undefined ? '' : `\n\n${charge} credits.`
   const by = text(call, 'by')
   const isDrawn = call.values.chart === true || by !== undefined
   return told(value, (answer) => `${isDrawn ? chartOf(answer, by) : showAnswer(answer)}${cost}`)

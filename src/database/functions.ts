@@ -138,8 +138,10 @@ function apart(text: string): string {
 
 /** For how many seconds requests may be given to a process ahead. */
 const AHEAD = 16
-/** Of a scope's minute: its 60 seconds, and those. */
-export const MINUTE_BUCKETS = 60 + AHEAD
+/** For how many seconds a call may have waited and is still judged by when it came: longer than anybody waits for its hold. */
+const WAITED = 6
+/** Of a scope's minute: the present second and the 60 before it, those of calls that waited, and those ahead. */
+export const MINUTE_BUCKETS = 1 + 60 + WAITED + AHEAD
 
 /** The same wherever the accounts lie. */
 const ALIKE: Readonly<Record<string, string>> = {

@@ -42,7 +42,6 @@ function schemas(): Record<string, JsonSchema> {
 const requestIdHeader = { 'x-request-id': { description: 'To be named in questions.', schema: string } }
 const moneyHeaders = {
   'x-tollgate-charge': { description: 'What this call cost, in credits. Not of a stream.', schema: string },
-  'x-tollgate-balance': { description: 'What is left, in credits. Not of a stream.', schema: string },
 }
 
 function operationOf(spec: EndpointSpec): unknown {

@@ -14,8 +14,6 @@ interface Booking {
 }
 
 interface Posted {
-  readonly accounts: readonly string[]
-  readonly balances: readonly string[]
   readonly busy: readonly string[]
   readonly apart: ReadonlyMap<string, Resolved>
 }
@@ -44,12 +42,12 @@ export function createBooking({
       const [row] = await database.query<PostRow>(POST, [process, plain(ids), patient])
       const busy = row?.busy ?? []
       for (const id of row?.apart ?? []) if (!(await postApart(process, id, apart))) busy.push(id)
-      return { accounts: row?.accounts ?? [], balances: row?.balances ?? [], busy, apart }
+      return { busy, apart }
     } catch (error) {
       if (!isOfAPart(error)) throw error
       const busy: string[] = []
       for (const id of ids) if (!(await postApart(process, id, apart))) busy.push(id)
-      return { accounts: [], balances: [], busy, apart }
+      return { busy, apart }
     }
   }
 
@@ -139,13 +137,11 @@ export function onlyAccountOf(ops: ReadonlyArray<{ readonly account: string }>):
 
 interface PostRow {
   /** Null where there are none. */
-  readonly accounts: string[] | null
-  readonly balances: string[] | null
   readonly busy: string[] | null
   readonly apart: string[] | null
 }
 
-const POST = statement('journal_post', 'select accounts, balances, busy, apart from ledger_post($1, $2, $3)', SHORT_MS)
+const POST = statement('journal_post', 'select busy, apart from ledger_post($1, $2, $3)', SHORT_MS)
 const POST_APART = statement('journal_post_apart', 'select resolved from ledger_post_apart($1, $2)', SHORT_MS)
 const UNBOOKED = statement(
   'journal_unbooked',

@@ -272,7 +272,8 @@ const REFUSED = statement(
 )
 const LIMITED = statement(
   'figures_limited',
-  `select n.scope, n.limits, n.requests_used, n.tokens_used, n.open_calls, n.held, n.day_spent, n.month_spent, n.total_spent
+  `select n.scope, n.limits, limited_minute(n.requests, n.requests_used, n.second, n.second) as requests_used,
+     limited_minute(n.tokens, n.tokens_used, n.second, n.second) as tokens_used, n.open_calls, n.held, n.day_spent, n.month_spent, n.total_spent
    from limited l cross join lateral limited_now(l, floor(extract(epoch from clock_timestamp()))::bigint, (now() at time zone 'UTC')::date) n
    where l.account_id = $1 limit 1000`,
 )

@@ -23,7 +23,7 @@ interface FlushRow {
   readonly details: Readonly<Record<number, object>> | null
 }
 
-const COMMON = ['process', 'accounts', 'keys', 'key_accounts', 'leases', 'patient']
+const COMMON = ['process', 'accounts', 'keys', 'key_accounts', 'leases', 'patient', 'waited']
 /** Every parameter that is ever given. */
 export const FLUSH_PARAMETERS = [...COMMON, ...Object.keys({ ...RESOLUTION, ...RESERVATION, ...LEASE })]
 
@@ -42,10 +42,11 @@ function statementFor(shape: number, parameters: readonly string[]): Statement {
 interface Store {
   readonly database: Database
   readonly processId: string
+  readonly nowMs: number
 }
 
 export async function flush(
-  { database, processId }: Store,
+  { database, processId, nowMs }: Store,
   ops: readonly Op[],
   patient: boolean,
 ): Promise<Array<Done | Error>> {
@@ -73,6 +74,7 @@ export async function flush(
     plain(places.keyAccounts),
     places.leases.size === 0 ? null : plain([...places.leases.keys()]),
     patient,
+    Math.ceil(nowMs - reservations.reduce((first, { cameMs }) => Math.min(first, cameMs), nowMs)),
   ]
   const [row] = await database.query<FlushRow>(statementFor(shape, [...COMMON, ...names]), [...common, ...values])
   const resolved = readResolved(row?.resolved ?? '')
@@ -84,7 +86,7 @@ export async function flush(
 }
 
 export function readResolved(answer: string): Array<Resolved | Error> {
-  const [outcomes = [], paid = [], loss = [], posted = [], , hold = []] = splitColumns(answer)
+  const [outcomes = [], paid = [], loss = [], , , hold = []] = splitColumns(answer)
   return outcomes.map((outcome, i) =>
     outcome === 'busy'
       ? new Busy()
@@ -92,7 +94,6 @@ export function readResolved(answer: string): Array<Resolved | Error> {
           outcome: outcome as Resolved['outcome'],
           paid: BigInt(paid[i] ?? 0),
           loss: BigInt(loss[i] ?? 0),
-          posted: BigInt(posted[i] ?? 0),
           hold: BigInt(hold[i] ?? 0),
         },
   )
@@ -126,9 +127,8 @@ function readReserved(answer: string, details: NonNullable<FlushRow['details']>)
 }
 
 function readLeased(answer: string): Array<Leased | Error> {
-  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = [], ...account] =
+  const [added = [], requests = [], tokens = [], max = [], left = [], seconds = [], [now = '0'] = [], available = []] =
     splitColumns(answer)
-  const [posted = [], available = []] = account
   const limited = (text = '-1') => (text === '-1' ? undefined : Number(text))
   return added.map((amount, i) => {
     if (amount === '-1') return new Busy()
@@ -140,7 +140,6 @@ function readLeased(answer: string): Array<Leased | Error> {
       rate: allowed === undefined ? undefined : { max: allowed, left: Number(left[i]) },
       seconds: Number(seconds[i]),
       second: Number(now) + Number(seconds[i]),
-      posted: BigInt(posted[i] ?? 0),
       available: BigInt(available[i] ?? 0),
     }
   })

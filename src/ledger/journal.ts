@@ -1,7 +1,6 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the books a moment
 // later, together with all others of that moment. So a call costs one small commit, and the books a tenth of what they cost one by one.
 import { type Database, isLockWait, SHORT_MS, statement } from '../database/database.ts'
-import type { Credits } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -13,12 +12,6 @@ import type { Cover, Resolution, Resolved } from './operation.ts'
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
   write(op: Journaled): Promise<void>
-  /** What an account has, with everything taken off that was written here; undefined where that is not known. */
-  balanceOf(account: string): Credits | undefined
-  /** The books say that an account has this. Answers what it has with everything taken off that was written here. */
-  heard(account: string, posted: Credits): Credits
-  /** The same of an account that will be written of. */
-  leased(account: string, posted: Credits): void
   /** Resolves when what was written here before is in the books, or cannot be now. */
   post(): Promise<void>
   /** Books what others wrote and did not book, and what this process knows nothing of. */
@@ -44,7 +37,6 @@ interface JournalOptions {
 interface Written {
   readonly id: string
   readonly account: string
-  readonly charge: Credits
   readonly cover: Cover
 }
 
@@ -54,7 +46,6 @@ const RETRY_AFTER_MS = 500
 const WRITES_MAX = 2
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
-const BALANCES_MAX = 100_000
 
 /** Whether a settlement can be written here: it is covered whole, by a lease that stays. */
 export function isCovered({ charge }: Resolution, cover: Cover, unposted: number): boolean {
@@ -72,7 +63,6 @@ export function createJournal(options: JournalOptions): Journal {
   const slow = new Set<string>()
   let posting: Promise<void> | undefined
   let cancel: (() => void) | undefined
-  const balances = new Map<string, { posted: Credits; unposted: Credits }>()
 
   const writes = createBatch<Journaled, true>({
     flush: writeAll,
@@ -170,17 +160,11 @@ export function createJournal(options: JournalOptions): Journal {
     const row = await booking.post(processId, ids, patient)
     const busy = new Set(row.busy)
     for (const op of group) if (!busy.has(op.id)) settle(op, row.apart.get(op.id))
-    row.accounts.forEach((account, at) => {
-      const known = balances.get(account)
-      if (known) known.posted = BigInt(row.balances[at] ?? 0)
-    })
     return group.filter((op) => busy.has(op.id))
   }
 
   function settle(op: Written, resolved?: Resolved): void {
     if (slow.size > 0) slow.delete(op.account)
-    const known = balances.get(op.account)
-    if (known) known.unposted -= op.charge
     options.posted(op, resolved?.outcome ?? 'settled')
   }
 
@@ -189,33 +173,11 @@ export function createJournal(options: JournalOptions): Journal {
     if (!isIdle()) await start()
   }
 
-  function forgetBalances(): void {
-    for (const [account, { unposted }] of balances) if (unposted === 0n) balances.delete(account)
-  }
-
   return {
     async write(op) {
       await writes.run(op)
-      const { id, account, charge } = op.value
-      const known = balances.get(account)
-      if (known) known.unposted += charge
-      waiting.push({ id, account, charge, cover: op.cover })
+      waiting.push({ id: op.value.id, account: op.value.account, cover: op.cover })
       soon()
-    },
-    balanceOf(account) {
-      const known = balances.get(account)
-      return known && known.posted - known.unposted
-    },
-    heard(account, posted) {
-      const known = balances.get(account)
-      // While some is on its way into the books, nobody knows whether it is in this figure.
-      if (known?.unposted === 0n) known.posted = posted
-      return known ? posted - known.unposted : posted
-    },
-    leased(account, posted) {
-      if (balances.has(account)) return
-      if (balances.size >= BALANCES_MAX) forgetBalances()
-      balances.set(account, { posted, unposted: 0n })
     },
     post,
     async idle() {

@@ -62,7 +62,7 @@ export function createLanes({ database, world, processId, flushesMax, distribute
   async function flushApart(ops: readonly Op[], patient: boolean): Promise<Array<Done | Error>> {
     try {
       if (distributed && !isOfOneAccount(ops)) return await byAccount(ops, (group) => flushApart(group, patient))
-      const results = await flush({ database, processId }, ops, patient)
+      const results = await flush({ database, processId, nowMs: world.elapsedMs() }, ops, patient)
       if (locked.size > 0) forgetDone(ops, results)
       return results
     } catch (error) {

@@ -271,7 +271,6 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
       rate,
       seconds: 4,
       second: 4,
-      posted: 0n,
       available: 0n,
     })
     await new Promise(setImmediate)

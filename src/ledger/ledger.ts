@@ -30,13 +30,18 @@ import {
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
-  /** `within`: the transaction of which it is a part. */
+  /** `within`: the transaction of which it is a part, which has waited for `returned` or `booked` before it began. */
   grant(
     grant: { account: string; amount: Credits; note: string; actor: string },
     within?: Queryable,
   ): Promise<{ id: string; posted: Credits; held: Credits } | undefined>
   /** Limits have changed, or credits are to be taken back: what is leased of an account, or of all, goes back. */
   recall(account?: string): void
+  /**
+   * Resolves when nothing of an account is leased any more, or nothing more will come back soon. Not within a transaction that has locked the account:
+   * what comes back needs that lock.
+   */
+  returned(account: string): Promise<void>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
   /** Resolves when every settlement that was answered is in the books, or cannot be now. */
@@ -138,10 +143,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     change(change) {
       tend()
       // What is added or given must not be repeated while it is not known whether it was done.
-      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0).then((leased) => {
-        if (leased.added !== undefined) journal.leased(change.account, leased.posted)
-        return leased
-      })
+      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
     },
   })
   const journal = createJournal({
@@ -195,7 +197,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (cover) leases.booked(cover, resolved.outcome)
       open.delete(resolution.id)
       count(resolution, resolved)
-      return { ...resolved, posted: journal.heard(resolution.account, resolved.posted ?? 0n) }
+      return resolved
     } catch (error) {
       if (isFinal(error)) {
         // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.
@@ -226,10 +228,11 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
+    const cameMs = world.elapsedMs()
     let last = false
     for (let asked = 0; ; ) {
       const open = leases.openCalls(reservation.account)
-      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX, open }
+      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX, open, cameMs }
       const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
       if (reserved.outcome === 'tight') {
         await returned(reservation.account)
@@ -250,7 +253,6 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   const returns = joining<void>()
-  /** Resolves when nothing of an account is leased any more, or nothing more will come. */
   const returned = (account: string) => returns(account, () => takeBack(account))
 
   async function takeBack(account: string): Promise<void> {
@@ -306,8 +308,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       return reserved
     },
     async resolve(resolution) {
-      const { id, account, charge, kind } = resolution
-      if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, posted: undefined, hold: 0n }
+      const { id, charge, kind } = resolution
+      if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
       owed.add(id)
       const cover = leases.coverOf(id)
       // Who was not heard lately may have lost its leases, and must know what became of it before it tells a price.
@@ -320,19 +322,25 @@ export function createLedger(options: LedgerOptions): Ledger {
       }
       leases.spent(resolution, cover)
       count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
-      return { outcome: kind, paid: charge, loss: 0n, posted: journal.balanceOf(account), hold: cover.amount }
+      return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
     },
-    async grant({ account, amount, note, actor }, within = database) {
+    async grant({ account, amount, note, actor }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
-      await (amount < 0n ? returned(account) : ledger.booked())
+      if (!within) await (amount < 0n ? returned(account) : ledger.booked())
       const id = newId(world)
-      const [row] = await within.query<{ posted: bigint; held: bigint }>(GRANT, [id, account, amount, note, actor])
-      if (row) journal.heard(account, row.posted)
+      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint }>(GRANT, [
+        id,
+        account,
+        amount,
+        note,
+        actor,
+      ])
       return row && { id, ...row }
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
+    returned,
     sweep: liveness.sweep,
     booked: () => within(book(), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {

@@ -19,6 +19,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
 import { openDatabase } from '../database/database.ts'
+import { MINUTE_BUCKETS } from '../database/functions.ts'
 import { forgetStrayShares, keepLimits, type Limits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
@@ -188,7 +189,7 @@ test('four processes admit as much as each limit allows, and not one call more',
 
 test('what was given of a minute ahead is counted for as long as it could have been used, and not longer', async () => {
   const counted = async (secondsLater: number, more = 0) => {
-    const [row] = await rows<{ used: bigint; sum: bigint }>(
+    const [row] = await rows<{ used: bigint; sum: bigint; minute: bigint }>(
       `with l as (
          select limited_counted(array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
            1000, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{1004,996}', '{7,3}', '{0,0}') as l
@@ -197,23 +198,64 @@ test('what was given of a minute ahead is counted for as long as it could have b
        ), more as (
          select coalesce((limited_counted(array[later.l], 1000 + $1::int, '{0}', '{0}', '{0}', array[$2::int], '{0}', null, null, null, null))[1], later.l) as n from later
        )
-       select (n).requests_used as used, (select sum(x) from unnest((n).requests) x)::bigint as sum from more`,
+       select (n).requests_used as used, (select sum(x) from unnest((n).requests) x)::bigint as sum,
+         limited_minute((n).requests, (n).requests_used, (n).second, 1000 + $1::int) as minute from more`,
       [String(secondsLater), String(more)],
     )
-    assert.equal(row!.used, row!.sum ?? 0n, 'the seconds sum up to the minute')
-    return Number(row!.used)
+    assert.equal(row!.used, row!.sum ?? 0n, 'the seconds sum up to what is used')
+    return Number(row!.minute)
   }
   const found: Record<number, number> = {}
-  for (const later of [0, 55, 56, 59, 60, 63, 64, 65, 500]) found[later] = await counted(later)
-  assert.deepEqual(found, { 0: 12, 55: 12, 56: 9, 59: 9, 60: 7, 63: 7, 64: 0, 65: 0, 500: 0 })
+  for (const later of [0, 56, 57, 60, 61, 64, 65, 66, 500]) found[later] = await counted(later)
+  assert.deepEqual(found, { 0: 12, 56: 12, 57: 9, 60: 9, 61: 7, 64: 7, 65: 0, 66: 0, 500: 0 })
   assert.equal(await counted(63, 5), 12)
   // A flush that waited for the row has the time at which it began; what the row's minute no longer has is not put into a second to come.
   const [late] = await rows<{ used: bigint }>(
     `select requests_used as used from unnest(limited_counted(
        array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
-       990, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{935,941}', '{100,30}', '{0,0}'))`,
+       990, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{933,941}', '{100,30}', '{0,0}'))`,
   )
   assert.equal(late!.used, 32n)
+})
+
+/** As if its calls of a minute had all come in one second, so many seconds ago. */
+const cameBefore = (acc: string, seconds: number, calls: number) =>
+  rows(
+    `update limited set second = x.now - $2::int, requests_used = $3,
+       requests = array(select case when i = (x.now - $2::int) % ${MINUTE_BUCKETS} then $3::bigint else 0 end from generate_series(0, ${MINUTE_BUCKETS - 1}) i order by i)
+     from (select floor(extract(epoch from clock_timestamp()))::bigint as now) x where account_id = $1`,
+    [acc, String(seconds), String(calls)],
+  )
+
+/** Far enough from the next second, and from the one before, that what follows counts to the same one. */
+async function earlyInASecond(): Promise<void> {
+  while (Date.now() % 1_000 < 300 || Date.now() % 1_000 > 600) await sleep(20)
+}
+
+test('no 60 seconds admit one call more than the limit: a call is judged by when it came, to the second and however long it waited', async () => {
+  const ledger = await processOf({ leases: false, reserveForMs: 4_500 })
+  const acc = await account(1_000n)
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
+  await earlyInASecond()
+  await cameBefore(acc, 62, 60)
+  assert.equal((await reserve(ledger, acc, 1n)).outcome, 'held', 'all came more than a minute ago')
+  // A second that began 60 seconds ago ended 59 seconds ago.
+  await cameBefore(acc, 60, 60)
+  assert.equal((await reserve(ledger, acc, 1n)).outcome, 'limited')
+  await cameBefore(acc, 60, 59)
+  assert.equal((await reserve(ledger, acc, 1n)).outcome, 'held', 'the 60th')
+
+  // It comes in time to be refused, and waits until all others were more than a minute ago.
+  await earlyInASecond()
+  await cameBefore(acc, 60, 60)
+  let waiting: Promise<{ outcome: string }> | undefined
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [acc])
+    waiting = reserve(ledger, acc, 1n)
+    const startMs = Date.now()
+    while (Date.now() < startMs + 2_000) await sleep(50)
+  })
+  assert.equal((await waiting)?.outcome, 'limited')
 })
 
 test('a settlement leaves alone what limits only requests, and one that a lease covers is one small statement', async () => {

@@ -94,8 +94,6 @@ export interface Resolved {
   readonly outcome: 'settled' | 'released' | 'late' | 'already'
   readonly paid: Credits
   readonly loss: Credits
-  /** What the account has then; undefined where nobody knows. */
-  readonly posted: Credits | undefined
   /** What the hold was. */
   readonly hold: Credits
 }
@@ -139,14 +137,20 @@ export interface Leased {
   /** For how long these may be used from when they were asked for, and the last of these seconds, to which they were counted. */
   readonly seconds: number
   readonly second: number
-  /** What the account has, held or not; and what of it nothing holds. */
-  readonly posted: Credits
+  /** What the account has that nothing holds. */
   readonly available: Credits
 }
 
 export type Op =
-  /** `open`: calls of the account that leases of this process cover, which the database does not know of. */
-  | { readonly kind: 'reserve'; readonly value: Reservation; readonly last: boolean; readonly open: number }
+  | {
+      readonly kind: 'reserve'
+      readonly value: Reservation
+      readonly last: boolean
+      /** Calls of the account that leases of this process cover, which the database does not know of. */
+      readonly open: number
+      /** When the call came, by the clock that never steps. */
+      readonly cameMs: number
+    }
   | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined; again?: boolean }
   | { readonly kind: 'lease'; readonly value: LeaseChange }
 export type Done = Reserved | Undecided | Resolved | Leased

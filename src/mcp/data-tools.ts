@@ -39,13 +39,8 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
     offered: (principal, catalog) =>
       mayUse(principal, spec.restriction) && findDataProduct(catalog, spec.product)?.enabled === true,
     async run(call) {
-      const { value, charge, balance } = await callEndpoint(
-        { spec, tool: name },
-        asRequest(spec, call.args),
-        call,
-        deps,
-      )
-      return { structured: value, text: markdownOf(value), charge, balance, next: nextPage(spec, call.args, value) }
+      const { value, charge } = await callEndpoint({ spec, tool: name }, asRequest(spec, call.args), call, deps)
+      return { structured: value, text: markdownOf(value), charge, next: nextPage(spec, call.args, value) }
     },
   }
 }

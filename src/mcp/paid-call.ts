@@ -43,7 +43,6 @@ export interface Request {
 interface Paid {
   readonly value: unknown
   readonly charge: string | undefined
-  readonly balance: string | undefined
 }
 
 export async function callEndpoint(
@@ -122,9 +121,9 @@ function taken(out: AnswerTaker): Paid {
     throw new Fault('upstream_garbled', {
       message: `The answer is larger than a tool may give (${ANSWER_BYTES_MAX / 1_048_576} MB). It was paid for; ask for fewer rows, or use the HTTP endpoint.`,
     })
-  const { 'x-tollgate-charge': charge, 'x-tollgate-balance': balance } = out.headers
+  const { 'x-tollgate-charge': charge } = out.headers
   try {
-    return { value: JSON.parse(out.body.toString()), charge, balance }
+    return { value: JSON.parse(out.body.toString()), charge }
   } catch (cause) {
     throw new Fault('upstream_garbled', { cause })
   }

@@ -6,17 +6,13 @@ import type { ToolAnswer } from './tool.ts'
 /** The names of what stands beside an answer. */
 const REQUEST_ID = 'tollgate/requestId'
 const CHARGE = 'tollgate/charge'
-const BALANCE = 'tollgate/balance'
 const NEXT = 'tollgate/next'
 const ERROR = 'tollgate/error'
 
-export function answered(
-  { structured, text, charge, balance, next, content }: ToolAnswer,
-  requestId: string,
-): CallToolResult {
+export function answered({ structured, text, charge, next, content }: ToolAnswer, requestId: string): CallToolResult {
   const notes = [
     ...(next ? [`More: call again with ${JSON.stringify(next)}.`] : []),
-    ...(charge === undefined ? [] : [`Charged ${charge} credits${balance === undefined ? '' : `, ${balance} left`}.`]),
+    ...(charge === undefined ? [] : [`Charged ${charge} credits.`]),
   ]
   const told = [text, ...notes].filter(Boolean).join('\n\n')
   return {
@@ -25,7 +21,6 @@ export function answered(
     _meta: {
       [REQUEST_ID]: requestId,
       [CHARGE]: charge ?? '0',
-      ...(balance === undefined ? {} : { [BALANCE]: balance }),
       ...(next === undefined ? {} : { [NEXT]: next }),
     },
   }

@@ -48,7 +48,6 @@ export interface ToolAnswer {
   readonly text: string
   /** Absent: the tool is free of charge. */
   readonly charge?: string | undefined
-  readonly balance?: string | undefined
   /** Arguments of the next page. */
   readonly next?: Arguments | undefined
   /** What is no text, such as links to files that it made. */

@@ -10,16 +10,7 @@ import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
-import {
-  addReceipt,
-  estimatedUsage,
-  possibleUsage,
-  type Receipt,
-  receiptComment,
-  type Settled,
-  settle,
-  withUses,
-} from './settle.ts'
+import { addReceipt, estimatedUsage, possibleUsage, receiptComment, type Settled, settle, withUses } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -80,7 +71,7 @@ function kept(answered: Answered, { status = 200, contentType, body }: Answer, d
   return keepOf(answered, whole) ?? keepLarge(answered, whole, deps.database)
 }
 
-function wholeHeaders(answered: Answered, answer: Answer, receipt: Receipt): Record<string, string> {
+function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': answer.contentType }
   if (answer.headers) Object.assign(headers, answer.headers)
   addReceipt(headers, receipt)

@@ -27,11 +27,6 @@ interface Ending {
   readonly keep?: Keep | undefined
 }
 
-export interface Receipt extends Settled {
-  /** Undefined where nobody knows it. */
-  readonly balance: Credits | undefined
-}
-
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
 export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?: Usage): Usage {
   const { worst } = ask
@@ -89,7 +84,7 @@ export async function settle(
   answered: Held & Partial<Pick<Answered, 'attempted'>>,
   ending: Ending,
   deps: PathDeps,
-): Promise<Receipt> {
+): Promise<Settled> {
   const reported = withUses(answered, ending.usage)
   const possible = possibleUsage(answered, reported)
   const isImpossible = possible !== reported
@@ -112,7 +107,7 @@ export async function settle(
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
   if (charge.amount > answered.admitted.held && !estimated) tellOverrun(answered, resolved.loss, deps)
-  return { status: ending.status, outcome: 'settled', charged: resolved.paid, balance: resolved.posted, usage }
+  return { status: ending.status, outcome: 'settled', charged: resolved.paid, usage }
 }
 
 export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {
@@ -168,12 +163,10 @@ function resolutionOf(
 }
 
 /** An SSE comment with the cost, for the end of a stream. */
-export function receiptComment(receipt: Receipt): string {
-  const balance = receipt.balance === undefined ? '' : ` balance=${formatCredits(receipt.balance)}`
-  return `: tollgate charge=${formatCredits(receipt.charged)}${balance}\n`
+export function receiptComment({ charged }: Settled): string {
+  return `: tollgate charge=${formatCredits(charged)}\n`
 }
 
-export function addReceipt(headers: Record<string, string>, receipt: Receipt): void {
-  headers['x-tollgate-charge'] = formatCredits(receipt.charged)
-  if (receipt.balance !== undefined) headers['x-tollgate-balance'] = formatCredits(receipt.balance)
+export function addReceipt(headers: Record<string, string>, { charged }: Settled): void {
+  headers['x-tollgate-charge'] = formatCredits(charged)
 }

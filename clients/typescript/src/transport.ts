@@ -43,10 +43,9 @@ export interface CallOptions {
   headers?: Record<string, string>
 }
 
-/** What a call cost and what is left, as decimals of credits. */
+/** What a call cost, as a decimal of credits. What is left, `account()` says. */
 export interface Cost {
   readonly charge: string
-  readonly balance: string
 }
 
 /** An answer, and beside its members what was said of the call. These two are not part of its JSON. */
@@ -296,8 +295,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 
 function costOf(headers: Headers): Cost | undefined {
   const charge = headers.get('x-tollgate-charge')
-  const balance = headers.get('x-tollgate-balance')
-  return charge === null || balance === null ? undefined : { charge, balance }
+  return charge === null ? undefined : { charge }
 }
 
 /** Beside the members of the answer, and not in its JSON. */

@@ -5,6 +5,7 @@
 -- `accounts`, `keys` and `leases` are those of the flush, each once; s_account, s_key, s_lease and their kin are places in them.
 -- Every s_ array has an element for each resolution, every r_ array for each reservation, every l_ array for each lease, in the
 -- order of their arrival.
+-- waited: for how long the first of the reservations has, in milliseconds.
 -- patient: false leaves out the accounts that somebody else has locked; what concerns them becomes `busy`.
 -- s_lease: null where the call has a hold of its own; else the lease that covered it, by s_cover. s_keep: what was not spent stays in the lease.
 -- s_again: one of these was tried before, and the answer was lost.
@@ -25,7 +26,7 @@
 -- posted, held and what its hold was; of the reservations what became of each, amount, posted, held, and what the tightest limit on
 -- requests allows and leaves, empty where there is none; of the leases what
 -- was added (-1: busy, -2: it has expired), requests and tokens (-1: unlimited), what the tightest limit on requests allows and leaves,
--- for how many seconds, the present second (they were counted to the last of these), what the account has, and what is available of it. `details`, by place, says which limit
+-- for how many seconds, the present second (they were counted to the last of these), and what is available of the account. `details`, by place, says which limit
 -- refused a reservation.
 
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
@@ -39,7 +40,7 @@ begin
 end $$;
 
 create function ledger_flush(
-  process text, accounts text[], keys text[], key_accounts int[], leases text[] default null, patient boolean default true,
+  process text, accounts text[], keys text[], key_accounts int[], leases text[] default null, patient boolean default true, waited int default 0,
   s_id text[] default null, s_account int[] default null, s_key int[] default null, s_kind text[] default null, s_charge bigint[] default null,
   s_lease int[] default null, s_cover bigint[] default null, s_keep boolean[] default null, s_tokens bigint[] default null, s_second bigint[] default null,
   s_in bigint[] default null, s_out bigint[] default null, s_again boolean default false, s_kept jsonb default null, s_given_up text[] default null,
@@ -64,6 +65,8 @@ set lock_timeout = '300ms'
 as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
+  came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   today date := (now() at time zone 'UTC')::date;
   yesterday timestamptz := now() - interval '24 hours';
   s_count int := coalesce(cardinality(s_id), 0);
@@ -229,8 +232,8 @@ begin
         c_calls_left[n] := (current.limits ->> 'concurrency')::bigint - current.open_calls;
       end if;
       c_requests_max[n] := (current.limits ->> 'requestsPerMinute')::bigint;
-      c_requests_left[n] := c_requests_max[n] - current.requests_used;
-      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - current.tokens_used;
+      c_requests_left[n] := c_requests_max[n] - limited_minute(current.requests, current.requests_used, current.second, came);
+      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - limited_minute(current.tokens, current.tokens_used, current.second, came);
       c_since[n] := current.since;
     end loop;
 {{end each}}    are_limited := c_now is not null;
@@ -613,7 +616,6 @@ begin
       and x.closed and now_posted[x.a] is not null;
     leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
       || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
-      || ';' || array_to_string(array(select now_posted[x] from unnest(l_account) x), ',', '0')
       || ';' || array_to_string(array(select now_posted[x] - now_held[x] from unnest(l_account) x), ',', '0');
   end if;
 

@@ -1,7 +1,10 @@
 -- The windows and budgets of limits: what a scope counts, and what it answers to one more call.
 --
--- The sliding minute has {{buckets}} buckets of a second, by the second modulo {{buckets}}: the last 60 seconds, and the next {{ahead}}, to which the
--- requests are counted that a process was given ahead; none where nothing was ever counted. `second` says up to when a row is current, `..._used` what its minute sums to.
+-- The sliding minute has {{buckets}} buckets of a second, by the second modulo {{buckets}}: the present one, those before it, and the next {{ahead}}, to which the
+-- requests are counted that a process was given ahead; none where nothing was ever counted. `second` says up to when a row is current, `..._used` what all of them sum to.
+--
+-- No 60 seconds admit more than the limit. A call is judged by the second in which it came and the 60 before: of the first of these some may be a minute ago and some not.
+-- It is counted when it is judged, which is not earlier. One that waited for its account came some seconds ago, so that a few more are kept than a minute has.
 
 -- Whether a scope limits more than the minute. One that does not counts neither what is held nor what was spent: it is not read with every settlement.
 create or replace function limited_is_money(limits jsonb) returns boolean
@@ -13,7 +16,7 @@ language plpgsql immutable as $$
 declare
   b int;
 begin
-  if now_second - l.second > 59 + {{ahead}} or l.second - now_second >= 60 then
+  if now_second - l.second >= {{buckets}} or l.second - now_second >= 60 then
     -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
     if l.requests_used <> 0 then
       l.requests := array_fill(0::bigint, array[{{buckets}}]); l.requests_used := 0;
@@ -23,7 +26,7 @@ begin
     end if;
     l.second := now_second;
   elsif now_second > l.second then
-    for s in l.second - 59 .. now_second - 60 loop
+    for s in l.second + {{ahead}} + 1 - {{buckets}} .. now_second + {{ahead}} - {{buckets}} loop
       b := (s % {{buckets}})::int + 1;
       if l.requests[b] <> 0 then
         l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
@@ -79,7 +82,7 @@ begin
       l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
     end if;
     loop
-      if at between l.second - 59 and l.second + {{ahead}} then
+      if at between l.second + {{ahead}} + 1 - {{buckets}} and l.second + {{ahead}} then
         b := (at % {{buckets}})::int + 1;
         if more_requests <> 0 then
           if l.requests = '{}' then
@@ -102,6 +105,18 @@ begin
   return changed;
 end $$;
 
+-- What a scope that is up to `second` has counted, of requests or of tokens, for a call that came in `came`.
+create or replace function limited_minute(counts bigint[], used bigint, second bigint, came bigint) returns bigint
+language plpgsql immutable as $$
+begin
+  if used <> 0 then
+    for s in second + {{ahead}} + 1 - {{buckets}} .. came - 61 loop
+      used := used - counts[(s % {{buckets}})::int + 1];
+    end loop;
+  end if;
+  return used;
+end $$;
+
 -- Seconds until at least `excess` of the window has passed out of it.
 create or replace function window_wait(buckets bigint[], now_second bigint, excess bigint) returns bigint
 language plpgsql immutable as $$
@@ -109,14 +124,14 @@ declare
   gone bigint := 0;
 begin
   -- What was given ahead leaves it later than a minute from now.
-  for age in reverse 59 .. -{{ahead}} loop
+  for age in reverse 60 .. -{{ahead}} loop
     gone := gone + coalesce(buckets[((now_second - age) % {{buckets}})::int + 1], 0);
     if gone >= excess then
-      return 60 - age;
+      return 61 - age;
     end if;
   end loop;
   -- What was counted just now is not there yet.
-  return 60;
+  return 61;
 end $$;
 
 -- Why a scope refuses one more call: {limit, max, wait}. have: calls, requests, tokens and spending that it leaves; need: tokens and spending.

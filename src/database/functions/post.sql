@@ -3,9 +3,9 @@
 
 -- Books those of a process' rows whose leases cover them: `ids`, as many as are still there. What is locked by others is waited for, or stays if
 -- not `patient`, as does all of an account of which a lease is not what it should be: ledger_post_apart takes these.
--- Answers the accounts and what they have now, the ids that stay because their accounts are locked, and those that must go apart.
+-- Answers the ids that stay because their accounts are locked, and those that must go apart.
 drop function if exists ledger_post(text, text[], boolean);
-create function ledger_post(process text, ids text[], patient boolean) returns table (accounts text[], balances bigint[], busy text[], apart text[])
+create function ledger_post(process text, ids text[], patient boolean) returns table (busy text[], apart text[])
 language plpgsql
 -- As ledger_flush: every row is reached by its key, whatever the planner knows of the tables' sizes.
 set enable_seqscan = off
@@ -16,6 +16,7 @@ set lock_timeout = '300ms'
 as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  accounts text[];
   today date := (now() at time zone 'UTC')::date;
   moment timestamptz;
   wanted text[];
@@ -115,9 +116,9 @@ begin
     update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
     from (select p.account_id, sum(p.charged) as charged,
       max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
-    where a.id = any(wanted) and a.id = x.account_id returning a.id, a.posted
+    where a.id = any(wanted) and a.id = x.account_id returning a.id
   )
-  select array_agg(p.id), array_agg(p.posted) into accounts, balances from paid p;
+  select count(*) into n from paid;
 
   if are_limited then
     -- As in ledger_flush: the system's share first, by a statement of its own.

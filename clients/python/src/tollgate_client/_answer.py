@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, TypeAdapter, Validation
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call cost and what is left, as decimals of credits."""
+    """What a call cost, as a decimal of credits. What is left, `account()` says."""
 
     charge: str
-    balance: str
 
 
 class Part(BaseModel):
@@ -50,8 +49,8 @@ class Answers(list[T], Generic[T]):
 
 
 def cost_of(headers: Mapping[str, str]) -> Cost | None:
-    charge, balance = headers.get("x-tollgate-charge"), headers.get("x-tollgate-balance")
-    return None if charge is None or balance is None else Cost(charge, balance)
+    charge = headers.get("x-tollgate-charge")
+    return None if charge is None else Cost(charge)
 
 
 def read_model(model: type[M], value: Any, headers: Mapping[str, str]) -> M:
