@@ -234,9 +234,115 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
     `update catalog_version set document = replace(document, '"0.5"', '"0.1"') where version = 2`,
     /Catalogue version 2 is not what was applied/,
   ],
+  // What was covered up: every sum is put right again, and only the price or the chain tells.
+  ...coveredUp(),
+  // What decided the price.
+  [
+    `update usage set lines = '[["input", 100, "4000000"], ["output", 50, "16000000"]]', charged = 1200 where id = '$call'; update transfer set amount = 1200 where id = '$call'`,
+    /Call \$call: the price .* for such a call has the rates input 2000000, output 8000000/,
+  ],
+  [
+    `update usage set lines = '[]', charged = 0 where id = '$call'; update transfer set amount = 0 where id = '$call'`,
+    /\$call/,
+  ],
+  [`update usage set lines = '[]' where id = '$call'`, /\$call: its arithmetic gives 0/],
+  [
+    `update usage set lines = lines || '[["cachedInput", 0, "7"]]' where id = '$call'; update usage set lines = '[["output", 75, "8000000"]]' where id = '$call'; update usage set lines = '[["output", 75, "8000001"]]', charged = 601 where id = '$call'`,
+    /\$call/,
+  ],
+  [
+    `update usage set lines = '[["input", 1, "600000000"]]' where id = '$call'`,
+    /\$call: the price .* has the rates input 2000000/,
+  ],
+  [`update usage set credential = 'own' where id = '$call'`, /\$call: it was charged as one by an own key/],
+  [
+    `update usage set lines = '[["call", 1, "600000000"]]' where id = '$call'`,
+    /\$call: the price .* has the rates nothing/,
+  ],
+  // A planted row of the journal, and one whose price is not that of such a call.
+  [
+    `update journal set lines = '[["input", 1, "4000000"]]', charged = 4`,
+    /\$waiting .* for such a call has the rates input 2000000/,
+  ],
+  [`update journal set charged = 3`, /\$waiting .*: its arithmetic gives/],
+  [`update journal set lease_id = 'none'`, /\$waiting .* is covered by no lease/],
+  // api_key
+  [
+    `update api_key set account_id = '$other' where id = '$key'`,
+    /Key \$key was made for account \$account, but is one of account \$other/,
+  ],
+  // batch and background
+  [`update batch set account_id = 'acc_x'`, /Batch batch_1 of account acc_x: there is no such account/],
+  [
+    `update batch set key_id = '$key', account_id = '$other'`,
+    /Batch batch_1 .* is paid for by a key of account \$account/,
+  ],
+  [`update batch set completed = completed + 1`, /Batch batch_1 .* is completed, but its counts/],
+  [`update batch set failed = -1`, /Batch batch_1 .* is completed, but its counts/],
+  [`update batch set total = 5`, /Batch batch_1 .* is completed, but its counts/],
+  [`update batch set status = 'in_progress'`, /Batch batch_1 .* is in_progress, but/],
+  [`update batch set ended_at = null`, /Batch batch_1 .* is completed, but/],
+  [
+    `update background set account_id = 'acc_x'`,
+    /Background response resp_1 of account acc_x: there is no such account/,
+  ],
+  [
+    `update background set account_id = '$other'`,
+    /Background response resp_1 .* is paid for by a key of account \$account/,
+  ],
+  [`update background set answer = null`, /Background response resp_1 .* is completed, but/],
+  [`update background set status = 'queued'`, /Background response resp_1 .* is queued, but/],
+  [`update background set ended_at = null`, /Background response resp_1 .* is completed, but/],
+  // The chain of an account's movements.
+  [`update transfer set hash = sha256('x') where id = '$call'`, /transfer .* was changed, or the one before it/],
+  [`update transfer set hash = null where id = '$call'`, /transfer .* was changed, or the one before it/],
+  [`update account set chain = sha256('x') where id = '$account'`, /\$account: its last transfer is not the one/],
+  [`update account set chain = null where id = '$other'`, /\$other: its last transfer is not the one/],
   // process
   [`update process set heartbeat_at = now() + interval '1 year' where id = 'p1'`, /said to have lived in the future/],
 ]
+
+/** What a thorough hand does to one call: all that sums it up follows. */
+function coveredUp(): ReadonlyArray<readonly [string, RegExp]> {
+  const follow = (by: string) => `
+    update transfer set balance = balance + ${by} where account_id = '$account' and moved_at > (select min(moved_at) from transfer where id = '$first');
+    update account set posted = posted + ${by} where id = '$account';
+    update usage_hour set charged = charged - ${by} where account_id = '$account' and key_id = '$key' and product = 'alpha-5.4';
+    update limited set day_spent = day_spent - ${by}, month_spent = month_spent - ${by}, total_spent = total_spent - ${by} where account_id = '$account' or scope in ('system@p1')`
+  const changed = /was changed, or the one before it was changed, removed or put there/
+  return [
+    // At the rates of another tier.
+    [
+      `update transfer set amount = 1200, balance = balance - 600 where id = '$call'; update usage set charged = 1200, lines = '[["input", 100, "4000000"], ["output", 50, "16000000"]]' where id = '$call'; ${follow('-600').replaceAll('$first', '$call')}`,
+      /Call \$call: the price .* has the rates/,
+    ],
+    // Fewer tokens than were used, at the right price.
+    [
+      `update transfer set amount = 200, balance = balance + 400 where id = '$call'; update usage set charged = 200, lines = '[["input", 100, "2000000"]]' where id = '$call'; ${follow('400').replaceAll('$first', '$call')}`,
+      changed,
+    ],
+    // A charge becomes a loss.
+    [
+      `update usage set charged = 0, loss = 600 where id = '$call'; ${follow('600').replaceAll('$first', '$call')}; update transfer set amount = 0, loss = 600, moved_at = null, balance = null, hash = null where id = '$call'`,
+      changed,
+    ],
+    // A part of it does.
+    [
+      `update transfer set amount = 500, loss = 100, balance = balance + 100 where id = '$call'; update usage set charged = 500, loss = 100 where id = '$call'; ${follow('100').replaceAll('$first', '$call')}`,
+      changed,
+    ],
+    // A call is erased.
+    [
+      `${follow('600').replaceAll('$first', '$call')}; delete from transfer where id = '$call'; update usage_hour h set requests = h.requests - 1, duration_ms = h.duration_ms - 12 where account_id = '$account' and key_id = '$key'; delete from usage where id = '$call'`,
+      changed,
+    ],
+    // A grant's note, where nothing else tells of it.
+    [
+      `update transfer set note = 'x' where id = (select min(id) from transfer where account_id = '$other' and kind = 'grant')`,
+      changed,
+    ],
+  ]
+}
 
 /** A settlement that is not in the books yet, of a call like another. */
 export function journalRow(id: string, like: string): string {

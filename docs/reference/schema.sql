@@ -7,6 +7,7 @@ create table account (
   posted bigint not null default 0,
   held bigint not null default 0,
   moved_at timestamp with time zone,
+  chain bytea,
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
@@ -358,6 +359,7 @@ create table journal (
   story jsonb,
   cost bigint,
   credential text,
+  attributes jsonb,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
   process_id text collate "C" not null,
@@ -558,6 +560,7 @@ create table transfer (
   at timestamp with time zone not null default now(),
   moved_at timestamp with time zone,
   balance bigint,
+  hash bytea,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE ((kind <> 'settled'::text) AND (moved_at IS NOT NULL));
@@ -584,6 +587,7 @@ create table usage (
   story jsonb,
   cost bigint,
   credential text,
+  attributes jsonb,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
   constraint usage_pkey PRIMARY KEY (account_id, id)
@@ -771,7 +775,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_attributes jsonb DEFAULT NULL::jsonb, s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -794,6 +798,9 @@ declare
   -- When the balance of each account last changed, and the moments of this flush's changes.
   now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
   done_moved timestamptz[];
+  -- The hash of each account's last change, and those of this flush.
+  now_chain bytea[] := array_fill(null::bytea, array[cardinality(accounts)]);
+  done_hash bytea[];
   moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
@@ -879,17 +886,17 @@ declare
   given_seconds int[];
 begin
   if patient then
-    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
@@ -1064,6 +1071,9 @@ begin
         now_posted[a] := now_posted[a] - paid;
         now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
         done_moved[i] := now_moved[a];
+        now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
+          case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
+        done_hash[i] := now_chain[a];
       end if;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
@@ -1094,11 +1104,11 @@ begin
         case when done_as[i] = 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
+      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end, done_hash[i] from done
     ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text) from done
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], nullif(s_attributes -> (i - 1), 'null'::jsonb), coalesce(s_client[i], ''::text) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
@@ -1343,8 +1353,8 @@ begin
   if are_limited then
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
-  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
-  from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
+  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at, chain = x.chain
+  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held) as x(id, posted, held, moved_at, chain, posted_was, held_was)
   where o.id = any(accounts) and o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $function$;
@@ -1356,8 +1366,9 @@ AS $function$
 declare
   moved bigint;
   moment timestamptz;
+  link bytea;
 begin
-  select a.posted, a.held, a.moved_at into posted, held, moment from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at, a.chain into posted, held, moment, link from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
@@ -1365,11 +1376,12 @@ begin
   posted := posted + moved;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
   if moved <> 0 then
-    update account a set posted = ledger_grant.posted, moved_at = moment where a.id = ledger_grant.account;
+    link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
+    update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
   end if;
-  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance)
+  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
   values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
-    case when moved <> 0 then moment end, case when moved <> 0 then posted end);
+    case when moved <> 0 then moment end, case when moved <> 0 then posted end, case when moved <> 0 then link end);
   return next;
 end $function$;
 
@@ -1461,15 +1473,18 @@ begin
   with taken as (
     delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
   ), placed as (
-    select t.*, a.posted - sum(t.charged) over w as balance,
+    select t.*, a.chain, (a.posted - sum(t.charged) over w)::bigint as balance,
       greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
     from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
+  ), linked as (
+    select p.*, transfer_chain(p.chain, p.account_id, p.id, p.outcome, p.charged, p.held, p.balance) over (partition by p.account_id order by p.id) as hash from placed p
   ), moved as (
-    insert into transfer (account_id, id, kind, amount, held, moved_at, balance)
-    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end from placed p
+    insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
+    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end,
+      case when p.charged > 0 then p.hash end from linked p
   ), used as (
-    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client)
-    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client from taken
+    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client)
+    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client from taken
   ), summed as (
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
@@ -1481,9 +1496,9 @@ begin
     from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
     where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at)
-    from (select p.account_id, sum(p.charged) as charged,
-      max(p.moved_at) filter (where p.charged > 0) as moved_at from placed p group by 1) x
+    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at), chain = x.hash
+    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged,
+      max(p.moved_at) filter (where p.charged > 0) as moved_at from linked p group by 1) x
     where a.id = any(wanted) and a.id = x.account_id returning a.id
   )
   select count(*) into n from paid;
@@ -1538,7 +1553,7 @@ begin
     select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
       leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
       s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
-      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_client => array[j.client]) f;
+      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_attributes => jsonb_build_array(j.attributes), s_client => array[j.client]) f;
     if resolved not like 'busy;%' then
       delete from journal o where o.process_id = process and o.id = j.id;
     end if;
@@ -1798,6 +1813,27 @@ AS $function$
   select case name when 'concurrency' then l.open_calls::bigint when 'requestsPerMinute' then l.requests_used when 'tokensPerMinute' then l.tokens_used
     when 'spendPerDay' then l.day_spent + l.held when 'spendPerMonth' then l.month_spent + l.held when 'spendTotal' then l.total_spent + l.held else 0 end
 $function$;
+
+CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id text, kind text, amount bigint, loss bigint, held bigint, balance bigint, note text DEFAULT NULL::text, actor text DEFAULT NULL::text)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return sha256(coalesce(before, '') || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.transfer_link(hash bytea, before bytea, account text, id text, kind text, amount bigint, held bigint, balance bigint)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  if amount = 0 then
+    return coalesce(hash, before);
+  end if;
+  return transfer_hash(coalesce(hash, before), account, id, kind, amount, 0, held, balance);
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.window_wait(buckets bigint[], now_second bigint, excess bigint)
  RETURNS bigint

@@ -6,7 +6,7 @@ import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { OWN_KEY, type Resolution } from '../ledger/operation.ts'
 import type { Story } from '../ledger/views.ts'
-import { type Charge, chargeOf, costOf } from '../meter/charge.ts'
+import { type Charge, chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { feePricing } from '../meter/own-key-fee.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -48,6 +48,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
     cost: paid?.cost,
+    attributes: paid?.attributes,
     credential: paid ? (job.credential ?? undefined) : undefined,
     story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
   }
@@ -89,9 +90,11 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   const asked = chargeOf(pricing, usage, { resolution: request.resolution })
   const got = chargeOf(pricing, usage, { resolution })
   // Less than was asked for costs less; more than was asked for does not cost more.
-  const charge: Charge = got.amount < asked.amount ? got : asked
+  const isLess = got.amount < asked.amount
+  const charge: Charge = isLess ? got : asked
+  const attributes = decidingOf(pricing, { resolution: isLess ? resolution : request.resolution })
   const cost = fee ? 0n : costOf(product.routes[job.route - 1]?.cost, usage, { resolution })
-  return { charge, estimated, outputTokens: usage.output ?? 0, cost }
+  return { charge, estimated, outputTokens: usage.output ?? 0, cost, attributes }
 }
 
 /** What the vendor reports, cut to what the job can have used; what it leaves out is taken from what was asked for. */

@@ -61,6 +61,7 @@ const FACTS: Record<string, Fact> = {
 /** What few calls have. A flush of calls that have none of it sends nothing. */
 const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined> = {
   story: ({ story }) => story && storable(story),
+  attributes: ({ attributes }) => attributes && storable(attributes),
 }
 
 /** Left out when nobody knows what the calls of the flush cost. */
@@ -97,10 +98,10 @@ const ofCovers =
     all.some((one) => one.cover) ? column(all, places) : null
 
 /** What a vendor or caller wrote may be half a character, which no document in the database can hold. Money must not depend on it. */
-function storable(story: NonNullable<Resolution['story']>): object {
+function storable(value: object): object {
   const clean = (_: string, value: unknown) =>
     typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
-  return JSON.parse(JSON.stringify(story, clean)) as object // the same, with other text
+  return JSON.parse(JSON.stringify(value, clean)) as object // the same, with other text
 }
 
 /** By the names of the function's parameters. */

@@ -1,11 +1,10 @@
-// Whether a charge is what its arithmetic says, at rates that the catalogue version it names really has.
+// Whether a charge is what its arithmetic says, at the rates that the catalogue version it names has for such a call.
 import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type ChargeLine, chargeOf, sumOf } from '../meter/charge.ts'
 import { feePricing } from '../meter/own-key-fee.ts'
 import { type Pricing, scaled } from '../meter/price.ts'
-import { UNITS } from '../meter/usage.ts'
 import { OWN_KEY } from './operation.ts'
 
 interface ChargedCall {
@@ -15,6 +14,11 @@ interface ChargedCall {
   readonly charge: Credits
   readonly held: Credits
   readonly estimated: boolean
+  readonly endpoint: string
+  /** Zero: a kept answer. */
+  readonly route: number
+  /** What of the request and its answer decided the rates. */
+  readonly attributes: Readonly<Record<string, string>> | null
   /** Which of the vendor's credentials it used, if there were several; or the account's own. */
   readonly credential: string | null
 }
@@ -26,33 +30,34 @@ export interface RateCheck {
   knows(version: number, product: string): string | undefined | Promise<string | undefined>
 }
 
-type Rates = ReadonlyMap<string, string>
-/** The tiers that could have applied, or what is wrong. */
-type Found = readonly Rates[] | string
+/** The one price that such a call has, or what is wrong. */
+type Found = Pricing | string
+/** By what the row says besides its product. */
+type Kind = Pick<ChargedCall, 'endpoint' | 'route' | 'credential'>
 
 export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }): RateCheck {
-  /** By version and product. */
+  /** By version, product and kind of call: millions of calls share a few prices. */
   const known = new Map<string, Found>()
 
-  /** At once for what is known: millions of calls share a few prices. */
-  function ratesOf(version: number, product: string, isOwn = false): Found | Promise<Found> {
-    const name = `${version} ${product}${isOwn ? ' own' : ''}`
+  /** At once for what is known. */
+  function priceOf(version: number, product: string, kind?: Kind): Found | Promise<Found> {
+    const isBatch = kind?.endpoint.startsWith(BATCH) === true
+    const name = `${version} ${product} ${isBatch} ${kind?.route === 0} ${kind?.credential === OWN_KEY ? kind.route : ''}`
     return (
       known.get(name) ??
-      readRates(version, product, isOwn).then((rates) => {
-        known.set(name, rates)
-        return rates
+      readPrice(version, product, kind).then((price) => {
+        known.set(name, price)
+        return price
       })
     )
   }
 
-  async function readRates(version: number, product: string, isOwn: boolean): Promise<Found> {
+  async function readPrice(version: number, product: string, kind?: Kind): Promise<Found> {
     try {
       const catalog = await catalogs.at(version)
       const found = findProduct(catalog, product)
-      return found
-        ? (isOwn ? feesOf(found, catalog) : pricingsOf(found)).flatMap(tiersOf)
-        : `catalogue version ${version} has no product "${product}", by which it was priced.`
+      if (!found) return `catalogue version ${version} has no product "${product}", by which it was priced.`
+      return kind ? pricingOf(found, catalog, kind) : found.pricing
     } catch (error) {
       if (error instanceof Fault && error.kind === 'not_found')
         return `there is no catalogue version ${version}, by which it was priced.`
@@ -74,11 +79,11 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       const due = estimated && sum > held ? held : sum
       if (charge !== due)
         return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
-      const rates = ratesOf(catalog_version, product, call.credential === OWN_KEY)
+      const rates = priceOf(catalog_version, product, call)
       return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
     },
     knows(version, product) {
-      const rates = ratesOf(version, product)
+      const rates = priceOf(version, product)
       return rates instanceof Promise ? rates.then(wrongOf) : wrongOf(rates)
     },
   }
@@ -88,42 +93,37 @@ function wrongOf(rates: Found): string | undefined {
   return typeof rates === 'string' ? rates : undefined
 }
 
-function compare({ product, catalog_version, lines }: ChargedCall, rates: Found): string | undefined {
-  if (typeof rates === 'string') return rates
-  if (lines.length === 0 || rates.some((tier) => lines.every(([unit, , rate]) => tier.get(unit) === rate)))
+/** Its lines once more, from the price that such a call has: the tier follows from quantities and attributes. */
+function compare({ product, catalog_version, lines, attributes }: ChargedCall, price: Found): string | undefined {
+  if (typeof price === 'string') return price
+  const usage = Object.fromEntries(lines.map(([unit, quantity]) => [unit, quantity]))
+  let due: readonly ChargeLine[]
+  try {
+    due = chargeOf(price, usage, attributes ?? {}).lines
+  } catch {
+    return `no tier of the price of "${product}" in catalogue version ${catalog_version} is for such a call.`
+  }
+  const quantities = lines.filter(([, quantity]) => quantity !== 0)
+  if (due.length === quantities.length && due.every(([unit, , rate], at) => isLine(quantities[at], unit, rate)))
     return undefined
-  const named = lines.map(([unit, , rate]) => `${unit} ${rate}`).join(', ')
-  return `no price of "${product}" in catalogue version ${catalog_version} has the rates ${named}.`
+  const named = (all: readonly ChargeLine[]) => all.map(([unit, , rate]) => `${unit} ${rate}`).join(', ') || 'nothing'
+  return `the price of "${product}" in catalogue version ${catalog_version} for such a call has the rates ${named(due)}, but it was charged at ${named(lines)}.`
 }
 
-function pricingsOf(product: Product): Pricing[] {
-  const { pricing, cache } = product
+function isLine(line: ChargeLine | undefined, unit: string, rate: string): boolean {
+  return line !== undefined && line[0] === unit && line[2] === rate
+}
+
+const BATCH = 'batch:'
+
+/** What a call like this costs: in a batch, from a kept answer (which no route gave), by the account's own key. */
+function pricingOf({ pricing, cache, ...product }: Product, { document }: Catalog, kind: Kind): Found {
+  const { endpoint, route, credential } = kind
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
-  return [pricing, ...(cache?.pricing ? [cache.pricing] : []), ...(batchFactor ? [scaled(pricing, batchFactor)] : [])]
-}
-
-/** What a call by an own key can have cost, at any of the product's vendors. */
-function feesOf({ routes, ownKeyFee, pricing }: Product, { document }: Catalog): Pricing[] {
-  const fees = ownKeyFee ? [ownKeyFee] : routes.flatMap(({ vendor }) => document.vendors[vendor]?.ownKeyFee ?? [])
-  return fees.map((fee) => feePricing(pricing, fee))
-}
-
-/** Which tier held depended on the call; the row keeps only the rates, so any tier may have been it. */
-function tiersOf(pricing: Pricing): Rates[] {
-  const oneOfEach = Object.fromEntries(UNITS.map((unit) => [unit, 1]))
-  return pricing.tiers.flatMap(({ upTo: _, when: __, ...rates }) =>
-    attributesOf(pricing).map((attributes) => {
-      const { lines } = chargeOf({ ...pricing, tiers: [rates] }, oneOfEach, attributes)
-      return new Map(lines.map(([unit, , rate]) => [unit, rate]))
-    }),
-  )
-}
-
-/** Every choice of values that have a multiplier, none among them. */
-function attributesOf({ multipliers = {} }: Pricing): Record<string, string>[] {
-  return Object.entries(multipliers).reduce<Record<string, string>[]>(
-    (made, [name, values]) =>
-      made.flatMap((one) => [one, ...Object.keys(values).map((value) => ({ ...one, [name]: value }))]),
-    [{}],
-  )
+  const base = batchFactor !== undefined && endpoint.startsWith(BATCH) ? scaled(pricing, batchFactor) : pricing
+  if (route === 0) return cache?.pricing ?? base
+  if (credential !== OWN_KEY) return base
+  const vendor = product.routes[route - 1]?.vendor ?? ''
+  const fee = product.ownKeyFee ?? document.vendors[vendor]?.ownKeyFee
+  return fee ? feePricing(base, fee) : 'it was charged as one by an own key, for which its vendor takes none.'
 }

@@ -49,6 +49,8 @@ interface Replayed {
   readonly problems: string[]
   readonly transfers: number
   readonly usage: number
+  /** Charges that were worked out anew. */
+  readonly charges: number
 }
 
 const HOUR_MS = 3_600_000
@@ -79,7 +81,7 @@ const TRANSFERS = statement(
    where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
 )
 const USAGE_COLUMNS =
-  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, credential, at'
+  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, credential, endpoint, route, attributes, at'
 const USAGE = statement(
   'verify_usage',
   `select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`,
@@ -95,7 +97,7 @@ export async function verifyAccount(check: AccountCheck, account: string): Promi
   const [row] = check.whole ? [] : await check.database.query<Omit<Mark, 'untilMs'> & { until: Date }>(MARK, [account])
   const mark = row && { ...row, untilMs: row.until.getTime() }
   const starts = mark ? [mark, { ...mark, oldest: idAtTime(Math.max(0, mark.untilMs - LATE_MS)) }, START] : [START]
-  let found: Replayed = { problems: [], transfers: 0, usage: 0 }
+  let found: Replayed = { problems: [], transfers: 0, usage: 0, charges: 0 }
   for (const start of starts) {
     found = await replay(check, account, start)
     if (found.problems.length === 0) return found
@@ -107,7 +109,7 @@ export async function verifyAccount(check: AccountCheck, account: string): Promi
 async function replay(check: AccountCheck, account: string, start: Mark): Promise<Replayed> {
   const { database } = check
   const problems: string[] = []
-  const done = { problems, transfers: 0, usage: 0 }
+  const done = { problems, transfers: 0, usage: 0, charges: 0 }
   for (let mark = start; ; ) {
     // Before anything is read: whatever is written meanwhile was held by now, or began later.
     const [open] = await database.query<{ id: string | null }>(OPEN, [account])
@@ -115,6 +117,7 @@ async function replay(check: AccountCheck, account: string, start: Mark): Promis
     const walked = await walk(check, account, piece)
     done.transfers += walked.transfers
     done.usage += walked.usage
+    done.charges += walked.charges
     problems.push(...walked.problems)
     const from = Math.max(mark.untilMs, check.usageSinceMs)
     const written = await readHours(database, account, from, piece.untilMs)
@@ -164,6 +167,7 @@ class Walked {
   settled = 0n
   transfers = 0
   usage = 0
+  charges = 0
   /** The last transfer: an expired hold's late settlement follows it. */
   previous: TransferRow | undefined
 
@@ -221,6 +225,7 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   if (!isOfCall(row)) walked.say(await check.audited?.(account, row))
   if (!usage) return
   walked.usage += 1
+  if (usage.outcome === 'settled') walked.charges += 1
   for (const problem of checkPair(row, usage)) walked.say(problem)
   const expired = row.id.endsWith(LATE) ? await expiredBefore(check.database, account, movement) : undefined
   walked.say(await checkCharge(usage, expired?.held ?? usage.held, check.rates))
@@ -251,7 +256,8 @@ const BALANCE = statement(
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
      coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
-     coalesce((select t.balance from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1), 0)::bigint as told
+     coalesce((select t.balance from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1), 0)::bigint as told,
+     a.chain is not distinct from (select t.hash from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1) as whole
    from (select 1) one left join account a on a.id = $1`,
 )
 
@@ -268,6 +274,7 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
       spent: bigint
       holds: bigint
       told: bigint
+      whole: boolean
     }>(BALANCE, [account, mark.oldest, since])
     if (!state?.known) return [`There are transfers or holds of account ${account}, which does not exist.`]
     const problems: string[] = []
@@ -281,6 +288,10 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
         problems.push(
           `Account ${account}: the ${what} is ${formatCredits(is)}, but ${source} ${formatCredits(should)}.`,
         )
+    if (!state.whole)
+      problems.push(
+        `Account ${account}: its last transfer is not the one that was written last: some were removed or put there.`,
+      )
     const { written, counted } = await readYoungHours(tx, account, { since, oldest: mark.oldest })
     problems.push(...compareHours(account, written, counted))
     problems.push(...(await checkLimits(tx, account, mark.settled + state.spent)))

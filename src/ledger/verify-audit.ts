@@ -4,6 +4,7 @@ import { digestOf } from '../catalog/store.ts'
 import type { Audit, AuditRow } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { TransferRow } from './verify-call.ts'
 
@@ -46,6 +47,7 @@ const NEW_KEYS = statement(
   'verify_new_grant_keys',
   `select account_id, key, at from grant_key where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
 )
+const KEYS = statement('verify_made_keys', 'select id, account_id from api_key where id = any($1)')
 const LAST = statement('verify_audit_last', 'select id from audit where id = $1')
 
 /** Whether a grant is in the trail. */
@@ -88,6 +90,10 @@ export async function checkAudit(check: AuditedCheck): Promise<string | null> {
     await checkDocuments(
       check,
       rows.filter(({ detail }) => typeof detail.digest === 'string'),
+    )
+    await checkKeys(
+      check,
+      rows.filter(({ action, detail }) => action === 'key.create' && typeof detail.account === 'string'),
     )
   })
   for (const problem of problems) report(problem)
@@ -141,6 +147,15 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
     if (document === undefined) report(`Catalogue version ${version} was removed: the audit says that it was applied.`)
     else if (digestOf(document) !== digest) report(`Catalogue version ${version} is not what was applied.`)
   }
+}
+
+/** A key spends the credits of the account that it was made for. */
+async function checkKeys({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const made = new Map(rows.map(({ object, detail }) => [object, ownAccountOf(String(detail.account))]))
+  for (const { id, account_id } of await database.query<{ id: string; account_id: string }>(KEYS, [[...made.keys()]]))
+    if (ownAccountOf(account_id) !== made.get(id))
+      report(`Key ${id} was made for account ${made.get(id)}, but is one of account ${account_id}.`)
 }
 
 async function checkGrantKeys({ database, report, since }: AuditedCheck): Promise<void> {

@@ -33,6 +33,9 @@ export interface UsageRow {
   readonly estimated: boolean
   readonly duration_ms: number
   readonly credential: string | null
+  readonly endpoint: string
+  readonly route: number
+  readonly attributes: Readonly<Record<string, string>> | null
   readonly at: Date
 }
 

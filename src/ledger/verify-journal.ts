@@ -1,5 +1,6 @@
 // What is on its way into the books: each settlement of the journal against its account, its lease and what was booked.
 import { type Database, statement } from '../database/database.ts'
+import type { ChargeLine } from '../meter/charge.ts'
 import type { RateCheck } from './rate-check.ts'
 
 interface JournalCheck {
@@ -17,7 +18,14 @@ interface JournalRow {
   readonly outcome: string
   readonly charged: bigint
   readonly held: bigint
+  readonly lines: ChargeLine[]
+  readonly estimated: boolean
+  readonly credential: string | null
+  readonly endpoint: string
+  readonly route: number
+  readonly attributes: Readonly<Record<string, string>> | null
   readonly minutes: number
+  readonly leased: boolean
   readonly known: boolean
   readonly booked: boolean
 }
@@ -27,8 +35,9 @@ const PAGE_ROWS = 1_000
 const LATE_MINUTES = 2
 const JOURNAL = statement(
   'verify_journal',
-  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
-     a.id is not null as known, exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
+  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.attributes, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
+     a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
+     exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
    from journal j left join account a on a.id = j.account_id
    where (j.process_id, j.id) > ($1, $2) order by j.process_id, j.id limit ${PAGE_ROWS}`,
 )
@@ -43,7 +52,9 @@ export async function checkJournal({ database, rates, report }: JournalCheck): P
     for (const row of rows) {
       const name = `Settlement ${row.id} of account ${row.account_id} in the journal`
       for (const problem of problemsOf(row)) report(`${name} ${problem}`)
-      const wrong = await rates.knows(row.catalog_version, row.product)
+      const wrong = await (row.outcome === 'settled'
+        ? rates.check({ ...row, charge: row.charged })
+        : rates.knows(row.catalog_version, row.product))
       if (wrong) report(`${name}: ${wrong}`)
     }
     const next = rows.at(-1)
@@ -52,9 +63,11 @@ export async function checkJournal({ database, rates, report }: JournalCheck): P
   }
 }
 
-function* problemsOf({ known, outcome, charged, held, minutes, booked }: JournalRow): Generator<string> {
+function* problemsOf({ known, outcome, charged, held, minutes, booked, leased }: JournalRow): Generator<string> {
   if (!known) yield 'is of an account that does not exist.'
   if (outcome !== 'settled' && outcome !== 'released') yield `is "${outcome}".`
+  // It is only written while its lease is there, which does not end before it is booked.
+  if (!leased && !booked) yield 'is covered by no lease.'
   if (charged < 0n || charged > held) yield `charges ${charged} micro-credits of ${held} that were held for it.`
   if (minutes >= LATE_MINUTES)
     yield booked ? `was booked, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`

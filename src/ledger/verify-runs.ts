@@ -35,7 +35,7 @@ interface VerifierOptions {
 const SAY_EVERY_MS = 1_000
 const RETRY_MS = 3_600_000
 const PROBLEMS_LOGGED = 20
-const NO_COUNTS: Progress['checked'] = { accounts: 0, transfers: 0, holds: 0, usage: 0, jobs: 0 }
+const NO_COUNTS: Progress['checked'] = { accounts: 0, transfers: 0, holds: 0, usage: 0, charges: 0, jobs: 0 }
 
 /** A run that has said nothing for so long has died with its process. */
 const SILENT = `interval '1 minute'`

@@ -239,6 +239,56 @@ async function checkKeys({ database, report }: TableCheck): Promise<void> {
   }
 }
 
+interface DeferredRow extends Keyed {
+  readonly status: string
+  readonly open: boolean
+  readonly known: boolean
+  /** Neither the account's own key nor that of another is told by a null: it was removed. */
+  readonly key_account: string | null
+  readonly wrong: boolean
+}
+const DEFERRED = (TABLE: string, WRONG: string) => `with page as materialized (
+     select x.account_id, x.id, x.key_id, x.status, x.open, ${WRONG} as wrong from ${TABLE} x
+     where (x.account_id, x.id) > ($1, $2) order by x.account_id, x.id limit ${PAGE_ROWS}
+   ), a as materialized (
+     select id from account where id in (select account_id from page)
+   ), k as materialized (
+     select id, account_id from api_key where id in (select key_id from page)
+   )
+   select page.*, a.id is not null as known, k.account_id as key_account from page left join a on a.id = page.account_id left join k on k.id = page.key_id
+   order by page.account_id, page.id`
+// What it says of itself must agree: whoever is told of a result has paid for it.
+const BATCHES = statement(
+  'verify_batches',
+  DEFERRED(
+    'batch',
+    `(x.completed < 0 or x.failed < 0 or x.completed + x.failed > x.total or (x.status = 'completed' and x.completed + x.failed <> x.total)
+       or (x.status in ('completed', 'failed', 'expired', 'cancelled')) <> (x.ended_at is not null))`,
+  ),
+)
+const BACKGROUND = statement(
+  'verify_background',
+  DEFERRED(
+    'background',
+    `((x.status in ('completed', 'incomplete')) and x.answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
+  ),
+)
+
+/** Batches and responses in the background: whose they are, and whether what they say of themselves agrees. */
+async function checkDeferred({ database, report }: TableCheck): Promise<void> {
+  for (const [what, page] of [
+    ['Batch', BATCHES],
+    ['Background response', BACKGROUND],
+  ] as const)
+    for await (const row of rowsOf<DeferredRow>(database, page)) {
+      const name = `${what} ${row.id} of account ${row.account_id}`
+      if (!row.known) report(`${name}: there is no such account; it does not exist.`)
+      if (row.key_account !== null && row.key_account !== row.account_id)
+        report(`${name} is paid for by a key of account ${row.key_account}.`)
+      if (row.wrong) report(`${name} is ${row.status}, but its counts, its answer or its end say otherwise.`)
+    }
+}
+
 const VERSIONS = statement(
   'verify_catalog_versions',
   'select version, document from catalog_version where version > $1 order by version limit 20',
@@ -270,6 +320,7 @@ export async function checkTables(check: TableCheck): Promise<{ holds: number; j
   const holds = (await checkHolds(check, lives)) + (await checkLeases(check, lives))
   const jobs = await checkJobs(check)
   await checkJournal(check)
+  await checkDeferred(check)
   await checkKeys(check)
   await checkVersions(check)
   return { holds, jobs }

@@ -144,6 +144,10 @@ async function useEverything(): Promise<void> {
   await sql(
     `insert into lease (account_id, id, key_id, process_id, amount) values ('${ids.other}', 'lease_1', 'key_2', 'p1', 500)`,
   )
+  await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open)
+    values ('${ids.account}', 'batch_1', '${ids.key}', '/v1/chat/completions', 'file_1', '24h', 60, 'completed', 3, 2, 1, now(), now(), false)`)
+  await sql(`insert into background (account_id, id, key_id, product, request, status, answer, ended_at, open)
+    values ('${ids.account}', 'resp_1', '${ids.key}', 'alpha-5.4', '{}', 'completed', '{}', now(), false)`)
   ids.waiting = newId(realWorld)
   await sql(journalRow(ids.waiting, ids.strange))
   await sql(`update account set held = held + 500 where id = '${ids.other}'`)
@@ -163,10 +167,13 @@ async function problems(options: Parameters<typeof verifyLedger>[2] = {}): Promi
 test('a ledger in use verifies: grants, settlements of every tier, estimates, releases, expiries, jobs, keys, what is open', async () => {
   const { ok, checked, problems: found } = await verify()
   assert.deepEqual(found, [])
-  assert.deepEqual({ ok, checked }, { ok: true, checked: { accounts: 2, transfers: 17, holds: 4, usage: 13, jobs: 3 } })
+  assert.deepEqual(
+    { ok, checked },
+    { ok: true, checked: { accounts: 2, transfers: 17, holds: 4, usage: 13, charges: 9, jobs: 3 } },
+  )
 })
 
-const TABLES = `account hold lease journal transfer usage usage_hour limited idempotency job
+const TABLES = `account hold lease journal transfer usage usage_hour limited idempotency job api_key batch background
   catalog_version audit grant_key process`.split(/\s+/)
 
 /** Copies what is there; the answer puts it back, whatever was done to it. */

@@ -74,7 +74,7 @@ export async function verifyLedger(
     pieceRows: options.pieceRows ?? PIECE_ROWS,
     onPage: async () => progress(),
   }
-  const checked = { accounts: 0, transfers: 0, holds: 0, usage: 0, jobs: 0 }
+  const checked = { accounts: 0, transfers: 0, holds: 0, usage: 0, charges: 0, jobs: 0 }
   const progress = () =>
     onProgress?.({ done: checked.accounts, total: Math.max(Number(clock?.accounts ?? 0n), checked.accounts), checked })
   // What ended just before the last run may have been younger than what it looked at.
@@ -93,6 +93,7 @@ export async function verifyLedger(
     const found = await verifyAccount(check, account)
     checked.transfers += found.transfers
     checked.usage += found.usage
+    checked.charges += found.charges
     checked.accounts += 1
     for (const problem of found.problems) report(problem)
     await progress()

@@ -252,7 +252,7 @@ export type Overview = z.infer<typeof overview>
 
 const verification = z.object({
   ok: z.boolean(),
-  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count, jobs: count }),
+  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count, charges: count, jobs: count }),
   problems: z.array(z.string()),
 })
 export type Verification = z.infer<typeof verification>

@@ -67,6 +67,14 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes 
   return { amount: rounded(total), lines }
 }
 
+/** Those of a call's attributes that its price knows; undefined where it knows none. */
+export function decidingOf({ tiers, multipliers = {} }: Pricing, attributes: Attributes = {}): Attributes | undefined {
+  const names = new Set([...Object.keys(multipliers), ...tiers.flatMap(({ when = {} }) => Object.keys(when))])
+  if (names.size === 0) return undefined
+  const deciding = Object.entries(attributes).filter(([name]) => names.has(name))
+  return deciding.length === 0 ? undefined : Object.fromEntries(deciding)
+}
+
 interface Rate {
   readonly unit: Unit
   readonly rate: bigint

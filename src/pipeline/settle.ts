@@ -2,7 +2,7 @@
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Keep, Resolution } from '../ledger/operation.ts'
-import { chargeOf, costOf } from '../meter/charge.ts'
+import { chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { inputTokensOf, outputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
@@ -94,7 +94,8 @@ export async function settle(
   const usage = fee ? withCall(possible, answered) : possible
   const { price } = answered.ask
   const attributes = ending.price ? { ...price, ...ending.price } : price
-  const charge = chargeOf(fee ?? answered.product.pricing, usage, attributes)
+  const pricing = fee ?? answered.product.pricing
+  const charge = chargeOf(pricing, usage, attributes)
   // By the account's own key the vendor takes nothing from us, and of a kept answer it never hears.
   const cost = fee || !candidate ? 0n : costOf(candidate.cost, usage, attributes)
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
@@ -104,8 +105,13 @@ export async function settle(
   if (isCut && outputTokensCap !== undefined && (usage.output ?? 0) >= outputTokensCap * (answered.ask.choices ?? 1))
     answered.seen.cutAt(outputTokensCap)
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
+  const deciding = decidingOf(pricing, attributes)
   const resolution = resolutionOf(answered, ending, deps, owed)
-  const resolved = await deps.ledger.resolve(ending.keep ? { ...resolution, keep: ending.keep } : resolution)
+  const resolved = await deps.ledger.resolve({
+    ...resolution,
+    ...(ending.keep ? { keep: ending.keep } : {}),
+    ...(deciding ? { attributes: deciding } : {}),
+  })
   if (charge.amount > answered.admitted.held && !estimated) tellOverrun(answered, resolved.loss, deps)
   return { status: ending.status, outcome: 'settled', charged: resolved.paid, usage }
 }

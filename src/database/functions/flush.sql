@@ -77,6 +77,9 @@ declare
   -- When the balance of each account last changed, and the moments of this flush's changes.
   now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
   done_moved timestamptz[];
+  -- The hash of each account's last change, and those of this flush.
+  now_chain bytea[] := array_fill(null::bytea, array[cardinality(accounts)]);
+  done_hash bytea[];
   moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
@@ -162,17 +165,17 @@ declare
   given_seconds int[];
 begin
 {{at first}}  if patient then
-    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
     end loop;
   else
-    for r in select o.id, o.posted, o.held, o.moved_at, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update skip locked loop
+    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts){{one o.id}} order by o.id for update skip locked loop
       a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at;
+      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
       if r.frozen_until > now() then
         frozen := frozen || a;
       end if;
@@ -347,6 +350,9 @@ begin
         now_posted[a] := now_posted[a] - paid;
         now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
         done_moved[i] := now_moved[a];
+        now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
+          case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
+        done_hash[i] := now_chain[a];
       end if;
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
@@ -377,8 +383,8 @@ begin
         case when done_as[i] = 'late' then 'settled' else done_as[i] end as outcome
       from generate_series(1, s_count) i{{beside own}} where done_as[i] not in ('already', 'busy'){{one o.id}}
     ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end from done
+      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end, done_hash[i] from done
     ), used as (
       insert into usage (account_id, id, outcome, charged, loss, held, {{facts as columns}})
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}} from done
@@ -626,8 +632,8 @@ begin
   if are_limited then
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
-  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at
-  from unnest(accounts, now_posted, now_held, now_moved, was_posted, was_held) as x(id, posted, held, moved_at, posted_was, held_was)
+  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at, chain = x.chain
+  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held) as x(id, posted, held, moved_at, chain, posted_was, held_was)
   where o.id = any(accounts) and o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
   return next;
 end $$;

@@ -6,8 +6,9 @@ language plpgsql as $$
 declare
   moved bigint;
   moment timestamptz;
+  link bytea;
 begin
-  select a.posted, a.held, a.moved_at into posted, held, moment from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at, a.chain into posted, held, moment, link from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
@@ -15,10 +16,11 @@ begin
   posted := posted + moved;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
   if moved <> 0 then
-    update account a set posted = ledger_grant.posted, moved_at = moment where a.id = ledger_grant.account;
+    link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
+    update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
   end if;
-  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance)
+  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
   values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
-    case when moved <> 0 then moment end, case when moved <> 0 then posted end);
+    case when moved <> 0 then moment end, case when moved <> 0 then posted end, case when moved <> 0 then link end);
   return next;
 end $$;
