@@ -1,0 +1,122 @@
+// Pictures are priced by what was drawn and paid whole by whoever leaves; sound in chat has rates of its own, or is refused by its name.
+import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { testGateway } from './gateway.ts'
+
+const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const usage = { input_tokens: 9, output_tokens: 90, total_tokens: 99 }
+let drawn = 'high'
+let begun: (response: ServerResponse) => void = () => {}
+
+const vendor = createServer(async (request, response) => {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece as Buffer)
+  const { stream } = JSON.parse(Buffer.concat(pieces).toString()) as { stream?: boolean }
+  if (!stream) {
+    const answer = { created: 1, quality: drawn, data: [{ b64_json: PICTURE }], usage }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    return
+  }
+  const event = (type: string) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, b64_json: PICTURE, quality: drawn, usage, partial_image_index: 0 })}\n\n`
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write(event('image_generation.partial_image'), () => begun(response))
+  if (drawn !== 'never') response.end(event('image_generation.completed'))
+})
+before(() => new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve)))
+after(() => {
+  vendor.closeAllConnections()
+  vendor.close()
+})
+
+const g = testGateway({}, async () => {
+  while (!vendor.listening) await new Promise((resolve) => setImmediate(resolve))
+  const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
+  document.vendors.painter = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+  const image = document.models['alpha-image-2']
+  const text = document.models['alpha-5.4']
+  assert.ok(image && text)
+  const tier = (quality: string, price: string) => ({ when: { quality }, image: price })
+  document.models.painting = {
+    ...image,
+    routes: [{ vendor: 'painter', protocol: 'openai-images' }],
+    pricing: { unit: 'credits', tiers: [tier('low', '1'), tier('high', '16'), { image: '4' }] },
+  }
+  document.models.deaf = text
+  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+})
+
+async function rowOf(account: string) {
+  await g.settled()
+  const statement = 'select charged, held from usage where account_id = $1 order by id desc limit 1'
+  const [row] = await g.gateway.database.query<{ charged: bigint; held: bigint }>({ text: statement }, [account])
+  assert.ok(row)
+  return { charged: Number(row.charged) / 1e6, held: Number(row.held) / 1e6 }
+}
+
+test('a picture of quality auto is held for as the dearest and charged as what was drawn, whole and streamed', async () => {
+  const { id, key } = await g.account()
+  for (const stream of [false, true])
+    for (const [asked, made, due] of [
+      ['auto', 'high', 16],
+      ['auto', 'low', 1],
+      ['auto', 'medium', 4],
+      ['low', 'high', 1],
+    ] as const) {
+      drawn = made
+      const answer = await g.call('/v1/images/generations', key, {
+        model: 'painting',
+        prompt: 'A gate',
+        quality: asked,
+        stream,
+      })
+      assert.equal(answer.status, 200, await answer.clone().text())
+      await answer.text()
+      const { charged, held } = await rowOf(id)
+      assert.deepEqual([charged, held], [due, asked === 'auto' ? 16 : 1], `${asked} ${made} ${stream}`)
+    }
+})
+
+test('whoever hangs up on a picture that was begun pays for it', async () => {
+  const { id, key } = await g.account()
+  drawn = 'never'
+  const leaving = new AbortController()
+  const started = new Promise<ServerResponse>((resolve) => {
+    begun = resolve
+  })
+  const asked = fetch(`${g.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'painting', prompt: 'A gate', quality: 'high', stream: true }),
+    signal: leaving.signal,
+  }).then((answer) => answer.text())
+  const response = await started
+  // More than sockets buffer: when it is written, the gateway has read the beginning.
+  await new Promise((resolve) => response.write(`: ${'x'.repeat(16_000_000)}\n\n`, resolve))
+  leaving.abort()
+  await assert.rejects(asked)
+  response.destroy()
+  assert.equal((await rowOf(id)).charged, 16)
+})
+
+test('sound in chat is refused by its name where the model has no rate for it', async () => {
+  const { key } = await g.account()
+  const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
+  const heard = await g.call('/v1/chat/completions', key, {
+    model: 'deaf',
+    messages: [{ role: 'user', content: [audio] }],
+  })
+  assert.equal(heard.status, 400)
+  assert.match(await heard.text(), /inputAudio/)
+  const spoken = { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }
+  const said = await g.call('/v1/chat/completions', key, {
+    model: 'deaf',
+    messages: [{ role: 'user', content: 'Hi' }],
+    ...spoken,
+  })
+  assert.equal(said.status, 400)
+  assert.match(await said.text(), /outputAudio/)
+})
