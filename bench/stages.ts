@@ -205,7 +205,16 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
     read: async () => answer,
     pipe: () => Promise.reject(new Error('This is no stream.')),
   }
-  const attempted = { candidate, exchange, reply, attempts: 1, startMs: 0, firstByteMs: 1, leave() {} }
+  const attempted = {
+    candidate,
+    exchange,
+    reply,
+    attempts: 1,
+    startMs: 0,
+    drains: undefined,
+    firstByteMs: 1,
+    leave() {},
+  }
   const answered: Answered = { ...held, ask: asked, attempted }
   return {
     'key: found by its hash': () => cost(inTurn(() => keys.authenticate(headers, from))),

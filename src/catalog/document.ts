@@ -64,8 +64,11 @@ const vendor = z.strictObject({
     .prefault({}),
   concurrencyMax: count.default(2_000),
   pendingMax: count.default(500),
-  /** `drain`: the vendor bills the whole answer anyway, so a caller's leaving does not stop it. */
-  onAbort: z.enum(['cancel', 'drain']).default('cancel'),
+  /**
+   * When a caller leaves during an answer: `drain` listens for up to 30 s more, to charge what the vendor reports; `cancel` stops the vendor, and charges
+   * what was delivered. Absent: `drain` where the vendor tells only at the end what it bills, `cancel` elsewhere.
+   */
+  onAbort: z.enum(['cancel', 'drain']).optional(),
   /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
   passesUnknown: z.boolean().default(false),
   /** What it has of the Responses format beside responses themselves. */

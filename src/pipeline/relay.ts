@@ -10,7 +10,16 @@ import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
-import { addReceipt, estimatedUsage, possibleUsage, receiptComment, type Settled, settle, withUses } from './settle.ts'
+import {
+  addReceipt,
+  estimatedUsage,
+  possibleUsage,
+  receiptComment,
+  type Settled,
+  settle,
+  wasCut,
+  withUses,
+} from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -213,10 +222,10 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await attempted.exchange.discard?.()
-    const { usage, outputTokensSeen, uses, price } = relay.state
+    const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
     if (!settling && hasLeft(out, error)) {
       if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS, price }, deps)
-      if (outputTokensSeen > 0 || uses) {
+      if (outputTokensSeen > 0 || uses || promptUsage) {
         const seen = seenUsage(answered, relay.state)
         return await settle(answered, { usage: seen, estimated: true, status: LEFT_STATUS, price }, deps)
       }
@@ -303,10 +312,11 @@ async function remember(answered: Answered, ids: readonly string[], { database, 
   }
 }
 
-/** A vendor that bills the whole answer is listened to after its caller has left, for a while. */
+/** A vendor that tells only at the end what it bills is listened to after its caller has left, for a while. */
 function boundDrain(answered: Answered, deps: PathDeps): () => void {
-  const { reply, candidate } = answered.attempted
-  if (candidate.vendor.onAbort !== 'drain') return () => {}
+  const { reply, drains } = answered.attempted
+  // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
+  if (drains !== 'answer' || answered.idempotency) return () => {}
   const { signal } = answered.out
   let cancel: () => void = () => {}
   const bound = () => {
@@ -328,7 +338,7 @@ function typeOf({ contentType }: StreamRelay): string {
   return contentType ?? STREAM_TYPE
 }
 
-/** What a vendor keeps for one caller is nobody else's, and a report that cannot be is no price for others. */
+/** What a vendor keeps for one caller is nobody else's, a report that cannot be is no price for others, and an answer that credit cut short is no whole one. */
 function keepFor(
   answered: Answered,
   keptAs: readonly string[] | undefined,
@@ -337,6 +347,7 @@ function keepFor(
   if (!answered.flight) return
   // As it is charged: a hit is held for that, and costs no more than the call did.
   const usage = answer && withUses(answered, answer.usage)
-  const isKept = usage && !keptAs?.length && possibleUsage(answered, usage) === usage
+  const isWhole = usage && possibleUsage(answered, usage) === usage && !wasCut(answered, usage)
+  const isKept = isWhole && !keptAs?.length
   answered.flight.land(isKept ? { ...answer, usage, route: answered.attempted.candidate.number } : undefined)
 }

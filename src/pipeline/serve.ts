@@ -76,8 +76,6 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   }
   seen.stage('admit')
   const held: Held & ExchangeCall = { ...arrived, admitted, seen }
-  // What ends where a caller's credits do is no whole answer, for which others would wait.
-  if (admitted.outputTokensCap !== undefined) arrived.flight?.land()
   let attempted: Attempted | undefined
   let settled: Settled
   try {
@@ -137,6 +135,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
     requestId: held.requestId,
     account: held.principal.accountId,
     trail: held.seen.trail,
+    isRepeatable: held.idempotency !== undefined,
     createdSeconds: nowSeconds(),
     nowSeconds,
     signal: held.out.signal,

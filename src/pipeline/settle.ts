@@ -33,7 +33,7 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
   if (ask.likely) return ask.likely(outputTokens)
   if (worst.input === undefined && worst.output === undefined) return worst
   return promptUsage
-    ? { ...promptUsage, output: outputTokens }
+    ? { ...promptUsage, output: Math.max(promptUsage.output ?? 0, outputTokens) }
     : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
@@ -80,6 +80,11 @@ function withCall(usage: Usage, { ask: { worst } }: Held): Usage {
   return worst.call === undefined ? usage : { call: 1, ...usage }
 }
 
+/** The answer ended where the credits did that the account or a limit left for it. */
+export function wasCut({ ask, admitted: { outputTokensCap, isCut } }: Held, { output = 0 }: Usage): boolean {
+  return isCut === true && outputTokensCap !== undefined && output >= outputTokensCap * (ask.choices ?? 1)
+}
+
 export async function settle(
   answered: Held & Partial<Pick<Answered, 'attempted'>>,
   ending: Ending,
@@ -101,9 +106,7 @@ export async function settle(
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
-  const { outputTokensCap, isCut } = answered.admitted
-  if (isCut && outputTokensCap !== undefined && (usage.output ?? 0) >= outputTokensCap * (answered.ask.choices ?? 1))
-    answered.seen.cutAt(outputTokensCap)
+  if (wasCut(answered, usage)) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
   const deciding = decidingOf(pricing, attributes)
   const resolution = resolutionOf(answered, ending, deps, owed)

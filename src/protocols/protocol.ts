@@ -104,6 +104,11 @@ export interface OpenOptions {
 
 export interface Exchange {
   readonly call: HttpCall
+  /**
+   * What happens when the caller leaves, unless the catalogue says otherwise. `answer`: the vendor tells only at the end what it bills, so that its answer is
+   * heard for a while. `call`: it bills the whole call once it is asked, so that it is heard to the end. Absent: it is stopped.
+   */
+  readonly drains?: 'answer' | 'call' | undefined
   /** The vendor's 2xx answer, whole. Throws upstream_garbled when it cannot be read, or the fault that it carries. */
   answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
   /** Present when the ask streams and the vendor's 2xx answer is a stream. */

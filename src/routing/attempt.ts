@@ -16,6 +16,8 @@ import type { Vendors } from './vendor.ts'
 export interface Attempted {
   readonly candidate: Candidate
   readonly exchange: Exchange
+  /** What happens when the caller leaves, as the catalogue or the format says. */
+  readonly drains: Exchange['drains']
   readonly reply: UpstreamReply
   readonly attempts: number
   /** On the clock for durations. */
@@ -37,6 +39,8 @@ interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
   readonly trail: Trail
+  /** Whoever asks again with the same idempotency key gets this very answer: it is heard to the end, whoever leaves. */
+  readonly isRepeatable: boolean
 }
 
 /** Hears of the attempts of a call, each when it has ended. */
@@ -122,16 +126,18 @@ export async function attempt(
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const facts: Facts = { open, product, startMs, queuedMs, attempts, isFirst: last === undefined }
-    const caller = vendor.onAbort === 'drain' ? followCaller(open.signal) : undefined
     try {
       const opening = ask.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
+      const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
+      const caller = drains ? followCaller(open.signal) : undefined
+      if (drains === 'call') caller?.letGo()
       const sending = { deadlines: vendor.timeouts, signal: caller?.signal ?? open.signal }
       const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
       if (reply.status >= 200 && reply.status < 300) {
         caller?.letGo()
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
-        return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave }
+        return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
       const said = await judge(reply, exchange, { ask, target })
       const verdict = candidate.credential === OWN_KEY ? byOwnKey(said, candidate, isAlone) : said
@@ -148,6 +154,15 @@ export async function attempt(
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
+}
+
+function drainsOf(
+  { drains }: Exchange,
+  onAbort: 'cancel' | 'drain' | undefined,
+  isRepeatable: boolean,
+): Exchange['drains'] {
+  if (onAbort === 'drain' || isRepeatable) return drains ?? 'answer'
+  return onAbort === 'cancel' ? undefined : drains
 }
 
 interface Facts {

@@ -31,7 +31,7 @@ const errors: object[] = []
 before(async () => {
   vendor = await startVendor()
   const log = { ...silentLog, error: (fields: object) => void errors.push(fields) }
-  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } }, log })
+  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, onAbort: 'cancel' } }, log })
 })
 after(async () => {
   await g.close()

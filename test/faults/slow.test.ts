@@ -25,7 +25,10 @@ let g: TestGateway
 before(async () => {
   vendor = await startVendor()
   const timeouts = { connectMs: 3_000_000, firstByteMs: 3_000_000, idleMs: 3_000_000, totalMs: 3_600_000 }
-  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, timeouts } }, world: fastWorld })
+  g = await startFaultGateway({
+    vendors: { mock: { baseUrl: vendor.url, timeouts, onAbort: 'cancel' } },
+    world: fastWorld,
+  })
 })
 after(async () => {
   await g.close()

@@ -56,6 +56,8 @@ export interface TextFormat {
   /** At the back, where a vendor answers otherwise than it was asked: a whole answer as its stream, and a stream as its whole. */
   unroll(value: Json): string
   rollUp(events: readonly SseEvent[], traits: TextTraits): Json
+  /** At the back: whether the vendor tells only at the end what it bills. */
+  reportsAtEnd(request: Json, traits: TextTraits): boolean
   /** At the back, always: where the vendor listens, and what it wants to see. */
   address(target: Target, stream: boolean): string
   /** Where the list of models lies below a vendor's address; `/models` unless given. */

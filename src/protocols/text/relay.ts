@@ -13,6 +13,34 @@ export class OutputCount {
   addBytes(bytes: number): void {
     this.tokens += bytes > 7 ? bytes >> 2 : 1
   }
+
+  /** Of a delta in an unusual shape: all that it says, however deep. */
+  addDelta(delta: unknown): void {
+    const chars = charsIn(delta)
+    if (chars > 0) this.addBytes(chars)
+  }
+}
+
+/** Members of a delta that are no output. */
+const LABELS: ReadonlySet<string> = new Set(['role', 'type', 'id', 'index', 'name', 'object', 'format'])
+const DELTA_DEPTH_MAX = 8
+
+function charsIn(value: unknown, depth = 0): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null || depth > DELTA_DEPTH_MAX) return 0
+  let chars = 0
+  for (const [name, member] of Object.entries(value)) if (!LABELS.has(name)) chars += charsIn(member, depth + 1)
+  return chars
+}
+
+/** Where the JSON string ends that begins before `start`: at its first quote that is not escaped. -1: it does not end. */
+export function stringEnd(block: string, start: number): number {
+  for (let at = block.indexOf('"', start); at >= 0; at = block.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (block.charCodeAt(at - 1 - slashes) === 0x5c) slashes += 1
+    if (slashes % 2 === 0) return at
+  }
+  return -1
 }
 
 /** Looks at the events of one format as they pass. Blocks are bytes in a string, in the canonical form of `canonical`. */

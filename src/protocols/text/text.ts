@@ -259,6 +259,7 @@ class Opening {
     const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {
       body,
+      request: json.value,
       answer: (bytes) => format.passAnswer(bytes, uid, traits, checked),
       relay: () => new PassRelay(format.observe(uid, checked, traits)),
     })
@@ -279,8 +280,10 @@ class Opening {
       includeUsage: checked.includeUsage,
       request: this.json.value,
     }
+    const request = back.writeRequest(asked, target.model, traits)
     return this.exchange(back, target, options, {
-      body: JSON.stringify(back.writeRequest(asked, target.model, traits)),
+      body: JSON.stringify(request),
+      request,
       answer(bytes): Answer {
         const { value } = readWhole(bytes, 'utf8')
         const reply = back.readReply(value, traits)
@@ -309,12 +312,13 @@ class Opening {
     back: TextFormat,
     target: Target,
     options: OpenOptions,
-    way: { body: string; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
+    way: { body: string; request: Json; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
   ): Exchange {
     const { checked, streams, traits, format, json } = this
     const framed = (relay: StreamRelay) => format.framed?.(relay, json.value) ?? relay
     const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
     return {
+      drains: back.reportsAtEnd(way.request, traits) ? 'answer' : undefined,
       call: {
         method: 'POST',
         url: back.address(target, streams),

@@ -41,6 +41,7 @@ export function openImages({ checked, images, input, target, options, keep }: Im
         price: priceOf(checked, drawn.quality),
       }
     },
+    drains: 'call',
     ...(checked.stream
       ? {
           stream: (headers: Readonly<Record<string, string>>) => {

@@ -1,4 +1,5 @@
 // The Messages format.
+import { isObject } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
 import { checkMessages } from './check.ts'
 import { MessagesObserver, passMessages, passMessagesAnswer } from './pass.ts'
@@ -14,6 +15,9 @@ const VERSION_DEFAULT = '2023-06-01'
 
 export const anthropicMessages: TextFormat = {
   name: 'anthropic-messages',
+  // The prompt is counted at the start, and text can be counted as it comes; thoughts that nobody sees cannot.
+  reportsAtEnd: ({ thinking }, { thinkingOptional }) =>
+    !thinkingOptional || (isObject(thinking) && thinking.type !== 'disabled'),
   address: ({ baseUrl }) => `${baseUrl}/v1/messages`,
   models: '/v1/models',
   headers(options) {

@@ -10,7 +10,7 @@ import type { Answer } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
-import { dataOf, nameOf, Observer, readData } from '../relay.ts'
+import { dataOf, nameOf, Observer, readData, stringEnd } from '../relay.ts'
 import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
 
@@ -62,6 +62,8 @@ export function messagesFailure(fault: Fault, requestId: string): string {
   return encodeJson({ type: 'error', error: messagesError(fault), request_id: requestId }, 'error')
 }
 
+const TEXT_DELTA = /"delta":\{"type":"[a-z_]{1,40}","(?:text|thinking|partial_json)":"/
+
 export class MessagesObserver extends Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
   keptAs: readonly string[] = []
@@ -97,8 +99,7 @@ export class MessagesObserver extends Observer {
       case undefined:
         return this.seeUnnamed(block)
       case 'content_block_delta': {
-        const start = block.lastIndexOf('":"')
-        this.output.addBytes(start < 0 ? 1 : block.length - start - 8)
+        this.count(block)
         return block
       }
       case 'content_block_start':
@@ -124,6 +125,18 @@ export class MessagesObserver extends Observer {
       }
     }
     return block
+  }
+
+  /** The text is the string behind the delta's type. */
+  private count(block: string): void {
+    const found = TEXT_DELTA.exec(block)
+    const start = found ? found.index + found[0].length : -1
+    const end = start < 0 ? -1 : stringEnd(block, start)
+    if (end >= 0) this.output.addBytes(end - start)
+    else {
+      const data = readData(dataOf(block))
+      this.output.addDelta(isObject(data) ? data.delta : undefined)
+    }
   }
 
   finish(comment: string): string {

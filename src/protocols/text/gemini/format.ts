@@ -13,6 +13,7 @@ import { GeminiWriter } from './write-stream.ts'
 
 export const gemini: TextFormat = {
   name: 'gemini',
+  reportsAtEnd: () => true,
   address: ({ baseUrl, model }, stream) =>
     `${baseUrl}/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
   check: checkGemini,

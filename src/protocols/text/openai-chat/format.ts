@@ -15,6 +15,7 @@ import { ChatWriter } from './write-stream.ts'
 
 export const openaiChat: TextFormat = {
   name: 'openai-chat',
+  reportsAtEnd: () => true,
   address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
   check: checkChat,
   prompt: (value) => [

@@ -5,7 +5,7 @@ import type { Fault } from '../../../kernel/fault.ts'
 import { memberSpan } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, textToBytes } from '../../../upstream/sse.ts'
-import { isObject, type Json } from '../../check.ts'
+import { isObject, type Json, objects } from '../../check.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { Surroundings } from '../repeated.ts'
@@ -23,8 +23,6 @@ interface ChatStreamFacts {
 }
 
 export const CHAT_KEEP_ALIVE = ': ping\n'
-/** About what the frame of a chunk takes, for counting output in chunks of an unknown shape. */
-const FRAME_BYTES = 220
 const DONE = 'data: [DONE]\n\n'
 
 /** The frames that end a broken chat stream. SDKs raise an error for an object with `error`; no choices beside it. */
@@ -88,7 +86,8 @@ export class ChatObserver extends Observer {
     const finished = this.finishes
     this.countFinishes(block)
     const text = textOf(block)
-    this.output.addBytes(text ? text[1] - text[0] : block.length - FRAME_BYTES)
+    if (text) this.output.addBytes(text[1] - text[0])
+    else this.countDeltas(readData(dataOf(block)))
     if (text && finished === this.finishes) {
       this.last.learn(block, text[0], text[1])
       this.leadOut = out === block ? '' : out.slice(0, text[0] + out.length - block.length)
@@ -127,8 +126,12 @@ export class ChatObserver extends Observer {
     if (!Array.isArray(data.choices) || (data.choices.length === 0 && isObject(usage))) return ''
     const kept = isObject(usage) ? textToBytes(encodeJson(chunk)) : out
     this.countFinishes(kept)
-    this.output.addBytes(kept.length - FRAME_BYTES)
+    this.countDeltas(data)
     return kept
+  }
+
+  private countDeltas(data: unknown): void {
+    for (const choice of objects(isObject(data) ? data.choices : undefined)) this.output.addDelta(choice.delta)
   }
 
   private countFinishes(block: string): void {
@@ -172,7 +175,9 @@ function textOf(block: string): readonly [start: number, end: number] | undefine
   const end = block.indexOf('"', start)
   // Only a key without anything before it may stand between the brace and the text.
   if (delta < 0 || start < 3 || end < 0 || block.indexOf('"', delta + 10) !== start - 3) return undefined
-  return block.charCodeAt(end - 1) === 0x5c ? undefined : [start, end]
+  if (block.charCodeAt(end - 1) === 0x5c) return undefined
+  // Another string beside it may be the text: a role comes first.
+  return block.slice(end + 1, block.indexOf('}', end)).includes('":"') ? undefined : [start, end]
 }
 
 /** Whether the block holds this key with an object as its value. */

@@ -13,6 +13,7 @@ import { ResponsesWriter } from './write-stream.ts'
 
 export const openaiResponses: TextFormat = {
   name: 'openai-responses',
+  reportsAtEnd: () => true,
   address: ({ baseUrl }) => `${baseUrl}/responses`,
   check: checkResponses,
   prompt: (value) => [

@@ -9,7 +9,7 @@ import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../carry.ts'
 import type { CheckedAsk, PassOptions } from '../format.ts'
 import { idsOfResponse } from '../references.ts'
-import { dataOf, nameOf, Observer, readData } from '../relay.ts'
+import { dataOf, nameOf, Observer, readData, stringEnd } from '../relay.ts'
 import { readResponsesUsage, toUsage, usesOf } from '../tokens.ts'
 import { readWhole } from '../whole.ts'
 import { mended } from './members.ts'
@@ -165,7 +165,12 @@ export class ResponsesObserver extends Observer {
 
   private count(block: string): void {
     const start = block.indexOf('"delta":"') + 9
-    this.output.addBytes(start < 9 ? 1 : block.indexOf('"', start) - start)
+    const end = start < 9 ? -1 : stringEnd(block, start)
+    if (end >= 0) this.output.addBytes(end - start)
+    else {
+      const data = readData(dataOf(block))
+      this.output.addDelta(isObject(data) ? data.delta : undefined)
+    }
   }
 
   private mended(block: string, response: Json): string {
