@@ -343,7 +343,7 @@ test('a charge by an own key that does not fit its fee is found by the verificat
   const { database } = g.gateway
   const row = [owner.id, id.slice('req_'.length)]
   await database.query({ text: 'update usage set credential = null where account_id = $1 and id = $2' }, row)
-  await assert.rejects(verified(), /no price of/)
+  await assert.rejects(verified(), /for such a call has the rates/)
   await database.query({ text: `update usage set credential = 'own' where account_id = $1 and id = $2` }, row)
   await verified()
 })
