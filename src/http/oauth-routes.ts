@@ -83,11 +83,8 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')
         if (url === '/oauth/register')
           for (const [name, value] of Object.entries(CORS)) reply.raw.setHeader(name, value)
-        if (url === '/oauth/authorize') {
-          request.raw.url = withScope(request.raw.url ?? '', scope)
-          // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
-          delete request.raw.headers.cookie
-        }
+        // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
+        if (url === '/oauth/authorize') delete request.raw.headers.cookie
         // On the way back the consent's cookies are needed; whom the library remembers may be who used this browser before.
         if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
         await options.answer(request.raw, reply.raw).catch((error: unknown) => {
@@ -125,11 +122,4 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
 function withoutSession(cookies = ''): string {
   const kept = cookies.split(';').filter((cookie) => !cookie.trimStart().startsWith('tg_oauth_session'))
   return kept.join(';')
-}
-
-/** A program that names no scope wants what there is. */
-function withScope(url: string, scope: string): string {
-  const [path, query = ''] = url.split('?', 2)
-  const given = new URLSearchParams(query)
-  return given.has('scope') ? url : `${path}?${query}${query ? '&' : ''}scope=${scope}`
 }

@@ -55,7 +55,13 @@ export function createAdapter({ database, revoked, forget }: AdapterDeps) {
     async upsert(id: string, payload: Payload, seconds: number | undefined): Promise<void> {
       const { jti: _, ...kept } = payload
       const lasts = seconds ?? (model === 'Client' ? CLIENT_SECONDS : null)
-      await database.query(UPSERT, [model, tokenDigest(id), JSON.stringify(kept), payload.grantId ?? null, lasts])
+      await database.query(UPSERT, [
+        model,
+        tokenDigest(id),
+        JSON.stringify(kept, keepable),
+        payload.grantId ?? null,
+        lasts,
+      ])
       if (model === 'Grant') await database.query(KEEP_CLIENT, [tokenDigest(String(payload.clientId)), seconds ?? 0])
     },
     async find(id: string): Promise<Payload | undefined> {
@@ -78,6 +84,13 @@ export function createAdapter({ database, revoked, forget }: AdapterDeps) {
       await revoked(grant)
     },
   })
+}
+
+/** What the database cannot keep is the fault of whoever sent it. */
+function keepable(_: string, value: unknown): unknown {
+  if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
+    throw new errors.InvalidRequest('a value has a NUL character or half of a surrogate pair')
+  return value
 }
 
 function shown({ payload, consumed }: Row, id: string): Payload {

@@ -2,10 +2,14 @@
 // is ours is said here. A code for PKCE with S256, tokens for one resource (/mcp), short access tokens, refresh tokens that are exchanged with each
 // use, and a person who consents each time.
 import { createPrivateKey } from 'node:crypto'
-import Provider, { errors } from 'oidc-provider'
+import Provider, { errors, type RequestContext } from 'oidc-provider'
+import { logFault } from '../http/server.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { type AdapterDeps, createAdapter } from './adapter.ts'
+import { mayRedirectTo } from './redirect.ts'
 import { resourceOf, SCOPE } from './scope.ts'
 
 export interface AuthorityDeps extends AdapterDeps {
@@ -13,6 +17,7 @@ export interface AuthorityDeps extends AdapterDeps {
   readonly guard: Pick<GuardedFetch, 'download'>
   /** Whether a program's own document may be fetched now. */
   readonly mayFetch: () => boolean
+  readonly log: Log
 }
 
 const ROUTES = {
@@ -34,6 +39,9 @@ const TTL = {
   Session: 15 * MINUTE,
 } as const
 const DOCUMENT_BYTES_MAX = 10_240
+const SCOPES = ['offline_access', SCOPE]
+/** How a code is sent back. A form or a fragment would need a page of ours, or scripts of theirs, for nothing that a query cannot do. */
+const RESPONSE_MODE = 'query'
 
 export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   const key = deps.secrets.key('oauth')
@@ -59,9 +67,15 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
     },
     enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
     responseTypes: ['code'],
-    scopes: ['offline_access', SCOPE],
+    scopes: SCOPES,
     claims: {},
     pkce: { required: () => true },
+    extraClientMetadata: { properties: ['redirect_uris'], validator: checkRedirectUris },
+    extraParams: {
+      response_mode(_: unknown, mode: string | undefined) {
+        if (mode !== undefined && mode !== RESPONSE_MODE) throw new errors.UnsupportedResponseMode()
+      },
+    },
     rotateRefreshToken: true,
     expiresWithSession: () => false,
     issueRefreshToken: (_: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
@@ -81,7 +95,46 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   })
   // Who is asked under which name is known, and not read from what a request says; the routes put it there.
   provider.proxy = true
+  provider.use(async (context, next) => {
+    if (context.path === ROUTES.authorization) context.query = { ...context.query, scope: scopeOf(context.query.scope) }
+    await next()
+    // The library names all that it could do.
+    if (context.path.startsWith('/.well-known/') && context.status === 200)
+      context.body = { ...context.body, scopes_supported: SCOPES, response_modes_supported: [RESPONSE_MODE] }
+  })
+  provider.on('authorization.error', keepHere)
+  provider.on('server_error', (context, error) => {
+    keepHere(context, error)
+    logFault(new Fault('internal', { cause: error }), String(context.res.getHeader('x-request-id')), deps.log)
+  })
   return provider
+}
+
+/**
+ * Anybody may register an address, so that nobody is sent to it by a link alone (RFC 9700, 4.11.2): until a person has answered, what is wrong is
+ * said on a page.
+ */
+function keepHere({ oidc }: RequestContext, error: Error & { allow_redirect?: boolean }): void {
+  if (oidc.entities.Interaction?.result === undefined) error.allow_redirect = false
+}
+
+/**
+ * A program that names no scope wants what there is. `openid` is known to the library whatever it is told, and nobody can grant it: the consent would be
+ * asked for again after each Allow.
+ */
+function scopeOf(asked: string | string[] | undefined): string | string[] {
+  if (Array.isArray(asked)) return asked
+  const scopes = (asked ?? '').split(' ').filter((scope) => scope !== '' && scope !== 'openid')
+  return scopes.join(' ') || SCOPE
+}
+
+function checkRedirectUris(_context: unknown, _name: string, uris: unknown): void {
+  // What is no list of addresses, the library refuses.
+  const wrong = Array.isArray(uris) ? uris.find((uri) => URL.canParse(uri) && !mayRedirectTo(new URL(uri))) : undefined
+  if (wrong !== undefined)
+    throw new errors.InvalidClientMetadata(
+      'redirect_uris must be https addresses, http addresses of the machine itself, or of a scheme that no website can claim',
+    )
 }
 
 interface ConsentContext {
@@ -136,12 +189,15 @@ async function fetchDocument(url: string, guard: AuthorityDeps['guard']): Promis
 }
 
 interface Page {
+  status: number
   type: string
   body: string
 }
 
 /** For the person whose browser was sent here with something wrong; it must not go on to an address that nobody vouches for. */
 function renderError(page: Page, out: { error: string; error_description?: string }): void {
+  // Some errors are made for a redirect, and have its status.
+  page.status = Math.max(page.status, 400)
   page.type = 'text/plain; charset=utf-8'
   page.body = `This connection could not be made: ${out.error}${out.error_description ? `, ${out.error_description}` : ''}.`
 }

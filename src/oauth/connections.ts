@@ -4,6 +4,7 @@ import type { Keys } from '../admission/keys.ts'
 import type { Connections } from '../http/resources/consent.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Authority } from './open.ts'
+import { shownRedirect } from './redirect.ts'
 import { resourceOf, SCOPE } from './scope.ts'
 
 const CLIENT_CHARS_MAX = 80
@@ -30,7 +31,7 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
         client: nameOf(client),
         // Who vouches for the name: the host of its document, or nobody.
         vouchedBy: isDocument ? new URL(client.clientId).host : null,
-        redirectsTo: redirectTo.host || redirectTo.protocol,
+        redirectsTo: shownRedirect(redirectTo),
       }
     },
     async refuse(http, uid) {

@@ -21,6 +21,17 @@ declare module 'oidc-provider' {
     grantTypeAllowed(type: string): boolean
   }
 
+  export interface RequestContext {
+    readonly path: string
+    readonly status: number
+    readonly res: ServerResponse
+    query: Record<string, string | string[] | undefined>
+    body: object
+    readonly oidc: {
+      readonly entities: { readonly Interaction?: { readonly result?: object } }
+    }
+  }
+
   export default class Provider {
     proxy: boolean
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
@@ -32,14 +43,21 @@ declare module 'oidc-provider' {
       result: Readonly<Record<string, unknown>>,
       options: { readonly mergeWithLastSubmission: boolean },
     ): Promise<string>
-    on(event: 'server_error', listener: (context: unknown, error: unknown) => void): void
+    on(
+      event: 'authorization.error' | 'server_error',
+      listener: (context: RequestContext, error: Error & { allow_redirect?: boolean }) => void,
+    ): void
+    use(middleware: (context: RequestContext, next: () => Promise<void>) => Promise<void>): void
     readonly Grant: typeof Grant & { find(id: string): Promise<Grant | undefined> }
     readonly Client: { find(id: string): Promise<Client | undefined> }
   }
 
   export const errors: {
+    readonly InvalidClientMetadata: new (description: string) => Error
     readonly InvalidGrant: new (detail: string) => Error
+    readonly InvalidRequest: new (description: string) => Error
     readonly InvalidTarget: new () => Error
     readonly SessionNotFound: new (detail: string) => Error
+    readonly UnsupportedResponseMode: new () => Error
   }
 }

@@ -60,7 +60,7 @@ test('the official client connects with a click of consent, calls, renews its to
   const { page } = person
   await page.goto(String(program.asked))
   await page.getByText('Lighthouse <b>agent</b>').first().waitFor()
-  await page.getByText(new URL(home.url).host).waitFor()
+  await page.getByText(new URL(home.url).origin).waitFor()
   await page.getByLabel('Social data').uncheck()
   await page.getByLabel('Credits per day at most').fill('2')
   const back = await endOf(person, () => page.getByRole('button', { name: 'Allow' }).click())
@@ -166,37 +166,66 @@ test('a code that two exchange at once is exchanged by one at most', async () =>
   assert.ok(answers.filter(({ status }) => status === 200).length <= 1)
 })
 
-test('an address that was not registered, a plain challenge, none, and another resource are refused', async () => {
-  const registered = await register({ redirect_uris: [callback] })
-  const { client_id } = (await registered.json()) as { client_id: string }
-  const ask = async (changes: Record<string, string | undefined>) => {
-    const all = {
-      ...{ client_id, response_type: 'code', redirect_uri: callback, scope: 'mcp', state: 's' },
-      code_challenge: createHash('sha256').update('x'.repeat(43)).digest('base64url'),
-      code_challenge_method: 'S256',
+/** What a stranger's link to the authorization endpoint does: where it sends a browser, or what it says. */
+async function ask(client_id: string, changes: Record<string, string | undefined>) {
+  const all = {
+    ...{ client_id, response_type: 'code', redirect_uri: callback, scope: 'mcp', state: 's' },
+    code_challenge: createHash('sha256').update('x'.repeat(43)).digest('base64url'),
+    code_challenge_method: 'S256',
+    ...changes,
+  }
+  const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const answer = await fetch(`${home.url}/oauth/authorize?${new URLSearchParams(given)}`, { redirect: 'manual' })
+  return { status: answer.status, location: answer.headers.get('location') ?? '', said: await answer.text() }
+}
+
+async function registered(metadata: object = {}): Promise<string> {
+  const answer = await register({ redirect_uris: [callback], ...metadata })
+  assert.equal(answer.status, 201)
+  return ((await answer.json()) as { client_id: string }).client_id
+}
+
+test('what is wrong with a request is said on a page: nobody is sent to a stranger’s address by a link', async () => {
+  const client = await registered({ redirect_uris: [callback, 'https://thief.example/registered'] })
+  assert.match((await ask(client, {})).location, /\/console\/api\/connect\//)
+  const wrong: [string, Record<string, string | undefined>][] = [
+    ['invalid_redirect_uri', { redirect_uri: 'https://thief.example/callback' }],
+    ['invalid_request', { code_challenge_method: 'plain' }],
+    ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
+    ['invalid_target', { resource: 'https://other.example/mcp' }],
+    ['unsupported_response_type', { response_type: 'token' }],
+    ['unsupported_response_mode', { response_mode: 'form_post' }],
+    ['unsupported_response_mode', { response_mode: 'fragment' }],
+    ['login_required', { prompt: 'none' }],
+    ['invalid_request', { state: 'a\0b' }],
+    ['invalid_scope', { scope: 'mcp\0' }],
+    ['invalid_target', { resource: '\0' }],
+    ['invalid_client', { client_id: 'a\0b' }],
+    ['invalid_client', { client_id: 'https://127.0.0.1/client.json' }],
+    ['invalid_client', { client_id: 'https://169.254.169.254/client.json' }],
+    ['invalid_client', { client_id: 'https://[::1]/c' }],
+    ['invalid_client', { client_id: 'nobody' }],
+  ]
+  for (const [error, changes] of wrong) {
+    const { status, location, said } = await ask(client, {
+      redirect_uri: 'https://thief.example/registered',
       ...changes,
-    }
-    const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
-    const answer = await fetch(`${home.url}/oauth/authorize?${new URLSearchParams(given)}`, { redirect: 'manual' })
-    const location = answer.headers.get('location') ?? ''
-    return { status: answer.status, location, error: /[?&#]error=(\w+)/.exec(location)?.[1] }
+    })
+    assert.deepEqual([status, location], [400, ''], JSON.stringify(changes))
+    assert.match(said, new RegExp(`could not be made: ${error}`), JSON.stringify(changes))
   }
-  assert.match((await ask({})).location, /\/console\/api\/connect\//)
-  const elsewhere = await ask({ redirect_uri: 'https://thief.example/callback' })
-  assert.deepEqual([elsewhere.status, elsewhere.location], [400, ''], 'nobody is sent there')
-  assert.equal((await ask({ code_challenge_method: 'plain' })).error, 'invalid_request')
-  assert.equal((await ask({ code_challenge: undefined, code_challenge_method: undefined })).error, 'invalid_request')
-  assert.equal((await ask({ resource: 'https://other.example/mcp' })).error, 'invalid_target')
-  assert.equal((await ask({ response_type: 'token' })).error, 'unsupported_response_type')
-  for (const id of [
-    'https://127.0.0.1/client.json',
-    'https://169.254.169.254/client.json',
-    'https://[::1]/c',
-    'nobody',
-  ]) {
-    const { status, location } = await ask({ client_id: id })
-    assert.deepEqual([status, location], [400, ''], id)
-  }
+})
+
+test('the consent shows the scheme to which a person is sent back, and no host that a program made up', async () => {
+  const client = await registered({ redirect_uris: ['lighthouse://claude.ai/cb'] })
+  const { page } = person
+  const asked = new URL(`${home.url}/oauth/authorize`)
+  const code_challenge = createHash('sha256').update('x'.repeat(43)).digest('base64url')
+  const fields = { client_id: client, response_type: 'code', redirect_uri: 'lighthouse://claude.ai/cb', code_challenge }
+  asked.search = String(new URLSearchParams({ ...fields, code_challenge_method: 'S256' }))
+  await page.goto(String(asked))
+  await page.getByText('lighthouse: (a program on your device)').waitFor()
+  assert.equal(await page.getByText('claude.ai').count(), 0)
 })
 
 test('a consent is given only in the browser that asked for it', async () => {
@@ -298,6 +327,8 @@ test('what says how to connect is where the standards look for it', async () => 
   assert.equal(server.issuer, home.url)
   assert.deepEqual(server.code_challenge_methods_supported, ['S256'])
   assert.deepEqual(server.response_types_supported, ['code'])
+  assert.deepEqual(server.response_modes_supported, ['query'])
+  assert.deepEqual(server.scopes_supported, ['offline_access', 'mcp'])
   assert.deepEqual(server.token_endpoint_auth_methods_supported, ['none'])
   assert.equal(server.client_id_metadata_document_supported, true)
   for (const name of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
@@ -330,6 +361,12 @@ test('registrations are bounded, and what is registered must be sound', async ()
   for (const wrong of [
     {},
     { redirect_uris: ['http://shop.example/callback'] },
+    { redirect_uris: ['http://shop.example/callback'], application_type: 'web' },
+    { redirect_uris: [callback, 'web+evil://claude.ai/cb'] },
+    { redirect_uris: ['WEB+evil://claude.ai/cb'] },
+    { redirect_uris: ['mailto:thief@example.com'] },
+    { redirect_uris: [callback], client_name: 'a\0b' },
+    { redirect_uris: [callback], client_name: 'a\ud800' },
     { redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' },
     { redirect_uris: [callback], grant_types: ['implicit'], response_types: ['token'] },
   ])
