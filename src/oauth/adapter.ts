@@ -50,7 +50,7 @@ export interface AdapterDeps {
   readonly forget: () => Promise<void>
 }
 
-export function createAdapter({ database, revoked, forget }: AdapterDeps) {
+export function createAdapter({ database, revoked, forget }: AdapterDeps, beforeConsume: () => void) {
   return (model: string) => ({
     async upsert(id: string, payload: Payload, seconds: number | undefined): Promise<void> {
       const { jti: _, ...kept } = payload
@@ -71,6 +71,7 @@ export function createAdapter({ database, revoked, forget }: AdapterDeps) {
       return row && shown(row, id)
     },
     async consume(id: string): Promise<void> {
+      beforeConsume()
       const [mine] = await database.query(CONSUME, [model, tokenDigest(id)])
       if (!mine) throw new errors.InvalidGrant('it was used before')
     },

@@ -10,7 +10,7 @@ import type { Secrets } from '../kernel/secret.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { type AdapterDeps, createAdapter } from './adapter.ts'
 import { mayRedirectTo } from './redirect.ts'
-import { resourceOf, SCOPE } from './scope.ts'
+import { createResourceName, resourceOf, SCOPE } from './scope.ts'
 
 export interface AuthorityDeps extends AdapterDeps {
   readonly secrets: Secrets
@@ -18,6 +18,8 @@ export interface AuthorityDeps extends AdapterDeps {
   /** Whether a program's own document may be fetched now. */
   readonly mayFetch: () => boolean
   readonly log: Log
+  /** The paths of what tokens are for. */
+  readonly resources: readonly string[]
 }
 
 const ROUTES = {
@@ -45,8 +47,16 @@ const RESPONSE_MODE = 'query'
 
 export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   const key = deps.secrets.key('oauth')
+  const nameOf = createResourceName(issuer, deps.resources)
+  /** A code or a refresh token is good once: a request that asks for something else must not use it up. */
+  function beforeConsume(): void {
+    const params = Provider.ctx?.oidc.params
+    if (params?.resource === undefined) return
+    params.resource = nameOf(params.resource)
+    if (params.resource !== resourceOf(issuer)) throw new errors.InvalidTarget()
+  }
   const provider = new Provider(issuer, {
-    adapter: createAdapter(deps),
+    adapter: createAdapter(deps, beforeConsume),
     routes: ROUTES,
     ttl: TTL,
     jwks: { keys: [signingKey(key)] },
@@ -96,7 +106,10 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   // Who is asked under which name is known, and not read from what a request says; the routes put it there.
   provider.proxy = true
   provider.use(async (context, next) => {
-    if (context.path === ROUTES.authorization) context.query = { ...context.query, scope: scopeOf(context.query.scope) }
+    if (context.path === ROUTES.authorization) {
+      const { scope, resource } = context.query
+      context.query = { ...context.query, scope: scopeOf(scope), ...(resource && { resource: nameOf(resource) }) }
+    }
     await next()
     // The library names all that it could do.
     if (context.path.startsWith('/.well-known/') && context.status === 200)
@@ -161,7 +174,7 @@ function featuresOf(issuer: string, { mayFetch }: AuthorityDeps): Record<string,
       defaultResource: () => resource,
       useGrantedResource: () => true,
       getResourceServerInfo(_: unknown, asked: string) {
-        if (asked.replace(/\/$/, '') !== resource) throw new errors.InvalidTarget()
+        if (asked !== resource) throw new errors.InvalidTarget()
         return { scope: SCOPE, audience: resource, accessTokenFormat: 'opaque', accessTokenTTL: TTL.AccessToken }
       },
     },

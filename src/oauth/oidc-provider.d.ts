@@ -28,11 +28,13 @@ declare module 'oidc-provider' {
     query: Record<string, string | string[] | undefined>
     body: object
     readonly oidc: {
+      readonly params: { resource?: string | string[] }
       readonly entities: { readonly Interaction?: { readonly result?: object } }
     }
   }
 
   export default class Provider {
+    static readonly ctx: RequestContext | undefined
     proxy: boolean
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>

@@ -55,7 +55,7 @@ export function openOauth(
 
   async function make(): Promise<Provider> {
     const { createAuthority } = await import('./authority.ts')
-    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch })
+    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch, resources })
   }
   function load(): Promise<Provider> {
     // What failed once may succeed with the next call.
