@@ -93,6 +93,14 @@ export const OF_PERSON = statement(
   `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    where k.account_id = any($1) and k.revoked_at is null and o.payload ->> 'accountId' = $2 order by k.id`,
 )
+// What the same person let the same program do with the account before.
+export const OF_CONSENT = statement(
+  'key_of_consent',
+  `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+   join oauth_object mine on mine.model = 'Grant' and mine.digest = sha256(convert_to($2, 'UTF8'))
+   where k.account_id = $1 and k.grant_id <> $2 and k.revoked_at is null
+   and o.payload ->> 'accountId' = mine.payload ->> 'accountId' and o.payload ->> 'clientId' = mine.payload ->> 'clientId' order by k.id`,
+)
 export const EARLIER = statement(
   'key_earlier',
   `with recursive earlier as (

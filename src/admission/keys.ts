@@ -24,6 +24,7 @@ import {
   keyView,
   LIST,
   LOCK,
+  OF_CONSENT,
   OF_GRANT,
   OF_PERSON,
   REPLACE,
@@ -162,6 +163,14 @@ export function createKeys(options: {
     return keyView(row!)
   }
 
+  /** One key for each consent. The new one goes on with what the earlier has spent, as a rotated one does. */
+  async function replaceConsent(tx: Queryable, made: { account: string; grant: string; key: string }, by: By) {
+    for (const { id } of await tx.query<{ id: string }>(OF_CONSENT, [made.account, made.grant])) {
+      await tx.query(REPLACE, [id, made.key, world.nowMs()])
+      await revoke(tx, id, by)
+    }
+  }
+
   function mustLive(row: KeyRow): void {
     if (row.revoked_at) throw new Fault('conflict', { message: 'This key is revoked or replaced. Create a new one.' })
   }
@@ -194,7 +203,8 @@ export function createKeys(options: {
           limits,
           grant: input.grant,
         })
-        await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
+        if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
+        await keep(tx, { id: made.id, account_id: account }, limits)
         await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
         return made
       })

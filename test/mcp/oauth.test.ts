@@ -160,6 +160,48 @@ test('a refresh token that comes a second time ends the connection: one of the t
   assert.ok(key?.revokedAt, 'and is listed as revoked')
 })
 
+const FOREIGN = { resource: 'https://other.example/mcp' }
+
+test('a refresh may name any path of the tools, and one for something else does not use the token up', async () => {
+  const { program, code } = await withCode()
+  let { status, body } = await token(exchange(code, program), program)
+  for (const path of ['/mcp/analytics', '/mcp', '/mcp/']) {
+    const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token }
+    assert.equal((await token({ ...refresh, ...FOREIGN }, program)).body.error, 'invalid_target')
+    ;({ status, body } = await token({ ...refresh, resource: home.url + path }, program))
+    assert.equal(status, 200, `${path} ${JSON.stringify(body)}`)
+    assert.equal(await isLive(body.access_token), true)
+  }
+})
+
+test('a consent and its code may name any path of the tools, and asking for openid too is one click', async () => {
+  const program = new Program(callback)
+  const { client, transport } = await connect(program)
+  await assert.rejects(client.connect(transport), UnauthorizedError)
+  program.asked?.searchParams.set('resource', `${home.url}/mcp/analytics/`)
+  program.asked?.searchParams.set('scope', 'openid mcp')
+  const fields = exchange((await consent(program)).searchParams.get('code') ?? '', program)
+  assert.equal((await token({ ...fields, ...FOREIGN }, program)).body.error, 'invalid_target')
+  const { status, body } = await token({ ...fields, resource: `${home.url}/mcp/analytics` }, program)
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.equal(await isLive(body.access_token), true)
+})
+
+test('a person who allows a program again has one key for it: the earlier one ends', async () => {
+  const { program, code } = await withCode()
+  const first = await token(exchange(code, program), program)
+  assert.equal(await isLive(first.body.access_token), true)
+  const again = await consent(program)
+  const second = await token(exchange(again.searchParams.get('code') ?? '', program), program)
+  assert.equal(await isLive(second.body.access_token), true)
+  assert.equal(await isLive(first.body.access_token), false)
+  const { refresh_token } = first.body
+  assert.equal((await token({ grant_type: 'refresh_token', refresh_token }, program)).status, 400)
+  const [now, before] = (await home.gateway.keys.list(own, { limit: 2 })).items
+  assert.deepEqual([now?.revokedAt, before?.replacedBy], [null, now?.id])
+  assert.ok(before?.revokedAt)
+})
+
 test('a code that two exchange at once is exchanged by one at most', async () => {
   const { program, code } = await withCode()
   const answers = await Promise.all(Array.from({ length: 5 }, () => token(exchange(code, program), program)))
