@@ -125,7 +125,7 @@ test('every mend of what others broke names tests that exist', () => {
     assert.ok(seen.length > 20, row.slice(0, 40))
     let text = ''
     let named = 0
-    for (const [, file, name] of shown.matchAll(/`([^`]+\.test\.ts)`|"([^"]+)"/g)) {
+    for (const [, file, name] of shown.matchAll(/`([^`]+\.(?:test|long)\.ts)`|"([^"]+)"/g)) {
       if (file) text = readFileSync(join(ROOT, file), 'utf8')
       // Names are put together from cases: four words in a row that stand in the file will do.
       else if (name) {
