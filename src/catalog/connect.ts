@@ -139,6 +139,8 @@ function routesOf(
   }))
 }
 
+const FAMILY_CHARS_MAX = 40
+
 /** Its family is put into the document where it is not yet there. */
 function newModel(
   document: CatalogInput,
@@ -147,7 +149,7 @@ function newModel(
   { preset, vendorName }: Connection,
 ): Omit<ModelInput, 'routes' | 'pricing'> {
   const facts = factsOf(preset, model)
-  const family = preset?.family ?? vendorName
+  const family = (preset?.family ?? vendorName).slice(0, FAMILY_CHARS_MAX)
   const families = document.families ?? {}
   if (type === 'text' && preset && !Object.hasOwn(families, family))
     document.families = { ...families, [family]: { traits: preset.traits } }

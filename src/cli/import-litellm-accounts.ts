@@ -4,7 +4,7 @@ import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { LimitsInput } from '../ledger/views.ts'
 import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf, warnShort } from './import-accounts.ts'
-import { uidOf } from './import-deployment.ts'
+import type { Placement } from './import-deployment.ts'
 import { isUnset, plain, type Say } from './import-report.ts'
 import type { ForeignRow, ForeignSource } from './import-source.ts'
 
@@ -50,6 +50,8 @@ const READ = new Set([
   'last_breach_check_at',
 ])
 
+type PlacedOptions = AccountOptions & { readonly placement: Pick<Placement, 'uidOf'> }
+
 interface Owner {
   readonly at: string
   readonly reference: string
@@ -61,7 +63,7 @@ interface Owner {
 export function litellmAccounts(
   rows: LitellmRows,
   { models }: CatalogInput,
-  options: AccountOptions,
+  options: PlacedOptions,
   say: Say,
 ): PlannedAccount[] {
   const owners = new Map<string, Owner>()
@@ -161,7 +163,7 @@ interface KeyReading {
   readonly at: string
   readonly models: CatalogInput['models']
   readonly say: Say
-  readonly options: AccountOptions
+  readonly options: PlacedOptions
 }
 
 function readKey(
@@ -170,7 +172,7 @@ function readKey(
   { at, models, say, options }: KeyReading,
 ): Owner['keys'][number] | undefined {
   const allowed = allowedModels(key, holder)
-  const here = allowed?.map((name) => [name, uidOf(name)] as const)
+  const here = allowed?.map((name) => [name, options.placement.uidOf(name)] as const)
   const missing = (here ?? []).filter(([, uid]) => !Object.hasOwn(models, uid)).map(([name]) => plain(name, 60))
   if (missing.length > 0) say(`${at}.models`, 'left', `Not offered here: ${missing.slice(0, 20).join(', ')}.`)
   const uids = here && [...new Set(here.map(([, uid]) => uid).filter((uid) => Object.hasOwn(models, uid)))]

@@ -15,7 +15,7 @@ const config: unknown = parse(await readFile(join(FIXTURES, 'config.yaml'), 'utf
 const seen = JSON.parse(await readFile(join(FIXTURES, 'deployments.json'), 'utf8')) as {
   deployments: { group: string; provider: string; model: string; weight: number | null; mode: string | null }[]
 }
-const options = { presets: await readPresets(), markup: '1.5', creditsPerDollar: '100' }
+const options = { presets: await readPresets(), markup: '1.5', creditsPerDollar: '100', replace: false }
 function imported(from: unknown, current: CatalogInput) {
   const { lines, say } = createReport()
   return { document: importLitellm(from, current, { ...options, say }), lines }

@@ -1,13 +1,19 @@
 // A configuration of LiteLLM's proxy as a catalogue: its deployments become vendors and routes, its fallbacks routes of a higher
 // order. Says of every setting whether it was taken, changed or left, and why.
 
-import type { ChosenModel } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import type { KindName } from '../catalog/kind.ts'
 import { filledAddress, type Preset } from '../catalog/preset.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { isObject } from '../protocols/check.ts'
-import { type Deployment, type ImportOptions, isSameRoute, uidOf, withDeployment } from './import-deployment.ts'
+import {
+  type Deployment,
+  type ImportOptions,
+  isSameRoute,
+  Placement,
+  uidOf,
+  withDeployment,
+} from './import-deployment.ts'
+import { costOf, entryOf, isCost, isFree, type PriceTable } from './import-litellm-prices.ts'
 import type { Say } from './import-report.ts'
 
 type ModelInput = CatalogInput['models'][string]
@@ -20,6 +26,7 @@ const PRESET_OF: Readonly<Record<string, string>> = {
 }
 const KINDS: Readonly<Record<string, KindName>> = {
   ...{ chat: 'text', completion: 'text', responses: 'text', embedding: 'embedding', image_generation: 'image' },
+  ...{ rerank: 'rerank', moderation: 'moderation' },
 }
 const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> = {
   'simple-shuffle': { policy: 'weighted' },
@@ -27,47 +34,99 @@ const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> =
   'cost-based-routing': { policy: 'cheapest-first' },
 }
 /** Of a deployment: what is read below. */
-const READ = new Set([
-  'model',
-  'api_base',
-  'base_url',
-  'api_key',
-  'weight',
-  'custom_llm_provider',
-  'input_cost_per_token',
-  'output_cost_per_token',
-  'api_version',
-])
+const READ = new Set(['model', 'api_base', 'base_url', 'api_key', 'weight', 'custom_llm_provider', 'api_version'])
+const READ_INFO = new Set(['mode', 'base_model', 'id'])
+const LEFT_INFO: Readonly<Record<string, string>> = {
+  team_id: 'Models are offered to all accounts; restrict keys with "tollgate keys create --models".',
+  team_public_model_name: 'Models are offered to all accounts under one name.',
+  access_groups: 'There are no groups of models; restrict keys with "tollgate keys create --models".',
+}
 
-export function importLitellm(
-  config: unknown,
-  current: CatalogInput,
-  options: ImportOptions & { readonly say: Say },
-): CatalogInput {
+export interface LitellmOptions extends ImportOptions {
+  readonly say: Say
+  /** LiteLLM's own table of prices, where it is at hand. */
+  readonly prices?: PriceTable | undefined
+  /** A variable that an address may stand in. */
+  readonly variable?: (name: string) => string | undefined
+  readonly placement?: Placement
+}
+
+interface Reading extends LitellmOptions {
+  readonly placement: Placement
+  /** What the configuration itself puts into LiteLLM's environment. */
+  readonly environment: Readonly<Record<string, unknown>>
+}
+
+export function importLitellm(config: unknown, current: CatalogInput, options: LitellmOptions): CatalogInput {
   const { say } = options
   const whole = isObject(config) ? config : {}
   const list = Array.isArray(whole.model_list) ? whole.model_list : []
+  const { placement = new Placement(current, 'litellm', options) } = options
+  const environment = isObject(whole.environment_variables) ? whole.environment_variables : {}
+  const reading = { ...options, placement, environment }
+  const read = list.flatMap((entry, index) =>
+    expanded(entry, `model_list[${index}]`, reading).flatMap(({ entry: one, at }) => {
+      const deployment = readDeployment(one, at, reading)
+      return deployment ? [{ ...deployment, at }] : []
+    }),
+  )
   const groups = new Map<string, string>()
+  const placed = new Map<string, ReturnType<Placement['model']>>()
   let document = current
-  for (const [index, entry] of list.entries()) {
-    const at = `model_list[${index}]`
-    const read = readDeployment(entry, at, say, options)
-    if (!read) continue
-    const uid = groups.get(read.group) ?? uidOf(read.group)
-    const made = withDeployment(document, read, uid, options)
+  for (const { at, ...one } of read) {
+    const wanted = uidOf(one.group)
+    const place =
+      placed.get(wanted) ??
+      placement.model(
+        wanted,
+        read.filter(({ group }) => uidOf(group) === wanted),
+        at,
+        say,
+      )
+    placed.set(wanted, place)
+    const made = withDeployment(document, one, place, options)
     if (made.problems.length > 0) {
-      say(at, 'left', made.problems.join(' '))
+      say(at, 'left', `${one.group}: ${made.problems.join(' ')} ${NO_PRICE}`)
       continue
     }
-    groups.set(read.group, uid)
+    groups.set(one.group, place.uid)
     document = made.document
-    const where = `served by ${read.vendorName} as ${read.model}`
-    say(at, uid === read.group ? 'taken' : 'changed', `${read.group} is offered as ${uid}, ${where}.`)
+    const where = `served by ${one.vendorName} as ${one.model}`
+    say(at, place.uid === one.group ? 'taken' : 'changed', `${one.group} is offered as ${place.uid}, ${where}.`)
   }
   if (list.length === 0) say('model_list', 'left', 'There is no list of models.')
-  document = withRouter(document, whole, groups, say)
+  document = withRouter(document, whole, { groups, placement, say })
   for (const name of Object.keys(whole)) if (!KNOWN.has(name)) say(name, 'left', 'It has no counterpart here.')
   return document
+}
+
+const NO_PRICE =
+  'Give input_cost_per_token and output_cost_per_token in the file, or LiteLLM’s table of prices with --prices.'
+
+/** A wildcard stands for every model of its provider: those that the preset lists with a price are taken. */
+function expanded(entry: unknown, at: string, { presets, say }: Reading): { entry: unknown; at: string }[] {
+  const { model_name: group, litellm_params: params } = isObject(entry) ? entry : {}
+  if (typeof group !== 'string' || !isObject(params) || typeof params.model !== 'string') return [{ entry, at }]
+  if (!group.includes('*') && !params.model.includes('*')) return [{ entry, at }]
+  const { provider, model } = providerOf(params.model, params.custom_llm_provider)
+  const preset = presets.find(({ name }) => name === (PRESET_OF[provider] ?? provider))
+  const names = Object.entries(preset?.models ?? {}).flatMap(([name, { usd }]) => (usd ? [name] : []))
+  if (!/^[^*]*\*$/.test(model) || !/^[^*]*\*$/.test(group) || params.model === '*' || names.length === 0) {
+    const why = `${group} is a wildcard of ${params.model}, for which no models are listed here`
+    say(at, 'left', `${why}; name them with "tollgate connect".`)
+    return []
+  }
+  const start = model.slice(0, -1)
+  const chosen = names.filter((name) => name.startsWith(start))
+  say(at, 'changed', `${group} is a wildcard: the ${chosen.length} models that the preset ${provider} lists are taken.`)
+  return chosen.map((name) => ({
+    at: `${at}.${name}`,
+    entry: {
+      ...(isObject(entry) ? entry : {}),
+      model_name: group.replace('*', name.slice(start.length)),
+      litellm_params: { ...params, model: `${provider}/${name}`, custom_llm_provider: undefined },
+    },
+  }))
 }
 
 const KNOWN = new Set([
@@ -78,61 +137,102 @@ const KNOWN = new Set([
   'environment_variables',
 ])
 
-function readDeployment(entry: unknown, at: string, say: Say, options: ImportOptions): Deployment | undefined {
-  const { model_name: group, litellm_params: params, model_info: info = {} } = isObject(entry) ? entry : {}
+type Members = Readonly<Record<string, unknown>>
+
+function readDeployment(entry: unknown, at: string, reading: Reading): Deployment | undefined {
+  const { say, placement, prices = {} } = reading
+  const { model_name: group, litellm_params: params, model_info, ...others } = isObject(entry) ? entry : {}
   if (typeof group !== 'string' || !isObject(params) || typeof params.model !== 'string') {
     say(at, 'left', 'It names no model.')
     return undefined
   }
-  const mode = isObject(info) && typeof info.mode === 'string' ? info.mode : 'chat'
-  const type = KINDS[mode]
+  const info = isObject(model_info) ? model_info : {}
+  const { provider, model, formats } = providerOf(params.model, params.custom_llm_provider)
+  const listed =
+    entryOf(prices, [info.base_model, params.base_model, params.model, `${provider}/${model}`, model]) ?? {}
+  const mode = String(info.mode ?? listed.mode ?? 'chat')
+  const type = Object.hasOwn(KINDS, mode) ? KINDS[mode] : undefined
   if (!type) {
     say(at, 'left', `${group} is of the kind "${mode}", which is not offered here.`)
     return undefined
   }
-  const { provider, model } = providerOf(params.model, params.custom_llm_provider)
-  const preset = options.presets.find(({ name }) => name === (PRESET_OF[provider] ?? provider))
-  const base = params.api_base ?? params.base_url
+  const preset = reading.presets.find(({ name }) => name === (PRESET_OF[provider] ?? provider))
+  const base = baseOf(params.api_base ?? params.base_url, reading)
   const address = addressOf(provider, base, preset)
   if (address === undefined) {
-    const why =
-      typeof base === 'string' ? `its address ${base} is in LiteLLM's environment` : 'its address is not known'
-    say(
-      at,
-      'left',
-      `${group}: the provider "${provider}" has no preset here, or ${why}; connect it with "tollgate connect".`,
-    )
+    say(at, 'left', `${group}: ${addressUnknown(provider, base)}`)
     return undefined
   }
-  const vendorName = vendorNameOf(PRESET_OF[provider] ?? provider, base, params.api_key)
-  const credential = credentialOf(params.api_key, vendorName, preset)
-  if (credential.inFile)
-    say(
-      `${at}.litellm_params.api_key`,
-      'changed',
-      `The key stands in the file and is not copied. Store it: tollgate vendors credential ${vendorName}`,
-    )
-  for (const name of Object.keys(params))
-    if (!READ.has(name)) say(`${at}.litellm_params.${name}`, 'left', 'Deployments have no such setting here.')
-  if (params.api_version !== undefined) say(`${at}.litellm_params.api_version`, 'left', 'The v1 addresses need none.')
-  return {
-    ...{ group, model, type, vendorName, preset, cost: costOf(params, isObject(info) ? info : {}, options) },
-    vendor: {
+  sayLeft(at, { params, info, others }, say)
+  const wanted = vendorNameOf(PRESET_OF[provider] ?? provider, base, params.api_key)
+  const credential = credentialOf(params.api_key, { at, wanted, address, preset, reading })
+  const { credential: _, ...known } = preset?.vendor ?? {}
+  const { name: vendorName, entry: vendor } = placement.vendor(
+    wanted,
+    {
       // The preset's entry is checked with the document that it becomes a part of.
-      ...(preset?.vendor as CatalogInput['vendors'][string] | undefined),
+      ...(known as CatalogInput['vendors'][string]),
       baseUrl: address,
-      ...(credential.name === undefined ? {} : { credential: credential.name }),
+      ...(credential === undefined ? {} : { credential }),
     },
-    weight: typeof params.weight === 'number' ? Math.max(1, Math.round(params.weight)) : undefined,
-  }
+    at,
+    say,
+  )
+  const own = { ...info, ...params }
+  const cost =
+    costOf(own, reading.creditsPerDollar) ?? (isFree(listed) ? undefined : costOf(listed, reading.creditsPerDollar))
+  const weight = typeof params.weight === 'number' ? Math.max(1, Math.round(params.weight)) : undefined
+  return { group, model, type, vendorName, preset, cost, formats, vendor, weight }
 }
 
-function providerOf(model: string, custom: unknown): { provider: string; model: string } {
-  if (typeof custom === 'string') return { provider: custom, model }
+/** Every member that is not carried over, by its name. */
+function sayLeft(at: string, { params, info, others }: Record<'params' | 'info' | 'others', Members>, say: Say): void {
+  for (const name of Object.keys(others)) say(`${at}.${name}`, 'left', 'Deployments have no such setting here.')
+  for (const name of Object.keys(params))
+    if (!READ.has(name) && !isCost(name) && params[name] !== undefined)
+      say(`${at}.litellm_params.${name}`, 'left', 'Deployments have no such setting here.')
+  if (params.api_version !== undefined) say(`${at}.litellm_params.api_version`, 'left', 'The v1 addresses need none.')
+  for (const name of Object.keys(info))
+    if (!READ_INFO.has(name) && !isCost(name))
+      say(`${at}.model_info.${name}`, 'left', LEFT_INFO[name] ?? 'Models have no such setting here.')
+}
+
+function providerOf(
+  model: string,
+  custom: unknown,
+): { provider: string; model: string; formats?: Deployment['formats'] } {
   const slash = model.indexOf('/')
-  if (slash > 0) return { provider: model.slice(0, slash), model: model.slice(slash + 1) }
-  // LiteLLM knows a bare name by its table of models.
-  return { provider: /^claude/.test(model) ? 'anthropic' : /^gemini/.test(model) ? 'gemini' : 'openai', model }
+  const isPrefixed = slash > 0 && (typeof custom !== 'string' || model.slice(0, slash) === custom)
+  const provider = typeof custom === 'string' ? custom : isPrefixed ? model.slice(0, slash) : usualProvider(model)
+  const rest = isPrefixed ? model.slice(slash + 1) : model
+  if (/^(?:openai|azure)$/.test(provider) && rest.startsWith('responses/'))
+    return { provider, model: rest.slice('responses/'.length), formats: [{ protocol: 'openai-responses' }] }
+  // Ways of LiteLLM's to ask Bedrock, which are no part of a model's name.
+  return { provider, model: provider === 'bedrock' ? rest.replace(/^(?:converse|invoke)\//, '') : rest }
+}
+
+/** LiteLLM knows a bare name by its table of models. */
+function usualProvider(model: string): string {
+  return /^claude/.test(model) ? 'anthropic' : /^gemini/.test(model) ? 'gemini' : 'openai'
+}
+
+const VARIABLE = 'os.environ/'
+
+/** An address that stands in a variable is looked up: in the configuration, then in this command's environment. */
+function baseOf(base: unknown, { environment, variable }: Reading): unknown {
+  if (typeof base !== 'string' || !base.startsWith(VARIABLE)) return base
+  const name = base.slice(VARIABLE.length)
+  const value = Object.hasOwn(environment, name) ? environment[name] : variable?.(name)
+  const address = typeof value === 'string' ? URL.parse(value) : null
+  // Only what is an address and nothing else: a variable may hold a secret.
+  return address && /^https?:$/.test(address.protocol) && !address.username && !address.password ? value : base
+}
+
+function addressUnknown(provider: string, base: unknown): string {
+  if (typeof base === 'string' && base.startsWith(VARIABLE))
+    return `its address stands in the variable ${base.slice(VARIABLE.length)}; set it for this command and run it again.`
+  const why = typeof base === 'string' ? 'its address is none' : `the provider "${provider}" has no preset here`
+  return `${why}; connect it with "tollgate connect".`
 }
 
 function addressOf(provider: string, base: unknown, preset: Preset | undefined): string | undefined {
@@ -140,7 +240,7 @@ function addressOf(provider: string, base: unknown, preset: Preset | undefined):
     const filled = preset && filledAddress(preset, {})
     return typeof filled === 'string' ? filled : undefined
   }
-  if (base.startsWith('os.environ/') || !URL.canParse(base)) return undefined
+  if (base.startsWith(VARIABLE) || !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) return undefined
   const bare = base.replace(/(?<!\/)\/+$/, '')
   if (provider === 'azure') return /\/openai\/v1$/.test(bare) ? bare : `${bare.replace(/\/openai$/, '')}/openai/v1`
   return /^ollama/.test(provider) && !bare.endsWith('/v1') ? `${bare}/v1` : bare
@@ -149,7 +249,7 @@ function addressOf(provider: string, base: unknown, preset: Preset | undefined):
 /** Deployments at one address with one key are one vendor. */
 function vendorNameOf(provider: string, base: unknown, key: unknown): string {
   const host = typeof base === 'string' ? URL.parse(base)?.host : undefined
-  const named = typeof key === 'string' && key.startsWith('os.environ/') ? key.slice('os.environ/'.length) : undefined
+  const named = typeof key === 'string' && key.startsWith(VARIABLE) ? key.slice(VARIABLE.length) : undefined
   const usual = `${provider.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}_API_KEY`
   const parts = [provider, host, named === usual ? undefined : named].filter((part) => part !== undefined)
   return parts
@@ -159,53 +259,53 @@ function vendorNameOf(provider: string, base: unknown, key: unknown): string {
     .slice(0, 100)
 }
 
-function credentialOf(
-  key: unknown,
-  vendorName: string,
-  preset: Preset | undefined,
-): { name?: string; inFile?: boolean } {
-  if (typeof key === 'string' && key.startsWith('os.environ/')) return { name: key.slice('os.environ/'.length) }
-  if (typeof key === 'string' && key !== '') {
-    const made = `${vendorName.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}_KEY`.slice(0, 64)
-    return { name: preset?.vendor.credential ?? made, inFile: true }
-  }
-  return preset?.vendor.credential === undefined ? {} : { name: preset.vendor.credential }
+interface Addressed {
+  readonly at: string
+  readonly wanted: string
+  readonly address: string
+  readonly preset: Preset | undefined
+  readonly reading: Reading
 }
 
-/** 10 and not 10.000000. */
-const shortest = (decimal: string) => formatCredits(parseCredits(decimal) ?? 0n)
-
-/** Dollars a token, as LiteLLM says it, into credits a million. */
-function costOf(
-  params: Record<string, unknown>,
-  info: Record<string, unknown>,
-  { creditsPerDollar }: ImportOptions,
-): ChosenModel['cost'] {
-  const rate = (name: string) => {
-    const value = Number(params[name] ?? info[name] ?? Number.NaN)
-    return Number.isFinite(value) && value >= 0
-      ? shortest((value * 1_000_000 * Number(creditsPerDollar)).toFixed(6))
-      : undefined
+/** The name of a variable, or none where the vendor is asked without a key. */
+function credentialOf(key: unknown, { at, wanted, address, preset, reading }: Addressed): string | undefined {
+  const { say, placement } = reading
+  const given = typeof key === 'string' && key !== '' ? key : undefined
+  const named = given?.startsWith(VARIABLE) ? given.slice(VARIABLE.length) : undefined
+  const chosen = placement.credential(wanted, address, named, preset)
+  const place = `${at}.litellm_params.api_key`
+  const store = `Store it: tollgate vendors credential ${wanted}`
+  if (given === undefined) {
+    // At an address of its own it may need none; the preset's would go to a stranger.
+    const isUsual = chosen === preset?.vendor.credential
+    if (!isUsual && preset?.vendor.credential !== undefined)
+      say(
+        place,
+        'changed',
+        `No key is named for ${address}, and none is sent there. If it needs one, connect it by hand.`,
+      )
+    return isUsual ? chosen : undefined
   }
-  const [input, output] = [rate('input_cost_per_token'), rate('output_cost_per_token')]
-  if (input === undefined && output === undefined) return undefined
-  return { unit: 'credits', tiers: [{ ...(input ? { input } : {}), ...(output ? { output } : {}) }] }
+  if (named === undefined) say(place, 'changed', `The key stands in the file and is not copied. ${store}`)
+  else if (named !== chosen)
+    say(
+      place,
+      'changed',
+      `${named} is not sent to ${address}: no vendor of its name is there. Set ${chosen}, or: ${store}`,
+    )
+  return chosen
 }
 
-function withRouter(
-  given: CatalogInput,
-  whole: Record<string, unknown>,
-  groups: ReadonlyMap<string, string>,
-  say: Say,
-): CatalogInput {
+function withRouter(given: CatalogInput, whole: Members, router: Omit<Router, 'at'>): CatalogInput {
+  const { say } = router
   const document = { ...given, models: { ...given.models } }
   for (const section of ['router_settings', 'litellm_settings', 'general_settings', 'environment_variables'] as const) {
     const settings = isObject(whole[section]) ? whole[section] : {}
     for (const [name, value] of Object.entries(settings)) {
       const at = `${section}.${name}`
-      if (name === 'fallbacks') addFallbacks(document, value, { groups, say, at })
-      else if (name === 'model_group_alias') addAliases(document, value, { groups, say, at })
-      else if (name === 'routing_strategy') setStrategy(document, value, { groups, say, at })
+      if (name === 'fallbacks') addFallbacks(document, value, { ...router, at })
+      else if (name === 'model_group_alias') addAliases(document, value, { ...router, at })
+      else if (name === 'routing_strategy') setStrategy(document, value, { ...router, at })
       else say(at, 'left', LEFT[name] ?? 'It has no counterpart here.')
     }
   }
@@ -222,18 +322,25 @@ const LEFT: Readonly<Record<string, string>> = {
 
 interface Router {
   readonly groups: ReadonlyMap<string, string>
+  readonly placement: Placement
   readonly say: Say
   readonly at: string
 }
 
+const STAYS = 'is here already and stays as it is; --replace changes it.'
+
 /** Routes of the others, behind one's own. */
-function addFallbacks({ models }: CatalogInput, value: unknown, { groups, say, at }: Router): void {
+function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placement, say, at }: Router): void {
   const pairs = (Array.isArray(value) ? value : []).flatMap((one) => (isObject(one) ? Object.entries(one) : []))
   for (const [from, to] of pairs) {
     const uid = groups.get(from)
     const model = uid === undefined ? undefined : models[uid]
     if (uid === undefined || !model) {
       say(at, 'left', `${from} is not among the models that were taken.`)
+      continue
+    }
+    if (!placement.isChangeable(uid)) {
+      say(at, 'left', `${uid} ${STAYS}`)
       continue
     }
     const others = new Map<string, RouteInput[]>()
@@ -261,24 +368,39 @@ function behind(uid: string, routes: readonly RouteInput[], others: readonly Rou
   return [...own, ...others.flatMap((one, place) => one.map((route) => ({ ...route, order: last + 1 + place })))]
 }
 
-function addAliases({ models }: CatalogInput, value: unknown, { groups, say, at }: Router): void {
+/** An alias is a name, or an object with it; it may name another alias. */
+function addAliases({ models }: CatalogInput, value: unknown, { groups, placement, say, at }: Router): void {
+  const aliases = new Map(
+    (isObject(value) ? Object.entries(value) : []).map(([alias, to]) => [alias, isObject(to) ? to.model : to]),
+  )
   for (const [alias, to] of isObject(value) ? Object.entries(value) : []) {
-    const target = models[groups.get(String(to)) ?? '']
-    const uid = uidOf(alias)
-    if (!target) say(at, 'left', `${String(to)} is not among the models that were taken.`)
-    else {
-      const own = groups.get(String(to)) ?? ''
-      models[uid] = {
-        ...target,
-        name: alias,
-        routes: target.routes.map((route) => ({ ...route, model: route.model ?? own })),
-      }
-      say(at, 'changed', `${alias} is a model of its own, with the routes and the price of ${String(to)}.`)
+    const target = String(followed(alias, aliases))
+    const own = groups.get(target) ?? ''
+    const model = models[own]
+    if (!model) {
+      say(at, 'left', `${target} is not among the models that were taken.`)
+      continue
     }
+    if (isObject(to) && to.hidden === true) say(`${at}.${alias}.hidden`, 'left', 'Whatever is offered is listed.')
+    const routes = model.routes.map((route) => ({ ...route, model: route.model ?? own }))
+    const wanted = routes.map(({ vendor, model: name }) => ({ vendorName: vendor, model: name }))
+    const { uid, kept } = placement.model(uidOf(alias), wanted, at, say)
+    if (!kept) models[uid] = { ...model, name: alias, routes }
+    say(at, 'changed', `${alias} is a model of its own, ${uid}, with the routes and the price of ${target}.`)
   }
 }
 
-function setStrategy({ models }: CatalogInput, value: unknown, { groups, say, at }: Router): void {
+function followed(alias: string, aliases: ReadonlyMap<string, unknown>): unknown {
+  const seen = new Set<unknown>()
+  let name: unknown = alias
+  while (typeof name === 'string' && aliases.has(name) && !seen.has(name)) {
+    seen.add(name)
+    name = aliases.get(name)
+  }
+  return name
+}
+
+function setStrategy({ models }: CatalogInput, value: unknown, { groups, placement, say, at }: Router): void {
   const routing = STRATEGIES[String(value)]
   if (!routing) {
     say(at, 'left', `"${String(value)}" has no counterpart here; calls are shared by weight.`)
@@ -286,7 +408,8 @@ function setStrategy({ models }: CatalogInput, value: unknown, { groups, say, at
   }
   for (const uid of new Set(groups.values())) {
     const model = models[uid]
-    if (model) models[uid] = { ...model, routing }
+    if (model && placement.isChangeable(uid)) models[uid] = { ...model, routing }
+    else say(at, 'left', `${uid} ${STAYS}`)
   }
   say(at, 'taken', `Routes of equal order are taken ${routing.policy}.`)
 }

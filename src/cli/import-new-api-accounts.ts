@@ -4,7 +4,7 @@ import { readIpRanges } from '../admission/api-key.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf, warnShort } from './import-accounts.ts'
-import { uidOf } from './import-deployment.ts'
+import type { Placement } from './import-deployment.ts'
 import type { AccountOptions } from './import-litellm-accounts.ts'
 import { type NewApiRows, quotaPerDollar } from './import-new-api.ts'
 import { isUnset, plain, type Say } from './import-report.ts'
@@ -13,7 +13,7 @@ import type { ForeignRow } from './import-source.ts'
 const ENABLED = 1
 const PREFIX = 'sk-'
 
-type Options = Omit<AccountOptions, 'balance'>
+type Options = Omit<AccountOptions, 'balance'> & { readonly placement: Pick<Placement, 'uidOf'> }
 
 interface Reading {
   readonly models: CatalogInput['models']
@@ -121,7 +121,8 @@ const LATEST_MS = Date.UTC(9999, 0)
 const isTrue = (value: unknown) => value === true || value === 1
 
 /** Null: everything. */
-function modelsOf(token: ForeignRow, at: string, { models, say }: Reading): readonly string[] | null {
+function modelsOf(token: ForeignRow, at: string, { models, options, say }: Reading): readonly string[] | null {
+  const uidOf = (name: string) => options.placement.uidOf(name)
   if (!isTrue(token.model_limits_enabled)) return null
   const names = String(token.model_limits ?? '')
     .split(',')
@@ -141,7 +142,7 @@ function modelsOf(token: ForeignRow, at: string, { models, say }: Reading): read
 }
 
 /** What its channels offer; null: its group has all of them. */
-function modelsOfGroup(group: string, { models, channels }: Reading): readonly string[] | null {
+function modelsOfGroup(group: string, { models, channels, options }: Reading): readonly string[] | null {
   const names = (value: unknown) =>
     String(value ?? '')
       .split(',')
@@ -152,7 +153,7 @@ function modelsOfGroup(group: string, { models, channels }: Reading): readonly s
     (isUnset(channel.group) ? ['default'] : names(channel.group)).includes(group),
   )
   if (reached.length === enabled.length) return null
-  const uids = reached.flatMap((channel) => names(channel.models).map(uidOf))
+  const uids = reached.flatMap((channel) => names(channel.models).map((name) => options.placement.uidOf(name)))
   return [...new Set(uids)].filter((uid) => Object.hasOwn(models, uid))
 }
 

@@ -22,7 +22,8 @@ test('a token may use no more models than the channels of its group have', () =>
   }
   // Only the names of the models are looked at.
   const models = Object.fromEntries(['cheap', 'shared', 'dear'].map((uid) => [uid, {}])) as CatalogInput['models']
-  const options = { creditsPerDollar: '100', source: '', nowMs: Date.now() }
+  const placement = { uidOf: (name: string) => name }
+  const options = { creditsPerDollar: '100', source: '', nowMs: Date.now(), placement }
   const [account] = newApiAccounts(rows, { models } as CatalogInput, options, () => undefined)
   assert.deepEqual(
     account?.keys.map(({ name, models }) => [name, models]),

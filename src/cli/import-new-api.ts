@@ -7,7 +7,7 @@ import type { Preset } from '../catalog/preset.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isObject } from '../protocols/check.ts'
 import { creditsOf } from './import-accounts.ts'
-import { type ImportOptions, uidOf, withDeployment } from './import-deployment.ts'
+import { type ImportOptions, Placement, uidOf, withDeployment } from './import-deployment.ts'
 import { isUnset, plain, type Say } from './import-report.ts'
 import type { ForeignRow, ForeignSource } from './import-source.ts'
 
@@ -43,7 +43,8 @@ const PRESETS: Readonly<Record<number, string>> = {
   ...{ 34: 'cohere', 35: 'minimax', 42: 'mistral', 43: 'deepseek', 45: 'volcengine', 48: 'xai' },
 }
 /** Whatever speaks OpenAI's format at an address of one's own. */
-const COMPATIBLE = new Set([1, 8, 60])
+const CUSTOM = 8
+const COMPATIBLE = new Set([1, CUSTOM, 60])
 const MODELS_MAX = 1_000
 
 /** Of a channel: what is read below, or is only its own bookkeeping. */
@@ -57,11 +58,17 @@ const READ_OPTIONS = new Set<string>([...PRICES, 'QuotaPerUnit'])
 
 type Tables = Readonly<Record<(typeof PRICES)[number], Readonly<Record<string, unknown>>>>
 
-interface Reading extends ImportOptions {
+interface NewApiOptions extends ImportOptions {
   readonly say: Say
+  readonly placement?: Placement
+}
+interface Reading extends NewApiOptions {
+  readonly placement: Placement
 }
 
-export function importNewApi(rows: NewApiRows, current: CatalogInput, reading: Reading): CatalogInput {
+export function importNewApi(rows: NewApiRows, current: CatalogInput, options: NewApiOptions): CatalogInput {
+  const { placement = new Placement(current, 'new-api', options) } = options
+  const reading: Reading = { ...options, placement }
   const { say } = reading
   // Object.fromEntries forgets which names it was given.
   const tables = Object.fromEntries(PRICES.map((name) => [name, objectIn(rows.options[name])])) as Tables
@@ -73,10 +80,13 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, reading: R
   let document = current
   /** Of each model: the priority of its last route, and the order that this was. */
   const last = new Map<string, { priority: number; order: number }>()
+  const places = new Map<string, ReturnType<Placement['model']>>()
   for (const channel of channels)
     for (const name of channel.models) {
       const at = `${channel.at}.models.${plain(name, 60)}`
-      const uid = uidOf(name)
+      const place = places.get(uidOf(name)) ?? placement.model(uidOf(name), routesTo(name, channels), at, say)
+      places.set(uidOf(name), place)
+      const { uid } = place
       const type = kindOf(name, channel.preset)
       const pricing = type && priceOf(name, type, { tables, factor, perDollar, reading, at })
       const before = last.get(uid)
@@ -86,9 +96,9 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, reading: R
         continue
       }
       const { vendorName, vendor, preset, weight } = channel
-      const model = channel.mapping[name] ?? name
+      const model = mapped(name, channel.mapping)
       const read = { group: name, model, type, vendorName, vendor, preset, weight, order, cost: undefined, pricing }
-      const made = withDeployment(document, read, uid, reading)
+      const made = withDeployment(document, read, place, reading)
       if (made.problems.length > 0) {
         say(at, 'left', `There is no ratio or price for it in the database, and no list price is noted: ${NO_PRICE}`)
         continue
@@ -104,6 +114,26 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, reading: R
 const NO_PRICE =
   'save the ratios once in its console, which writes them down, or connect it with "tollgate connect --price".'
 
+/** Of all channels that have a model of this name. */
+function routesTo(name: string, channels: readonly Channel[]) {
+  return channels.flatMap(({ vendorName, models, mapping }) =>
+    models.filter((one) => uidOf(one) === uidOf(name)).map((one) => ({ vendorName, model: mapped(one, mapping) })),
+  )
+}
+
+/** One mapping may lead to the next, as new-api follows them; a ring ends where it began. */
+function mapped(name: string, mapping: Channel['mapping']): string {
+  const seen = new Set([name])
+  let model = name
+  while (Object.hasOwn(mapping, model)) {
+    const next = mapping[model] ?? model
+    if (seen.has(next)) break
+    seen.add(next)
+    model = next
+  }
+  return model
+}
+
 interface Channel {
   readonly id: number
   readonly at: string
@@ -116,7 +146,7 @@ interface Channel {
   readonly weight: number | undefined
 }
 
-function channelOf(row: ForeignRow, rows: NewApiRows, { presets, say }: Reading): Channel | undefined {
+function channelOf(row: ForeignRow, rows: NewApiRows, { presets, placement, say }: Reading): Channel | undefined {
   const [id, type] = [Number(row.id), Number(row.type)]
   const name = plain(row.name, 60) || `channel ${id}`
   const at = `channel ${name}`
@@ -131,8 +161,21 @@ function channelOf(row: ForeignRow, rows: NewApiRows, { presets, say }: Reading)
     return undefined
   }
   const isAlone = rows.channels.filter((one) => slug(one.name) === slug(row.name)).length === 1
-  const vendorName = isAlone && slug(row.name) !== '' ? slug(row.name) : `${slug(row.name) || 'channel'}-${id}`
-  const credential = `${vendorName.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}_KEY`.slice(0, 64)
+  const wanted = isAlone && slug(row.name) !== '' ? slug(row.name) : `${slug(row.name) || 'channel'}-${id}`
+  const { credential: usual, ...known } = preset?.vendor ?? {}
+  const hasKey = !isUnset(row.key) && !(preset && usual === undefined)
+  const { name: vendorName, entry: vendor } = placement.vendor(
+    wanted,
+    {
+      // The preset's entry is checked with the document that it becomes a part of.
+      ...(known as CatalogInput['vendors'][string]),
+      baseUrl: address,
+      // A name of its own: the vendor's usual variable may hold another key than the channel's.
+      ...(hasKey ? { credential: placement.credential(wanted, address, undefined, undefined) } : {}),
+    },
+    at,
+    say,
+  )
   const several = String(row.key ?? '')
     .trim()
     .includes('\n')
@@ -151,12 +194,7 @@ function channelOf(row: ForeignRow, rows: NewApiRows, { presets, say }: Reading)
   const weight = Number(row.weight ?? 0)
   return {
     ...{ id, at, vendorName, preset },
-    vendor: {
-      // The preset's entry is checked with the document that it becomes a part of.
-      ...(preset?.vendor as CatalogInput['vendors'][string] | undefined),
-      baseUrl: address,
-      ...(isUnset(row.key) || (preset && preset.vendor.credential === undefined) ? {} : { credential }),
-    },
+    vendor,
     models: [
       ...new Set(
         String(row.models ?? '')
@@ -185,6 +223,11 @@ function addressOf(base: unknown, type: number, preset: Preset | undefined): str
   const given = plain(base, 500).replace(/(?<!\/)\/+$/, '')
   if (!/^https?:\/\//.test(given) || !URL.canParse(given)) return undefined
   if (!preset && !COMPATIBLE.has(type)) return undefined
+  // The whole address of one endpoint, with the model's name in it or not; only the usual one can be asked.
+  if (type === CUSTOM && new URL(given).pathname !== '/') {
+    const bare = given.replace(/\/chat\/completions$/, '')
+    return bare === given && !/\/v\d+$/.test(given) ? undefined : bare
+  }
   const path = pathOf(preset)
   return path === '' || given.endsWith(path) ? given : `${given}${path}`
 }

@@ -67,7 +67,14 @@ async function run(...args: string[]) {
     otherVerbs: [],
     settings: () => ({
       ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test' },
-      ...{ apiKey: undefined, dataDirectory: folder, databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
+      ...{
+        apiKey: undefined,
+        dataDirectory: folder,
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        codexHome: '',
+      },
       ...{ host: '127.0.0.1', server: undefined, version: '0.0.0-test', credential: () => undefined },
     }),
     terminal: {
@@ -237,10 +244,10 @@ for (const [name, keyFile] of [
     assert.equal(await state(), untouched)
     const lines = said(shown)
     for (const pattern of [
-      /^taken channel OpenAI main\.models\.gpt-5\.4: Offered as gpt-5\.4, served by openai-main as gpt-5\.4/,
+      /^changed channel OpenAI main\.models\.gpt-5\.4: Offered as gpt-5\.4-new-api, served by openai-main as gpt-5\.4/,
       /^changed channel OpenAI main\.key: .*not copied.*tollgate vendors credential openai-main/,
       /^taken channel OpenAI main\.models\.tts-1: Offered as tts-1/,
-      /^taken channel Azure\.models\.gpt-5\.4: .*as gpt-54-deployment/,
+      /^changed channel Azure\.models\.gpt-5\.4: .*as gpt-54-deployment/,
       /^changed channel House\.group/,
       /^left channel House\.models\.unpriced-1: There is no ratio/,
       /^left channel Songs: Its kind of vendor \(36\)/,
@@ -262,16 +269,17 @@ for (const [name, keyFile] of [
     assert.equal(vendors['openai-main']?.baseUrl, 'https://api.openai.com/v1')
     assert.deepEqual(
       [vendors.azure?.baseUrl, vendors.azure?.credential],
-      ['https://my-resource.openai.azure.com/openai/v1', 'AZURE_KEY'],
+      ['https://my-resource.openai.azure.com/openai/v1', 'IMPORTED_AZURE_KEY'],
     )
     assert.equal(vendors.house?.baseUrl, 'http://10.1.2.3:11434/v1')
     const { document } = await catalogue()
-    assert.deepEqual(document.models['gpt-5.4']?.pricing, {
+    // The one of LiteLLM's configuration has its name already.
+    assert.deepEqual(document.models['gpt-5.4-new-api']?.pricing, {
       ...{ unit: 'credits', tiers: [{ input: '250', cachedInput: '25', output: '1500' }] },
     })
     assert.deepEqual(document.models['gpt-image-2']?.pricing, { unit: 'credits', tiers: [{ image: '4' }] })
     const own = ['openai-main', 'azure', 'anthropic']
-    const routes = document.models['gpt-5.4']?.routes.filter(({ vendor }) => own.includes(vendor)) ?? []
+    const routes = document.models['gpt-5.4-new-api']?.routes.filter(({ vendor }) => own.includes(vendor)) ?? []
     assert.deepEqual(
       [...new Set(routes.map(({ vendor, order = 0, weight = 1 }) => `${vendor} ${order} ${weight}`))],
       ['openai-main 0 3', 'azure 0 1', 'anthropic 1 1'],
@@ -280,7 +288,7 @@ for (const [name, keyFile] of [
     const accounts = await json<AccountView[]>('accounts', 'list')
     const account = accounts.find(({ id }) => id === grace?.account)
     assert.deepEqual([account?.name, account?.balance], ['Grace', '5000'])
-    assert.deepEqual(await whose(`sk-${keys.app}`), { account: account?.id, models: ['gpt-5.4'] })
+    assert.deepEqual(await whose(`sk-${keys.app}`), { account: account?.id, models: ['gpt-5.4-new-api'] })
     const app = (await json<KeyView[]>('keys', 'list', account?.id ?? '')).find((key) => key.name === 'app')
     assert.deepEqual(
       [app?.limits, app?.ipRanges, app?.expiresAt],

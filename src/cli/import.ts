@@ -9,9 +9,10 @@ import type { Applied, CurrentView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
 import { findAccounts, makeAccounts, type PlannedAccount } from './import-accounts.ts'
-import type { ImportOptions } from './import-deployment.ts'
+import { type ImportOptions, Placement } from './import-deployment.ts'
 import { importLitellm } from './import-litellm.ts'
 import { type AccountOptions, litellmAccounts, readLitellm } from './import-litellm-accounts.ts'
+import { readPriceTable } from './import-litellm-prices.ts'
 import { importNewApi, readNewApi } from './import-new-api.ts'
 import { newApiAccounts } from './import-new-api-accounts.ts'
 import { createReport, type ImportLine, type Report } from './import-report.ts'
@@ -27,6 +28,10 @@ const OPTIONS: Readonly<Record<string, Option>> = {
     help: 'For costs, prices, budgets and balances; 100 unless given.',
   },
   source: { type: 'string', value: 'name', help: 'Sets installations apart, if you import several of one kind.' },
+  replace: {
+    type: 'boolean',
+    help: 'Models that are here under the same name get the imported routes and prices; otherwise the imported ones are renamed.',
+  },
   apply: { type: 'boolean', help: 'Applies it; otherwise it is only shown.' },
 }
 const ABOUT =
@@ -40,6 +45,11 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     args: ['[file]'],
     options: {
       database: { type: 'string', value: 'address', help: 'Its database: postgres://user:password@host:5432/litellm' },
+      prices: {
+        type: 'string',
+        value: 'file',
+        help: 'LiteLLM’s table of prices; the one of an installed Python package unless given.',
+      },
       balance: { type: 'string', value: 'credits', help: 'What accounts without a budget begin with; 0 unless given.' },
       ...OPTIONS,
     },
@@ -77,6 +87,7 @@ async function importing(
     presets: await readPresets(),
     markup: factor(call, 'markup', '1'),
     creditsPerDollar: factor(call, 'credits-per-dollar', '100'),
+    replace: call.values.replace === true,
     balance: balanceOf(call),
     source: text(call, 'source') ?? '',
     nowMs: call.world.nowMs(),
@@ -130,17 +141,22 @@ async function fromLitellm(call: Invocation, { current, report, options }: Readi
       'Name a configuration, a database, or both: tollgate import litellm config.yaml --database postgres://…',
       2,
     )
-  const document =
-    file === undefined ? current : importLitellm(await readYaml(file), current, { ...options, say: report.say })
+  const { say } = report
+  const found = file === undefined ? undefined : await readPriceTable(text(call, 'prices'), file)
+  if (found) say('prices', 'taken', `Costs that the file does not name are read from ${found.path}.`)
+  const placement = new Placement(current, 'litellm', options)
+  const reading = { ...options, say, placement, prices: found?.table, variable: call.settings.credential }
+  const document = file === undefined ? current : importLitellm(await readYaml(file), current, reading)
   if (address === undefined) return { document, accounts: [] }
   const rows = await withSource(address, readLitellm, 'LiteLLM')
-  return { document, accounts: litellmAccounts(rows, document, options, report.say) }
+  return { document, accounts: litellmAccounts(rows, document, { ...options, placement }, report.say) }
 }
 
 async function fromNewApi(call: Invocation, { current, report, options }: Reading): Promise<Plan> {
   const rows = await withSource(call.args[0] ?? '', readNewApi, 'new-api')
-  const document = importNewApi(rows, current, { ...options, say: report.say })
-  return { document, accounts: newApiAccounts(rows, document, options, report.say) }
+  const placement = new Placement(current, 'new-api', options)
+  const document = importNewApi(rows, current, { ...options, placement, say: report.say })
+  return { document, accounts: newApiAccounts(rows, document, { ...options, placement }, report.say) }
 }
 
 async function withSource<T>(
