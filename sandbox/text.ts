@@ -68,14 +68,27 @@ export interface TextReply {
   readonly usage: TextUsage
 }
 
-/** The turn that the answer is to, and what tools said after it. */
-export function lastUserTurn(turns: readonly TextTurn[]): TextTurn | undefined {
-  return turns.findLast((turn) => turn.role === 'user' && turn.text !== '') ?? turns.findLast((t) => t.role === 'user')
+/** Blocks that coding agents put beside or into what a person wrote. */
+const REMINDERS = /<(system-reminder|environment_context)>[\s\S]*?<\/\1>/g
+
+/** What a person wrote, without the reminders of the program that they use. */
+function written(turn: TextTurn): TextTurn {
+  return turn.role === 'user' && turn.text.includes('<')
+    ? { ...turn, text: turn.text.replaceAll(REMINDERS, '').trim() }
+    : turn
 }
 
+/** The turn that the answer is to, and what tools said after it. */
+export function lastUserTurn(turns: readonly TextTurn[]): TextTurn | undefined {
+  const users = turns.filter((turn) => turn.role === 'user').map(written)
+  return users.findLast((turn) => turn.text !== '') ?? users.at(-1)
+}
+
+/** A reminder after them is nothing that a person has said since. */
 export function toolResults(turns: readonly TextTurn[]): readonly TextTurn[] {
-  const from = turns.findLastIndex((turn) => turn.role !== 'tool') + 1
-  return turns.slice(from)
+  const isReminder = (turn: TextTurn) => turn.text !== '' && turn.images === 0 && written(turn).text === ''
+  const said = turns.filter((turn) => turn.role !== 'user' || !isReminder(turn))
+  return said.slice(said.findLastIndex((turn) => turn.role !== 'tool') + 1)
 }
 
 /** Where triggers are looked for: the newest question and the system prompt, so that an old fault does not haunt a chat. */

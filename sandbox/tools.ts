@@ -1,4 +1,4 @@
-// Which tools a simulated model calls, and with what: those whose name or description the prompt mentions.
+// Which tools a simulated model calls, and with what: those that the person names, in whole or by a telling word of the name.
 import { instanceOf, type Mentions, readMentions } from './instance.ts'
 import { type Json, list, record } from './json.ts'
 import { dice, hash } from './seed.ts'
@@ -42,7 +42,7 @@ function chooseTools(ask: TextAsk, prompt: string, triggers: Triggers): TextTool
   // The trigger stays in the conversation: without an end, an agent that sends the result back would never be done.
   if (named) return answered && named.rest !== 'always' ? [] : tools.filter((tool) => tool.name === named.value)
   if (answered && toolChoice !== 'required') return []
-  const matching = tools.filter((tool) => concerns(tool, prompt))
+  const matching = namedTools(tools, prompt)
   if (matching.length > 0) return matching
   const forced = toolChoice === 'required' || triggers.has('tools')
   return forced ? tools.slice(0, 1) : []
@@ -57,13 +57,16 @@ function words(text: string): Set<string> {
   return new Set((found ?? []).filter((word) => !PLAIN_WORDS.has(word)).map((word) => word.slice(0, 6)))
 }
 
-function concerns(tool: TextTool, prompt: string): boolean {
+/**
+ * Not by its description: agents offer dozens of tools with pages of text each, and some of them would concern any sentence.
+ * One that is named in whole is meant alone, and not those that share a word with it.
+ */
+function namedTools(tools: readonly TextTool[], prompt: string): TextTool[] {
+  const whole = new Set(prompt.match(/[\p{L}\p{N}_-]+/gu))
+  const named = tools.filter((tool) => whole.has(tool.name))
+  if (named.length > 0) return named
   const asked = words(prompt.slice(0, 4000))
-  if (prompt.includes(tool.name)) return true
-  for (const word of words(tool.name)) if (asked.has(word)) return true
-  let shared = 0
-  for (const word of words(tool.description)) if (asked.has(word)) shared++
-  return shared >= 2
+  return tools.filter((tool) => !words(tool.name).isDisjointFrom(asked))
 }
 
 /** "in Oslo and Bergen" makes one call for each of them, where the tool takes a name and calls may be parallel. */

@@ -1,6 +1,7 @@
 // One schema over the environment. Every problem is reported at once; what comes out is frozen.
 import { isIP } from 'node:net'
-import { resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { addressProblem, splitAddress } from './database/address.ts'
 
@@ -293,6 +294,8 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
   /** Variables that the catalogue names for vendors' credentials are read by name, from here. */
   readonly credential: (name: string) => string | undefined
+  /** Where Codex has its configuration, for the command that sets it up. */
+  readonly codexHome: string
   /** What was given and means nothing: most often a misspelt name. */
   readonly warnings: readonly string[]
 }
@@ -326,6 +329,7 @@ export function readConfig(environment: Environment = process.env): Config {
   return Object.freeze({
     ...result.data,
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
+    codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
     credential: (name: string) =>
       isOwn(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),

@@ -112,6 +112,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     publicUrl: config.PUBLIC_URL,
     trustProxy: config.TOLLGATE_TRUST_PROXY,
     host: config.HOST,
+    codexHome: config.codexHome,
     server,
     credential: config.credential,
     version: VERSION,

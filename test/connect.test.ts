@@ -93,7 +93,14 @@ async function tollgate(
   let out = ''
   const settings: Settings = {
     ...{ url: gateway.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
-    ...{ dataDirectory: '/nowhere', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+    ...{
+      dataDirectory: '/nowhere',
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      codexHome: '',
+    },
     ...{ server: undefined, version: '0.0.0-test', credential: (name: string) => environment[name] },
   }
   const write = (text: string) => {

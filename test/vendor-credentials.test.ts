@@ -183,7 +183,14 @@ test('the command line lists, adds and removes them; the last one stays', async 
     let out = ''
     const settings: Settings = {
       ...{ url: g.url, urlSource: 'a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
-      ...{ dataDirectory: '/nowhere', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{
+        dataDirectory: '/nowhere',
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        host: '127.0.0.1',
+        codexHome: '',
+      },
       ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
     }
     const write = (said: string) => {

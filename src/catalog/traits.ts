@@ -36,6 +36,11 @@ export const textTraits = z.strictObject({
   dropParams: words.default([]),
   /** Parameters that are left out where another format is converted: its clients send them by themselves, and the model refuses them. */
   dropConverted: words.default([]),
+  /**
+   * What is sent in place of `temperature: 0`, with which agents ask for the likeliest answer, to a model that refuses 0. Values
+   * out of its range otherwise stay the vendor's to refuse.
+   */
+  zeroTemperature: z.number().positive().optional(),
   /** Keys of chat messages, of their parts and of their tool calls that the model refuses: left out. */
   stripKeys: words.default([]),
   /** Chat: members to add to every request, as JSON texts by name: `["reasoning_split=true"]`. */

@@ -16,7 +16,14 @@ async function run(args: string[]) {
     ...{ args, world: realWorld, otherVerbs: [] },
     settings: () => ({
       ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test', apiKey: undefined },
-      ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{
+        dataDirectory: '',
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        host: '127.0.0.1',
+        codexHome: '',
+      },
       ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
     }),
     terminal: {

@@ -32,7 +32,7 @@ async function run(args: string[], over: { apiKey?: string; stdin?: string } = {
     otherVerbs: [['serve', 'Starts the gateway.']],
     settings: () => ({
       ...{ url: g.url, urlSource: 'a test', token: undefined, tokenSource: '', dataDirectory: '', version: '0' },
-      ...{ databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '', server: undefined },
+      ...{ databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '', codexHome: '', server: undefined },
       apiKey: 'apiKey' in over ? over.apiKey : key,
       credential: () => undefined,
     }),

@@ -37,6 +37,7 @@ function settings(more: Partial<Settings> = {}): Settings {
       publicUrl: undefined,
       trustProxy: '',
       host: '127.0.0.1',
+      codexHome: join(folder, 'codex-home'),
       server: undefined,
       version: '0.0.0-test',
     },
@@ -322,7 +323,7 @@ test('the program finds address and token in the data directory', async () => {
 })
 
 test('coding agents are set up without a key in any file, and no file that exists is changed', async () => {
-  const programs = ['claude-code', 'codex', 'opencode', 'cursor', 'vscode', 'aider']
+  const programs = ['claude-code', 'opencode', 'cursor', 'vscode', 'aider']
   for (const program of programs) {
     const directory = join(folder, program)
     const shown = await run(['agent-setup', program], { publicUrl: 'https://gateway.example' })
@@ -347,4 +348,65 @@ test('coding agents are set up without a key in any file, and no file that exist
   const unknown = await run(['agent-setup', 'emacs'])
   assert.equal(unknown.code, 2)
   assert.match(unknown.err, /there are claude-code, codex/)
+})
+
+test('Codex is set up in its own home, where it looks, with what was there before', async () => {
+  const home = join(folder, 'home-of-codex')
+  const file = join(home, 'config.toml')
+  const project = join(folder, 'a-project')
+  const setUp = () =>
+    run(['agent-setup', 'codex', '--model', 'alpha-5.4', '--gateway', 'https://gw.example', '--write', project], {
+      codexHome: home,
+    })
+  const made = await setUp()
+  assert.equal(made.code, 0, made.err)
+  assert.ok(made.out.includes(`Wrote ${file}`), made.out)
+  const fresh = await readFile(file, 'utf8')
+  for (const line of ['model = "alpha-5.4"', 'model_context_window = 1050000', 'base_url = "https://gw.example/v1"'])
+    assert.ok(fresh.split('\n').includes(line), line)
+  await setUp()
+  assert.equal(await readFile(file, 'utf8'), fresh, 'the same again changes nothing')
+
+  const theirs = [
+    '# mine',
+    'model = "gpt-5" # the best',
+    'approval_policy = "never"',
+    'notes = """',
+    '[model_providers.tollgate]',
+    '"""',
+    '',
+    '[model_providers.other]',
+    'name = "Other"',
+    '',
+    '[model_providers.tollgate]',
+    'base_url = "http://old.example/v1"',
+    '',
+    '[[skills]]',
+    'path = "x"',
+  ]
+  await writeFile(file, theirs.join('\n'))
+  await setUp()
+  const merged = (await readFile(file, 'utf8')).split('\n')
+  for (const line of [
+    ...theirs.slice(2, 6),
+    '# mine',
+    '[model_providers.other]',
+    'name = "Other"',
+    '[[skills]]',
+    'path = "x"',
+  ])
+    assert.ok(merged.includes(line), `${line}\n${merged.join('\n')}`)
+  assert.ok(merged.includes('# before Tollgate: model = "gpt-5" # the best'))
+  assert.ok(!merged.includes('base_url = "http://old.example/v1"'))
+  const top = merged.slice(0, merged.indexOf('[model_providers.other]'))
+  assert.ok(top.includes('model = "alpha-5.4"') && top.includes('model_provider = "tollgate"'))
+  await setUp()
+  assert.deepEqual((await readFile(file, 'utf8')).split('\n'), merged)
+
+  const inline = 'model_providers = { other = { name = "x" } }\n'
+  await writeFile(file, inline)
+  const refused = await setUp()
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /cannot be changed safely/)
+  assert.equal(await readFile(file, 'utf8'), inline)
 })

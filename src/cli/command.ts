@@ -16,6 +16,7 @@ export interface Settings {
   readonly publicUrl: string | undefined
   readonly trustProxy: string
   readonly host: string
+  readonly codexHome: string
   /** What a running gateway wrote about itself. */
   readonly server: { readonly url: string; readonly pid: number } | undefined
   readonly credential: (name: string) => string | undefined

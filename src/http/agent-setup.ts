@@ -9,6 +9,7 @@ export const agentSetup = z.object({
   title: z.string(),
   /** What cannot be written into a file. */
   note: z.string(),
+  /** Below the project's directory; `~/.codex/` is Codex's own home, since it ignores what a project says of providers. */
   files: z.array(z.object({ path: z.string(), text: z.string() })),
 })
 export type AgentSetup = z.output<typeof agentSetup>
@@ -17,7 +18,11 @@ interface About {
   readonly url: string
   /** A model that is offered in that format; a small one for titles and summaries. */
   readonly model: (door: TextProtocolName, size?: 'small') => string
+  /** Of a model that is known, so that an agent compacts its conversation in time. */
+  readonly limits: (model: string) => { readonly contextTokens?: number; readonly outputTokensMax?: number }
 }
+
+export const CODEX_HOME = '~/.codex/'
 
 const KEY = 'TOLLGATE_KEY'
 const EXPORT = `Put the key into the environment first (export ${KEY}=tg_live_…).`
@@ -26,8 +31,10 @@ export function agentSetups(about: About): AgentSetup[] {
   return [claudeCode(about), codex(about), opencode(about), cursor(about), vscode(about), aider(about)]
 }
 
+type Models = CatalogDocument['models']
+
 /** The first enabled one, or the one whose output costs least; a placeholder where there is none. */
-export function modelFor(models: Pick<CatalogDocument, 'models'>['models']): About['model'] {
+export function modelFor(models: Models): About['model'] {
   return (door, size) => {
     const offered = Object.entries(models).filter(([, { enabled, doors }]) => enabled && doors.includes(door))
     if (size === 'small') offered.sort(([, a], [, b]) => Number(outputPrice(a) - outputPrice(b)))
@@ -35,7 +42,11 @@ export function modelFor(models: Pick<CatalogDocument, 'models'>['models']): Abo
   }
 }
 
-const outputPrice = ({ pricing }: CatalogDocument['models'][string]) => pricing.tiers[0]?.output ?? 0n
+const outputPrice = ({ pricing }: Models[string]) => pricing.tiers[0]?.output ?? 0n
+
+export function limitsFor(models: Models): About['limits'] {
+  return (model) => (Object.hasOwn(models, model) ? (models[model]?.limits ?? {}) : {})
+}
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const header = (variable: string) => ({ Authorization: `Bearer ${variable}` })
@@ -61,17 +72,20 @@ function claudeCode({ url, model }: About): AgentSetup {
   }
 }
 
-function codex({ url, model }: About): AgentSetup {
+function codex({ url, model, limits }: About): AgentSetup {
+  const name = model('openai-responses')
+  const { contextTokens } = limits(name)
   return {
     name: 'codex',
     title: 'Codex',
-    note: `${EXPORT} Codex reads this file from ~/.codex, and from projects that it trusts.`,
+    note: `${EXPORT} Codex reads providers from its home only (CODEX_HOME, or ~/.codex), and never from a project.`,
     files: [
       {
-        path: '.codex/config.toml',
+        path: `${CODEX_HOME}config.toml`,
         text: [
-          `model = "${model('openai-responses')}"`,
+          `model = ${JSON.stringify(name)}`,
           'model_provider = "tollgate"',
+          ...(contextTokens === undefined ? [] : [`model_context_window = ${contextTokens}`]),
           '',
           '[model_providers.tollgate]',
           'name = "Tollgate"',
@@ -89,8 +103,10 @@ function codex({ url, model }: About): AgentSetup {
   }
 }
 
-function opencode({ url, model }: About): AgentSetup {
+function opencode({ url, model, limits }: About): AgentSetup {
   const name = model('openai-chat')
+  const { contextTokens: context, outputTokensMax: output } = limits(name)
+  const limit = context === undefined || output === undefined ? {} : { limit: { context, output } }
   return {
     name: 'opencode',
     title: 'opencode',
@@ -106,7 +122,7 @@ function opencode({ url, model }: About): AgentSetup {
               npm: '@ai-sdk/openai-compatible',
               name: 'Tollgate',
               options: { baseURL: `${url}/v1`, apiKey: `{env:${KEY}}` },
-              models: { [name]: {} },
+              models: { [name]: limit },
             },
           },
           mcp: {

@@ -1,108 +1,265 @@
-// Codex and Claude Code, the programs themselves, in front of the real gateway.
+// The coding agents that `tollgate agent-setup` names, the programs themselves, set up by what that command writes: each with a
+// model of every kind, and two versions of each. With TOLLGATE_TEST_UPDATE=1 what they ask is recorded for the ordinary tests.
 import assert from 'node:assert/strict'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { testGateway } from '../gateway.ts'
-import { installed, type Ran, runProgram } from '../sdk/cache.ts'
+import { after, test } from 'node:test'
+import { runCli } from '../../src/cli/run.ts'
+import { readConfig } from '../../src/config.ts'
+import { agentSetups } from '../../src/http/agent-setup.ts'
+import { realWorld } from '../../src/kernel/world.ts'
+import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { installed, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
+import { EVERY_FORMAT, EVERY_KIND, everyKind } from '../sdk/families.ts'
 
-const CODEX = '@openai/codex@0.166.0'
-const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
-const RUN_MS_MAX = 60_000
+const RUN_MS_MAX = 120_000
+const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'agents')
+
 let key: string
-let home: string
-const g = testGateway({}, async () => {
+const g = testGateway({ catalog: everyKind }, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
-  home = join(g.config.TOLLGATE_DATA, 'home')
-  await mkdir(home)
 })
 
-/** With nothing of the machine's settings, such as a proxy or somebody's key. */
-const run = (program: string, args: readonly string[], env: Record<string, string>): Promise<Ran> =>
+interface Seen {
+  readonly path: string
+  readonly body: string
+  status: number
+}
+/** What the agents send to the gateway, in the order of arrival: they talk to it through this. */
+const seen: Seen[] = []
+const between = createServer((req, res) => {
+  const pieces: Buffer[] = []
+  req.on('data', (piece) => pieces.push(piece))
+  req.on('end', () => {
+    const body = Buffer.concat(pieces)
+    const one: Seen = { path: req.url ?? '', body: body.toString(), status: 0 }
+    seen.push(one)
+    const { host: _, ...headers } = req.headers
+    const onward = request(g.url + req.url, { method: req.method, headers }, (answer) => {
+      one.status = answer.statusCode ?? 0
+      res.writeHead(one.status, answer.headers)
+      answer.pipe(res)
+    })
+    onward.on('error', () => res.destroy())
+    onward.end(body)
+  })
+})
+after(() => {
+  between.close()
+  between.closeAllConnections()
+})
+
+interface Desk {
+  readonly program: string
+  readonly home: string
+  readonly model: string
+}
+
+interface Agent {
+  /** The newest first; the others meet one model of each format. */
+  readonly versions: readonly string[]
+  /** Why it cannot be run anywhere. */
+  readonly never?: string
+  find(t: Parameters<typeof installed>[0], version: string): Promise<string | undefined>
+  /** One step; `resume` goes on with the conversation before it. */
+  ask(desk: Desk, prompt: string, resume?: boolean): Promise<Ran>
+  /** Makes the sandbox call a tool of this agent. Absent: it has none. */
+  readonly tool?: string
+}
+
+/** Nothing of the machine's settings, such as a proxy or somebody's key. */
+const run = ({ home }: Desk, program: string, args: readonly string[], env: Record<string, string> = {}) =>
   runProgram(program, args, {
     cwd: home,
     timeoutMs: RUN_MS_MAX,
-    env: { PATH: process.env.PATH, HOME: home, ...env },
+    env: { PATH: process.env.PATH, HOME: home, TOLLGATE_KEY: key, ...env },
   })
 
-const calls = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
-  const before = g.sandbox.seen.requests
-  const done = await work()
-  return [done, g.sandbox.seen.requests - before]
-}
+const EDITOR = 'it is an editor with a window; its tools are the ones that test/mcp runs'
 
-test('Codex answers, calls a tool and goes on with its result, and says what was wrong', async (t) => {
-  const program = await installed(t, CODEX, '@openai/codex/bin/codex.js')
-  if (program === undefined) return
-  const provider = `{name="tollgate",base_url="${g.url}/v1",env_key="CALLER_KEY",wire_api="responses",request_max_retries=0,stream_max_retries=0}`
-  const codex = async (prompt: string, model = 'alpha-5.4') => {
-    const settings = ['-c', 'model_provider=tollgate', '-c', `model_providers.tollgate=${provider}`]
-    const ran = await run(
-      process.execPath,
-      [program, 'exec', '--json', '--skip-git-repo-check', '--sandbox', 'read-only', '-m', model, ...settings, prompt],
-      { CODEX_HOME: home, CALLER_KEY: key },
-    )
-    const events = ran.out.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
-    return { ...ran, events, kinds: events.map(({ type, item }) => item?.type ?? type) }
-  }
-
-  const [answer, asked] = await calls(() => codex('Say hello.'))
-  assert.equal(answer.code, 0, answer.err)
-  assert.ok(answer.kinds.includes('agent_message') && answer.kinds.at(-1) === 'turn.completed', answer.out)
-  assert.equal(asked, 1)
-
-  const [tool, turns] = await calls(() => codex('What is the goal? Use get_goal.'))
-  assert.equal(tool.kinds.at(-1), 'turn.completed', tool.out)
-  assert.equal(turns, 2)
-
-  const unknown = await codex('Say hello.', 'nope')
-  assert.notEqual(unknown.code, 0)
-  assert.match(unknown.out, /does not exist/)
-  const cut = await codex('A story. [[cut=4]] [[chunks=20]]')
-  assert.equal(cut.kinds.at(-1), 'turn.failed', cut.out)
-})
-
-test('Claude Code answers, calls tools, also its web search, and says what was wrong', async (t) => {
-  const program = await installed(t, CLAUDE, `@anthropic-ai/claude-code-${platform()}-${arch()}/claude`)
-  if (program === undefined) return
-  const model = 'beta-sonnet-4-6'
-  const claude = async (prompt: string, tool: string, over: Record<string, string> = {}) => {
-    const ran = await run(
-      program,
-      // It may use this one tool only: the sandbox calls what it is told to call.
-      ['-p', prompt, '--output-format', 'json', '--tools', tool, '--allowedTools', tool],
-      {
-        ANTHROPIC_BASE_URL: `${g.url}/beta`,
+const AGENTS: Readonly<Record<string, Agent>> = {
+  codex: {
+    versions: ['@openai/codex@0.166.0', '@openai/codex@0.162.1'],
+    find: (t, version) => installed(t, version, '@openai/codex/bin/codex.js'),
+    tool: 'What is the goal? Use get_goal.',
+    ask(desk, prompt, resume) {
+      const how = ['--json', '--skip-git-repo-check']
+      const args = resume ? ['exec', 'resume', '--last', ...how, prompt] : ['exec', ...how, prompt]
+      return run(desk, process.execPath, [desk.program, ...args])
+    },
+  },
+  'claude-code': {
+    versions: ['@anthropic-ai/claude-code@2.1.325', '@anthropic-ai/claude-code@2.1.321'],
+    find: (t, version) => installed(t, version, `@anthropic-ai/claude-code-${platform()}-${arch()}/claude`),
+    tool: 'Look at the file notes.txt. Use Read.',
+    ask: (desk, prompt, resume) =>
+      run(desk, desk.program, ['-p', prompt, ...(resume ? ['--continue'] : []), '--allowedTools', 'Read'], {
         ANTHROPIC_AUTH_TOKEN: key,
-        ANTHROPIC_MODEL: model,
-        ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         CLAUDE_CODE_MAX_RETRIES: '0',
         DISABLE_AUTOUPDATER: '1',
-        ...over,
-      },
-    )
-    const line = ran.out.split('\n').find((text) => text.startsWith('{'))
-    assert.ok(line, `${ran.out}\n${ran.err}`)
-    return JSON.parse(line) as { is_error: boolean; result: string; num_turns: number }
+      }),
+  },
+  opencode: {
+    versions: ['opencode-ai@1.18.33', 'opencode-ai@1.18.29'],
+    find: (t, version) => installed(t, version, `opencode-${platform()}-${arch()}/bin/opencode`),
+    tool: 'List the files by name. Use glob.',
+    ask: (desk, prompt, resume) =>
+      run(desk, desk.program, ['run', ...(resume ? ['--continue'] : []), prompt], {
+        // It fetches lists, plugins and language servers, which no answer depends on.
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+        XDG_CACHE_HOME: join(g.config.TOLLGATE_DATA, 'cache'),
+      }),
+  },
+  aider: {
+    // The ones before it need a package that has no wheel.
+    versions: ['aider-0.86.2'],
+    async find(t, version) {
+      const found = await pythonWith(join(import.meta.dirname, 'python', `${version}.txt`))
+      if ('python' in found) return found.python
+      console.log(`${version} was not tested: ${found.missing}`)
+      t.skip(found.missing)
+      return undefined
+    },
+    ask: (desk, prompt, resume) =>
+      run(
+        desk,
+        desk.program,
+        [
+          ...[
+            '-m',
+            'aider',
+            '--message',
+            prompt,
+            '--no-git',
+            '--yes-always',
+            '--no-check-update',
+            '--analytics-disable',
+          ],
+          ...['--no-show-model-warnings', '--no-show-release-notes', ...(resume ? ['--restore-chat-history'] : [])],
+        ],
+        { OPENAI_API_KEY: key, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+      ),
+  },
+  cursor: { versions: ['cursor'], never: EDITOR, find: async () => undefined, ask: never },
+  vscode: { versions: ['vscode'], never: EDITOR, find: async () => undefined, ask: never },
+}
+
+function never(): Promise<Ran> {
+  throw new Error('It cannot be run.')
+}
+
+/** A person's empty home, set up by the command for this model. */
+async function setUp(agent: string, program: string, model: string, nth: number): Promise<Desk> {
+  const home = join(g.config.TOLLGATE_DATA, `${agent}-${nth}`, model)
+  await mkdir(home, { recursive: true })
+  await writeFile(join(home, 'notes.txt'), 'Toll gates are raised at noon.\n')
+  const { codexHome } = readConfig({ CODEX_HOME: join(home, '.codex') })
+  // The address of a server that listens on a port.
+  const through = `http://127.0.0.1:${(between.address() as AddressInfo).port}`
+  let said = ''
+  const write = (text: string) => {
+    said += text
   }
+  const code = await runCli({
+    args: ['agent-setup', agent, '--model', model, '--gateway', through, '--write', home],
+    ...{ world: realWorld, otherVerbs: [] },
+    settings: () => ({
+      ...{ url: g.url, urlSource: 'a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
+      ...{ dataDirectory: home, databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{ server: undefined, version: '0.0.0-test', credential: () => undefined, codexHome },
+    }),
+    terminal: { out: write, err: write, input: async () => '' },
+  })
+  assert.equal(code, 0, said)
+  return { program, home, model }
+}
 
-  const answer = await claude('Say hello.', 'Read')
-  assert.equal(answer.is_error, false, answer.result)
-  assert.match(answer.result, /sandbox/i)
+const TEXT_CHARS_MAX = 48
+const LIST_MAX = 12
 
-  const tool = await claude('Look at the file notes.txt. Use Read.', 'Read')
-  assert.equal(tool.is_error, false, tool.result)
-  assert.equal(tool.num_turns, 2)
+/** A request as it was, but for its length: texts are cut, and of a list of tools only the first of each kind and group are kept. */
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string')
+    return value.length > TEXT_CHARS_MAX && !/^[\w+/=-]+$|^\{/.test(value)
+      ? `${value.slice(0, TEXT_CHARS_MAX)}…`
+      : value
+  if (Array.isArray(value)) {
+    const kinds = new Map<string, number>()
+    return value
+      .filter((entry) => {
+        const kind = String(entry?.type ?? '')
+        kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+        return (kinds.get(kind) ?? 0) <= LIST_MAX
+      })
+      .map(shortened)
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shortened(inner)]))
+}
 
-  const [search, asked] = await calls(() => claude('What is new about toll gates? Use WebSearch.', 'WebSearch'))
-  assert.equal(search.is_error, false, search.result)
-  assert.doesNotMatch(search.result, /no price/)
-  assert.equal(asked, 3)
+async function record(agent: string, step: string, { home, model }: Desk): Promise<void> {
+  if (process.env.TOLLGATE_TEST_UPDATE !== '1' || model !== EVERY_KIND[0]) return
+  const found = seen.findLast(({ path }) => /\/(?:responses|messages|chat\/completions)(?:\?.*)?$/.test(path))
+  assert.ok(found, `${agent} has asked nothing`)
+  await mkdir(FIXTURES, { recursive: true })
+  const body = found.body.replaceAll(home, '/home/someone')
+  const kept = { path: found.path, body: shortened(JSON.parse(body)) }
+  await writeFile(join(FIXTURES, `${agent}-${step}.json`), `${JSON.stringify(kept, null, 1)}\n`)
+}
 
-  const unknown = await claude('Say hello.', 'Read', { ANTHROPIC_MODEL: 'nope' })
-  assert.equal(unknown.is_error, true)
-  const poor = await claude('Say hello.', 'Read', { ANTHROPIC_AUTH_TOKEN: (await g.account({ credits: 1n })).key })
-  assert.match(poor.result, /402|credit/i)
+/** Asks, and says how many requests that took. */
+async function step(agent: Agent, desk: Desk, prompt: string, resume?: boolean): Promise<Seen[]> {
+  const before = seen.length
+  const ran = await agent.ask(desk, prompt, resume)
+  const said = `${desk.model}: ${prompt}\n${ran.out.slice(-3000)}\n${ran.err.slice(-2000)}`
+  const asked = seen.slice(before).filter(({ path }) => /responses|messages|completions/.test(path))
+  for (const { path, status, body } of asked) assert.equal(status, 200, `${path} ${body.slice(0, 500)}\n${said}`)
+  assert.equal(ran.code, 0, said)
+  assert.match(ran.out, /simulated|sandbox|reports/i, said)
+  assert.ok(asked.length > 0, said)
+  return asked.filter(({ path }) => !path.includes('count_tokens'))
+}
+
+async function converse(name: string, agent: Agent, desk: Desk): Promise<void> {
+  const hello = await step(agent, desk, 'Hello')
+  // A greeting is answered: it is no reason to call tools again and again, which a new account would pay with its welcome.
+  assert.ok(hello.length <= 2, `${name} ${desk.model}: ${hello.length} requests for a greeting`)
+  await record(name, 'text', desk)
+  if (agent.tool !== undefined) {
+    const turns = await step(agent, desk, agent.tool)
+    assert.ok(turns.length >= 2 && turns.length <= 4, `${name} ${desk.model}: ${turns.length} requests for one tool`)
+    await record(name, 'tool', desk)
+  }
+  const resumed = await step(agent, desk, 'Thank you, that is all.', true)
+  assert.ok(
+    resumed.some(({ body }) => body.includes(agent.tool ?? 'Hello') && body.includes('that is all')),
+    `${name} ${desk.model}: the conversation did not go on`,
+  )
+  await record(name, 'resume', desk)
+}
+
+test('every agent that agent-setup names has a test here', () => {
+  const named = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(({ name }) => name)
+  assert.deepEqual(Object.keys(AGENTS).sort(), named.sort())
 })
+
+for (const [name, agent] of Object.entries(AGENTS))
+  for (const [nth, version] of agent.versions.entries())
+    test(`${version} answers, calls a tool and resumes with every kind of model`, async (t) => {
+      if (agent.never !== undefined) {
+        console.log(`${name} was not tested: ${agent.never}`)
+        return t.skip(agent.never)
+      }
+      const program = await agent.find(t, version)
+      if (program === undefined) return
+      if (!between.listening) await new Promise<void>((done) => between.listen(0, '127.0.0.1', done))
+      for (const model of nth === 0 ? EVERY_KIND : EVERY_FORMAT)
+        await t.test(model, async () => converse(name, agent, await setUp(name, program, model, nth)))
+    })

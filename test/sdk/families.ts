@@ -19,6 +19,23 @@ export function openAllDoors(document: { models: Record<string, { type: string; 
   for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = ALL_DOORS
 }
 
+const GEMINI_MODEL = 'delta-own'
+/** One model for every way in which a request may reach a vendor: each family, and each format. */
+export const EVERY_KIND = [
+  ...['alpha-5.4', 'alpha-6-astra', 'beta-haiku-4-5', 'beta-sonnet-5'],
+  ...['gamma-v4-pro', 'delta-3.8-flash', GEMINI_MODEL, 'epsilon-k3', 'zeta-m3'],
+]
+/** One for each format, of those. */
+export const EVERY_FORMAT = ['alpha-5.4', 'beta-sonnet-5', 'gamma-v4-pro', GEMINI_MODEL]
+
+/** Every format for every text model, and one model whose vendor speaks Google's. */
+export function everyKind(document: any): void {
+  openAllDoors(document)
+  document.vendors.google = { baseUrl: 'sandbox/google', credential: 'DELTA_API_KEY' }
+  const { 'delta-3.8-flash': delta } = document.models
+  document.models[GEMINI_MODEL] = { ...delta, routes: [{ vendor: 'google', protocol: 'gemini' }] }
+}
+
 /** The one that the shipped catalogue has closed, for the model that its examples name. */
 export function openGoogleDoor({ models }: { models: Record<string, { doors?: string[] }> }): void {
   models['delta-3.8-flash']?.doors?.push('gemini')

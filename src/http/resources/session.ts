@@ -10,7 +10,7 @@ import type { Session, Sessions } from '../../identity/sessions.ts'
 import { inviteView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
-import { agentSetup, agentSetups, modelFor } from '../agent-setup.ts'
+import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import { loginCookies, NO_SESSION } from '../cookie.ts'
 import { email, linkToken, password } from '../fields.ts'
 import { createPublicCatalog } from '../public-catalog.ts'
@@ -120,8 +120,9 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
       answer: page(agentSetup),
       run({ query }) {
-        const model = modelFor(catalog.current.document.models)
-        return { items: agentSetups({ url: new URL(query.url).origin, model }), next: null }
+        const { models } = catalog.current.document
+        const about = { url: new URL(query.url).origin, model: modelFor(models), limits: limitsFor(models) }
+        return { items: agentSetups(about), next: null }
       },
     }),
   ]

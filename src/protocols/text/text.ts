@@ -254,7 +254,7 @@ class Opening {
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
     const known = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
-    const json = streams === checked.stream ? known : withStream(known, streams)
+    const json = withTemperature(streams === checked.stream ? known : withStream(known, streams), traits)
     const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
     const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
     return this.exchange(format, target, options, {
@@ -270,7 +270,9 @@ class Opening {
     const dialogue = this.dialogue()
     const tokensMax = dialogue.tokensMax ?? options.outputTokensCap
     const limited = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
-    const asked = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
+    const streamed = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
+    const { zeroTemperature: zero } = traits
+    const asked = zero !== undefined && streamed.temperature === 0 ? { ...streamed, temperature: zero } : streamed
     const facts: AnswerFacts = {
       uid,
       requestId: options.requestId,
@@ -347,4 +349,9 @@ function withStream(json: JsonText, stream: boolean): JsonText {
   const edit = { stream: String(stream) }
   const edits = json.member('stream') ? { replace: edit } : { add: edit }
   return readJson(Buffer.from(splice(json, stream ? edits : { ...edits, remove: ['stream_options'] })))
+}
+
+function withTemperature(json: JsonText, { zeroTemperature }: TextTraits): JsonText {
+  if (zeroTemperature === undefined || json.value.temperature !== 0) return json
+  return readJson(Buffer.from(splice(json, { replace: { temperature: String(zeroTemperature) } })))
 }

@@ -13,11 +13,31 @@ import type { CheckedAsk, PassOptions } from '../format.ts'
 import { dataOf, nameOf, Observer, readData, stringEnd } from '../relay.ts'
 import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { readWhole, renamed } from '../whole.ts'
+import { knownThinking } from './thinking.ts'
 
-export function passMessages(json: JsonText, _: CheckedAsk, { model, traits }: PassOptions): string {
+export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits }: PassOptions): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
-  if (json.text.includes(`"${PACKED}`)) replace.messages = JSON.stringify(withoutForeign(json.value.messages))
-  return splice(json, { replace, remove: traits.dropParams })
+  const messages = json.text.includes(`"${PACKED}`) ? withoutForeign(json.value.messages) : undefined
+  if (messages) replace.messages = JSON.stringify(messages)
+  const remove = [...traits.dropParams]
+  const { thinking, output_config: config } = json.value
+  if (traits.effort === 'budget' && isObject(thinking) && thinking.type === 'adaptive') {
+    const { effort, ...others } = isObject(config) ? config : {}
+    const known = knownThinking(thinking, text(effort), { traits, tokensMax: ask.tokensMax ?? 0 })
+    if (known && isThoughtThrough(messages ?? objects(json.value.messages))) replace.thinking = JSON.stringify(known)
+    else remove.push('thinking')
+    if (effort !== undefined && Object.keys(others).length > 0) replace.output_config = JSON.stringify(others)
+    else if (effort !== undefined) remove.push('output_config')
+  }
+  return splice(json, { replace, remove })
+}
+
+/** Whether every turn that called tools has its thought: with a budget, the vendor refuses one without. */
+function isThoughtThrough(messages: readonly Json[]): boolean {
+  return messages.every(({ role, content }) => {
+    const types = role === 'assistant' ? objects(content).map(({ type }) => type) : []
+    return !types.includes('tool_use') || types.includes('thinking') || types.includes('redacted_thinking')
+  })
 }
 
 /** A conversation may come from another family: thoughts that this vendor did not sign would be refused. */

@@ -42,12 +42,27 @@ function thinkingOf(dialogue: Dialogue, traits: TextTraits, tokensMax: number): 
   const { thinking, effort } = dialogue
   if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
     return traits.thinkingOptional ? { type: 'disabled' } : undefined
-  if (thinking !== undefined) return mayThink(dialogue) ? thinking : undefined
+  if (thinking !== undefined)
+    return mayThink(dialogue) ? knownThinking(thinking, effort, { traits, tokensMax }) : undefined
   if (traits.effort !== 'budget' || effort === undefined || !mayThink(dialogue)) return undefined
   // With thinking on, this family takes no sampling parameters: what the caller said outright goes first.
   if (dialogue.temperature !== undefined || dialogue.topP !== undefined) return undefined
-  const budget = Math.min(BUDGETS[effort] ?? 0, tokensMax - 1)
+  return withBudget(BUDGETS[effort] ?? 0, tokensMax)
+}
+
+function withBudget(wanted: number, tokensMax: number): Json | undefined {
+  const budget = Math.min(wanted, tokensMax - 1)
   return budget < BUDGET_MIN ? undefined : { type: 'enabled', budget_tokens: budget }
+}
+
+/** As the model knows it: agents ask every model for adaptive thinking, and those that know budgets only refuse that. */
+export function knownThinking(
+  thinking: Json,
+  effort: string | undefined,
+  { traits, tokensMax }: { readonly traits: TextTraits; readonly tokensMax: number },
+): Json | undefined {
+  if (traits.effort !== 'budget' || thinking.type !== 'adaptive') return thinking
+  return withBudget(BUDGETS[effort ?? 'medium'] ?? BUDGET_MIN, tokensMax)
 }
 
 /**

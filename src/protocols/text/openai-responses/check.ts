@@ -27,10 +27,7 @@ export function checkResponses(fields: Fields): CheckedAsk {
   checkConversation(fields.get('conversation'), previous)
   const tools = fields.list('tools') ?? []
   tools.forEach((tool, i) => {
-    if (typeof tool.type !== 'string')
-      throw invalid(`"tools[${i}].type" must be a string, such as "function".`, `tools[${i}].type`)
-    if (tool.type === 'function' && typeof tool.name !== 'string')
-      throw invalid(`"tools[${i}].name" must be a string; in this format a function is not nested.`, `tools[${i}].name`)
+    checkTool(tool, `tools[${i}]`)
   })
   const choice = fields.get('tool_choice')
   if (choice !== undefined && typeof choice !== 'string' && !isObject(choice))
@@ -42,6 +39,20 @@ export function checkResponses(fields: Fields): CheckedAsk {
     tokensMax: fields.integer('max_output_tokens', 1),
     hasTools: tools.length > 0,
     continues: previous === undefined ? undefined : [{ id: previous, unknown: previousUnknown() }],
+  }
+}
+
+function checkTool(tool: Json, at: string): void {
+  if (typeof tool.type !== 'string') throw invalid(`"${at}.type" must be a string, such as "function".`, `${at}.type`)
+  if (tool.type === 'function' && typeof tool.name !== 'string')
+    throw invalid(`"${at}.name" must be a string; in this format a function is not nested.`, `${at}.name`)
+  if (tool.type !== 'namespace') return
+  if (typeof tool.name !== 'string') throw mustBe(`${at}.name`, 'a string', tool.name)
+  if (!Array.isArray(tool.tools)) throw mustBe(`${at}.tools`, 'an array of tools', tool.tools)
+  for (const [j, inner] of tool.tools.entries()) {
+    const place = `${at}.tools[${j}]`
+    if (!isObject(inner)) throw mustBe(place, 'an object', inner)
+    if (inner.type !== 'namespace') checkTool(inner, place)
   }
 }
 

@@ -17,6 +17,7 @@ import {
   type Turn,
 } from '../dialogue.ts'
 import { fromBase64, readMedia } from '../media.ts'
+import { Namespaces } from './namespaces.ts'
 
 const STORED = ['previous_response_id', 'conversation', 'prompt']
 
@@ -25,11 +26,12 @@ export function readResponsesDialogue(value: Json): Dialogue {
     if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a provider')
   const reasoning = isObject(value.reasoning) ? value.reasoning : {}
   const shape = isObject(value.text) ? value.text : {}
+  const namespaces = new Namespaces(value.tools)
   return given({
-    turns: new ItemReader(value).turns,
+    turns: new ItemReader(value, namespaces).turns,
     stream: value.stream === true,
-    tools: readTools(value.tools),
-    toolChoice: readChoice(value.tool_choice),
+    tools: readTools(namespaces),
+    toolChoice: readChoice(value.tool_choice, namespaces),
     parallelTools: value.parallel_tool_calls,
     tokensMax: value.max_output_tokens,
     temperature: value.temperature,
@@ -53,8 +55,10 @@ class ItemReader {
   private readonly extras = new Map<string, unknown>()
   private output: OutputPart[] | undefined
   private results: ResultPart[] | undefined
+  private readonly namespaces: Namespaces
 
-  constructor(value: Json) {
+  constructor(value: Json, namespaces: Namespaces) {
+    this.namespaces = namespaces
     if (typeof value.instructions === 'string' && value.instructions !== '')
       this.push({ role: 'system', parts: [{ kind: 'text', text: value.instructions }] })
     if (typeof value.input === 'string') this.push({ role: 'user', parts: [{ kind: 'text', text: value.input }] })
@@ -74,7 +78,7 @@ class ItemReader {
           this.withExtra({
             kind: 'call',
             id: text(item.call_id)!,
-            name: text(item.name)!,
+            name: this.nameOf(item),
             input: text(item.arguments)!,
           }),
         )
@@ -83,7 +87,7 @@ class ItemReader {
         this.say({
           kind: 'call',
           id: text(item.call_id)!,
-          name: text(item.name)!,
+          name: this.nameOf(item),
           input: text(item.input)!,
           custom: true,
         })
@@ -101,6 +105,10 @@ class ItemReader {
         at,
       )
     throw cannotConvert(`${at}.type`, `an item of type "${String(item.type)}"`)
+  }
+
+  private nameOf(item: Json): string {
+    return this.namespaces.flat(text(item.name) ?? '', text(item.namespace))
   }
 
   private readMessage(item: Json, at: string): void {
@@ -213,9 +221,9 @@ function readResult(output: unknown, at: string): ResultPart['parts'] {
   })
 }
 
-function readTools(tools: unknown): Tool[] | undefined {
-  const read = objects(tools).map((tool, i): Tool => {
-    const { name, description } = tool
+function readTools({ tools }: Namespaces): Tool[] | undefined {
+  const read = tools.map(({ tool, name, at }): Tool => {
+    const { description } = tool
     if (tool.type === 'function')
       return given({
         kind: 'function' as const,
@@ -226,20 +234,21 @@ function readTools(tools: unknown): Tool[] | undefined {
       }) as Tool
     if (tool.type === 'custom')
       return given({ kind: 'custom' as const, name, description, format: tool.format }) as Tool
-    throw cannotConvert(`tools[${i}].type`, `a tool of type "${String(tool.type)}"`)
+    throw cannotConvert(`${at}.type`, `a tool of type "${String(tool.type)}"`)
   })
   return read.length > 0 ? read : undefined
 }
 
-function readChoice(choice: unknown): ToolChoice | undefined {
+function readChoice(choice: unknown, namespaces: Namespaces): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined
   if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
   if (isObject(choice)) {
-    if (choice.type === 'function') return { name: text(choice.name) ?? '' }
-    if (choice.type === 'custom') return { name: text(choice.name) ?? '', custom: true }
+    const [name = ''] = namespaces.chosen(choice)
+    if (choice.type === 'function') return { name }
+    if (choice.type === 'custom') return { name, custom: true }
     if (choice.type === 'allowed_tools')
       return {
-        allowed: objects(choice.tools).map((tool) => text(tool.name) ?? ''),
+        allowed: objects(choice.tools).flatMap((tool) => namespaces.chosen(tool)),
         mode: choice.mode === 'required' ? 'required' : 'auto',
       }
   }

@@ -14,6 +14,7 @@ import {
 } from '../dialogue.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
 import { echoed } from './members.ts'
+import { Namespaces } from './namespaces.ts'
 
 export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })
@@ -73,6 +74,7 @@ function readThought(item: Json): ThoughtPart[] {
 export function writeResponsesReply(reply: Reply, facts: AnswerFacts): Json {
   const output: Json[] = []
   const nextId = (prefix: string) => itemId(prefix, output.length, facts)
+  const namespaces = new Namespaces(facts.request.tools)
   let content: Json[] | undefined
   for (const part of reply.parts) {
     if (part.kind === 'text' || part.kind === 'refusal') {
@@ -87,7 +89,8 @@ export function writeResponsesReply(reply: Reply, facts: AnswerFacts): Json {
     if (part.kind === 'thought') output.push(thoughtItem(nextId('rs_'), part.text, packProof(part.proof)))
     else {
       if (part.extra !== undefined) output.push(thoughtItem(nextId('rs_'), '', packExtra(part.id, part.extra)))
-      output.push(callItem(nextId(part.custom ? 'ctc_' : 'fc_'), part, part.input, 'completed'))
+      const call = { ...part, ...namespaces.grouped(part.name) }
+      output.push(callItem(nextId(part.custom ? 'ctc_' : 'fc_'), call, part.input, 'completed'))
     }
   }
   return responseObject(facts, { output, finish: reply.finish, tokens: reply.tokens })
@@ -110,14 +113,17 @@ export function thoughtItem(id: string, thought: string, encrypted: string | und
   return given({ type: 'reasoning', id, summary, encrypted_content: encrypted })
 }
 
+/** With the names that the caller gave the tool. */
 export function callItem(
   id: string,
-  call: Pick<CallPart, 'id' | 'name' | 'custom'>,
+  call: Pick<CallPart, 'id' | 'custom'> & { readonly name: string; readonly namespace?: string },
   input: string,
   status: string,
 ): Json {
-  if (call.custom) return { type: 'custom_tool_call', id, call_id: call.id, name: call.name, input, status }
-  return { type: 'function_call', id, call_id: call.id, name: call.name, arguments: input, status }
+  const { name, namespace } = call
+  const head = given({ id, call_id: call.id, name, namespace })
+  if (call.custom) return { type: 'custom_tool_call', ...head, input, status }
+  return { type: 'function_call', ...head, arguments: input, status }
 }
 
 interface ResponseEnd {

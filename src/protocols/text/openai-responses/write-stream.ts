@@ -7,6 +7,7 @@ import type { AnswerFacts, Finish, ReplyEvent } from '../dialogue.ts'
 import type { StreamWriter } from '../reader.ts'
 import { isWholeJson } from '../relay.ts'
 import type { TokenCounts } from '../tokens.ts'
+import { Namespaces } from './namespaces.ts'
 import { RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from './pass.ts'
 import { callItem, itemId, messageItem, responseObject, textPart, thoughtItem } from './reply.ts'
 
@@ -29,7 +30,7 @@ interface CallState {
   readonly kind: 'call'
   readonly id: string
   readonly index: number
-  readonly call: { readonly id: string; readonly name: string; readonly custom: boolean }
+  readonly call: { readonly id: string; readonly name: string; readonly namespace?: string; readonly custom: boolean }
   input: string
 }
 
@@ -44,9 +45,11 @@ export class ResponsesWriter implements StreamWriter {
   /** Calls may be open side by side, since some vendors interleave their inputs. */
   private readonly calls = new Map<number, CallState>()
   private end: Finish = 'stop'
+  private readonly namespaces: Namespaces
 
   constructor(facts: AnswerFacts) {
     this.facts = facts
+    this.namespaces = new Namespaces(facts.request.tools)
   }
 
   write(event: ReplyEvent): string {
@@ -174,7 +177,7 @@ export class ResponsesWriter implements StreamWriter {
       kind: 'call',
       id: itemId(custom ? 'ctc_' : 'fc_', index, this.facts),
       index,
-      call: { id, name, custom: custom === true },
+      call: { id, ...this.namespaces.grouped(name), custom: custom === true },
       input: '',
     }
     this.calls.set(key, state)
