@@ -42,7 +42,7 @@ const LEFT_INFO: Readonly<Record<string, string>> = {
   access_groups: 'There are no groups of models; restrict keys with "tollgate keys create --models".',
 }
 
-export interface LitellmOptions extends ImportOptions {
+interface LitellmOptions extends ImportOptions {
   readonly say: Say
   /** LiteLLM's own table of prices, where it is at hand. */
   readonly prices?: PriceTable | undefined

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { readDefaultCatalog } from '../compose.ts'
-import { importLitellm, type LitellmOptions } from './import-litellm.ts'
+import { importLitellm } from './import-litellm.ts'
 import { readPriceTable } from './import-litellm-prices.ts'
 import { importNewApi } from './import-new-api.ts'
 import { createReport } from './import-report.ts'
@@ -21,7 +21,11 @@ function checked(document: CatalogInput): void {
   assert.deepEqual(found.ok ? [] : found.problems, [])
 }
 
-function litellm(config: unknown, current: CatalogInput = shipped, more: Partial<LitellmOptions> = {}) {
+function litellm(
+  config: unknown,
+  current: CatalogInput = shipped,
+  more: Partial<Parameters<typeof importLitellm>[2]> = {},
+) {
   const { lines, say } = createReport()
   const document = importLitellm(config, current, { ...usual, say, ...more })
   checked(document)
