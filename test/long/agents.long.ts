@@ -142,7 +142,14 @@ const AGENTS: Readonly<Record<string, Agent>> = {
             '--no-check-update',
             '--analytics-disable',
           ],
-          ...['--no-show-model-warnings', '--no-show-release-notes', ...(resume ? ['--restore-chat-history'] : [])],
+          // Without it, aider asks again for as long as an answer holds no edit of a file.
+          ...[
+            '--chat-mode',
+            'ask',
+            '--no-show-model-warnings',
+            '--no-show-release-notes',
+            ...(resume ? ['--restore-chat-history'] : []),
+          ],
         ],
         { OPENAI_API_KEY: key, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
       ),
