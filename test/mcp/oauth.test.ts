@@ -258,6 +258,20 @@ test('what is wrong with a request is said on a page: nobody is sent to a strang
   }
 })
 
+test('NUL in a code, a token or a verifier is a refusal like any other', async () => {
+  const program = Object.assign(new Program(callback), { information: { client_id: await registered() } })
+  for (const fields of [
+    { grant_type: 'refresh_token', refresh_token: 'a\0b' },
+    { ...exchange('a\0b', program), code_verifier: 'x'.repeat(43) },
+    { ...exchange('ab', program), code_verifier: 'x\0'.repeat(43) },
+    { grant_type: 'refresh\0token' },
+    { grant_type: 'refresh_token', refresh_token: 'ab', client_id: 'a\0b' },
+  ]) {
+    const { status } = await token(fields, program)
+    assert.ok(status === 400 || status === 401, `${status} ${JSON.stringify(fields)}`)
+  }
+})
+
 test('the consent shows the scheme to which a person is sent back, and no host that a program made up', async () => {
   const client = await registered({ redirect_uris: ['lighthouse://claude.ai/cb'] })
   const { page } = person
