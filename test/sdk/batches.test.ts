@@ -473,7 +473,17 @@ test('whoever looks after an account sees what a batch cost, each line with its 
   const check = (id: string, endpoint = '/v1/chat/completions') =>
     operate(`/files/${id}/check?endpoint=${encodeURIComponent(endpoint)}`)
   const { data: wrong } = await check(file.id)
-  assert.deepEqual([wrong.total, wrong.errors.map((one: any) => [one.line, one.code])], [5, [[5, 'invalid_json_line']]])
+  const found = wrong.errors.map((one: any) => [one.line, one.code])
+  assert.deepEqual(
+    [wrong.total, found],
+    [
+      5,
+      [
+        [2, 'model_unknown'],
+        [5, 'invalid_json_line'],
+      ],
+    ],
+  )
   assert.equal((await check('file-unknown')).status, 404)
   assert.equal((await check(file.id, '/v1/images/generations')).status, 400)
   const batch = await start(lines, made.key)
