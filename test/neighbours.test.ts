@@ -8,6 +8,7 @@ import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { serveDocument } from './mcp/oauth-program.ts'
 
 let fresh: FreshDatabase
 let own: TestGateway
@@ -213,6 +214,9 @@ test('an account with credits has its share of the memory for bodies, and no mor
 test('forty chunked bodies that arrive at once are forty answers', async () => {
   const { key } = await own.account()
   const bodies = Array.from({ length: 40 }, () => beginBody(own.url, CHAT_PATH, key, 10))
+  // Whoever asks after them is answered after they have begun.
+  for (let asked = 0; asked < 3; asked += 1)
+    assert.deepEqual(await statusesOf(1, () => own.call('/v1/models', key)), [200])
   for (const body of bodies) body.finish()
   for (const { answer } of bodies) assert.match(await answer, /^HTTP\/1.1 200 /)
   for (const body of bodies) body.leave()
@@ -228,5 +232,46 @@ test('a body that arrives too slowly is cut off', { timeout: 120_000 }, async ()
   } finally {
     for (const one of slow) one.leave()
     await fast.close()
+  }
+})
+
+const ATTACKER = '203.0.113.7'
+const OTHER = '203.0.113.8'
+
+test('one address uses up neither the registrations nor the client documents of others', async (t) => {
+  const document = await serveDocument()
+  if (!document) return t.skip('there is no openssl with which to make a certificate')
+  const home = await startGateway({
+    env: { TOLLGATE_TRUST_PROXY: '127.0.0.1', TOLLGATE_OUTBOUND_ALLOW: document.host },
+  })
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const about = { client_name: 'Program', redirect_uris: ['http://127.0.0.1:1/callback'] }
+  const register = (address: string) => home.call('/oauth/register', undefined, about, { headers: from(address) })
+  const authorize = (address: string, client: string) => {
+    const query = new URLSearchParams({
+      ...{ client_id: client, redirect_uri: 'http://127.0.0.1:1/callback', response_type: 'code', state: 'x' },
+      ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
+    })
+    return home.call(`/oauth/authorize?${query}`, undefined, undefined, { headers: from(address), redirect: 'manual' })
+  }
+  try {
+    const registered = await statusesOf(20, () => register(ATTACKER))
+    assert.deepEqual(registered, allOf(20, 201))
+    const refused = await register(ATTACKER)
+    assert.equal(refused.status, 429)
+    assert.match(await refused.text(), /network address/)
+    // As many as one address could make in the 24 minutes that it took before.
+    await home.gateway.database.query({
+      text: `insert into oauth_object (model, digest, payload) select 'Client', sha256(n::text::bytea), '{}' from generate_series(1, 500) n`,
+    })
+    assert.equal((await register(OTHER)).status, 201)
+    for (let asked = 0; asked < 70; asked += 1) await authorize(ATTACKER, `${document.url}?${asked}`)
+    document.answer = { ...about, client_id: document.url, token_endpoint_auth_method: 'none' }
+    const asked = await authorize(OTHER, document.url)
+    assert.equal(asked.status, 303, await asked.text())
+    assert.match(asked.headers.get('location') ?? '', /\/console\/api\/connect\//)
+  } finally {
+    document.server.close()
+    await home.close()
   }
 })

@@ -463,6 +463,7 @@ create table oauth_object (
   consumed_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone,
+  origin text collate "C",
   constraint oauth_object_pkey PRIMARY KEY (model, digest)
 );
 CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);

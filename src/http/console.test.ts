@@ -461,6 +461,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['PATCH', '/limits', {}, 200, 403, 403, 403],
     ['GET', '/catalog', undefined, 200, 403, 403, 403],
     ['PUT', '/catalog', { document }, 200, 403, 403, 403],
+    ['PATCH', '/catalog', { allClientFormats: false }, 200, 403, 403, 403],
     ['GET', '/catalog/versions', undefined, 200, 403, 403, 403],
     ['POST', '/catalog/rollback', { version: 1 }, 200, 403, 403, 403],
     ['PATCH', '/models/alpha-5.4', { enabled: true }, 200, 403, 403, 403],

@@ -13,9 +13,10 @@ import { CORS, logFault } from './server.ts'
 interface OauthRoutes {
   readonly enabled: () => boolean
   readonly publicUrl: () => string
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Whether another program may register at all. */
-  readonly mayRegister: () => Promise<boolean>
+  /** For whoever asks from this network address. */
+  readonly answer: (address: string, request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Whether another program may register from this network address. */
+  readonly mayRegister: (address: string) => Promise<boolean>
   /** The paths of what tokens are for; the first is its name. */
   readonly resources: readonly [string, ...string[]]
   readonly scope: string
@@ -58,14 +59,15 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
       })
     const isRegistration = url === '/oauth/register'
-    const wait = (isRegistration ? registrations : requests).spend(networkOf(request.ip), 1)
-    if (wait !== undefined) throw new Fault('rate_limited', { retryAfterSeconds: wait })
+    const address = networkOf(request.ip)
+    const wait = (isRegistration ? registrations : requests).spend(address, 1)
+    if (wait !== undefined) throw tooMany(wait)
     const length = request.headers['content-length']
     if (isRegistration && length === undefined)
       throw new Fault('request_invalid', { message: 'A registration needs a Content-Length.' })
     if (Number(length ?? 0) > (isRegistration ? REGISTRATION_BYTES_MAX : BODY_BYTES_MAX))
       throw new Fault('request_too_large')
-    if (isRegistration && !(await options.mayRegister())) throw new Fault('rate_limited', { retryAfterSeconds: 600 })
+    if (isRegistration && !(await options.mayRegister(address))) throw tooMany(600)
   }
 
   for (const [method, url] of ANSWERED) {
@@ -87,7 +89,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         if (url === '/oauth/authorize') delete request.raw.headers.cookie
         // On the way back the consent's cookies are needed; whom the library remembers may be who used this browser before.
         if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
-        await options.answer(request.raw, reply.raw).catch((error: unknown) => {
+        await options.answer(networkOf(request.ip), request.raw, reply.raw).catch((error: unknown) => {
           logFault(new Fault('internal', { cause: error }), request.id, options.log)
           new Caller(reply.raw, request.id).send(500, {}, '')
         })
@@ -115,6 +117,13 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
   app.get('/console/api/connect/:uid', (request, reply) => {
     const { uid } = request.params as { uid: string } // As the path says.
     return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
+  })
+}
+
+function tooMany(retryAfterSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Too many programs connect from this network address. Try again in ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
   })
 }
 

@@ -16,8 +16,8 @@ const CLIENT_SECONDS = 86_400
 
 const UPSERT = statement(
   'oauth_upsert',
-  `insert into oauth_object (model, digest, payload, grant_id, expires_at)
-   values ($1, $2, $3, $4, now() + make_interval(secs => $5))
+  `insert into oauth_object (model, digest, payload, grant_id, expires_at, origin)
+   values ($1, $2, $3, $4, now() + make_interval(secs => $5), $6)
    on conflict (model, digest) do update set payload = excluded.payload, grant_id = excluded.grant_id, expires_at = excluded.expires_at`,
 )
 const LIVES = `(o.expires_at is null or o.expires_at > now())`
@@ -39,7 +39,16 @@ const REVOKE = statement('oauth_revoke', 'delete from oauth_object where grant_i
 const KEEP_CLIENT = statement(
   'oauth_keep_client',
   `update oauth_object set expires_at = greatest(expires_at, now() + make_interval(secs => $2))
-   where model = 'Client' and digest = $1`,
+   where model in ('Client', 'ClientDocument') and digest = $1`,
+)
+/** A document is kept for a consent that is under way, and from then on as long as the grant. */
+const DOCUMENT_SECONDS = 900
+const KEEP_DOCUMENT = statement(
+  'oauth_keep_document',
+  `insert into oauth_object (model, digest, payload, expires_at)
+   values ('ClientDocument', $1, $2, now() + make_interval(secs => $3))
+   on conflict (model, digest) do update set payload = excluded.payload,
+     expires_at = greatest(oauth_object.expires_at, excluded.expires_at)`,
 )
 
 export interface AdapterDeps {
@@ -48,9 +57,34 @@ export interface AdapterDeps {
   readonly revoked: (grant: string) => Promise<void>
   /** Every process forgets the tokens that it knows. */
   readonly forget: () => Promise<void>
+  /** The network address of whoever asks; undefined for a person at the console. */
+  readonly origin: () => string | undefined
 }
 
-export function createAdapter({ database, revoked, forget }: AdapterDeps, beforeConsume: () => void) {
+/** The last good document of each program that names itself by one. */
+export interface ClientDocuments {
+  keep(url: string, document: ClientDocument): Promise<void>
+  find(url: string): Promise<ClientDocument | undefined>
+}
+
+export interface ClientDocument {
+  readonly text: string
+  readonly contentType: string
+}
+
+export function createClientDocuments(database: Database): ClientDocuments {
+  return {
+    async keep(url, document) {
+      await database.query(KEEP_DOCUMENT, [tokenDigest(url), JSON.stringify(document), DOCUMENT_SECONDS])
+    },
+    async find(url) {
+      const [row] = await database.query<{ payload: ClientDocument }>(FIND, ['ClientDocument', tokenDigest(url)])
+      return row?.payload
+    },
+  }
+}
+
+export function createAdapter({ database, revoked, forget, origin }: AdapterDeps, beforeConsume: () => void) {
   return (model: string) => ({
     async upsert(id: string, payload: Payload, seconds: number | undefined): Promise<void> {
       const { jti: _, ...kept } = payload
@@ -61,6 +95,7 @@ export function createAdapter({ database, revoked, forget }: AdapterDeps, before
         JSON.stringify(kept, keepable),
         payload.grantId ?? null,
         lasts,
+        origin() ?? null,
       ])
       if (model === 'Grant') await database.query(KEEP_CLIENT, [tokenDigest(String(payload.clientId)), seconds ?? 0])
     },

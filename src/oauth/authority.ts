@@ -8,15 +8,15 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import { type AdapterDeps, createAdapter } from './adapter.ts'
+import { type AdapterDeps, type ClientDocuments, createAdapter, createClientDocuments } from './adapter.ts'
 import { mayRedirectTo } from './redirect.ts'
 import { createResourceName, resourceOf, SCOPE } from './scope.ts'
 
 export interface AuthorityDeps extends AdapterDeps {
   readonly secrets: Secrets
   readonly guard: Pick<GuardedFetch, 'download'>
-  /** Whether a program's own document may be fetched now. */
-  readonly mayFetch: () => boolean
+  /** Whether a program's own document may be fetched now from this address. */
+  readonly mayFetch: (url: string) => boolean
   readonly log: Log
   /** The paths of what tokens are for. */
   readonly resources: readonly string[]
@@ -47,6 +47,7 @@ const RESPONSE_MODE = 'query'
 
 export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   const key = deps.secrets.key('oauth')
+  const documents = createClientDocuments(deps.database)
   const nameOf = createResourceName(issuer, deps.resources)
   /** A code or a refresh token is good once: a request that asks for something else must not use it up. */
   function beforeConsume(): void {
@@ -98,10 +99,10 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
       return grant === undefined ? undefined : oidc.provider.Grant.find(grant)
     },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/console/api/connect/${uid}` },
-    fetch: (url: string) => fetchDocument(url, deps.guard),
+    fetch: (url: string) => findDocument(url, documents, deps),
     fetchResponseBodyLimits: { 'client_id metadata document': DOCUMENT_BYTES_MAX },
     renderError,
-    features: featuresOf(issuer, deps),
+    features: featuresOf(issuer),
   })
   // Who is asked under which name is known, and not read from what a request says; the routes put it there.
   provider.proxy = true
@@ -154,7 +155,7 @@ interface ConsentContext {
   readonly oidc: { readonly provider: Provider; readonly result?: { consent?: { grantId?: string } } }
 }
 
-function featuresOf(issuer: string, { mayFetch }: AuthorityDeps): Record<string, unknown> {
+function featuresOf(issuer: string): Record<string, unknown> {
   const resource = resourceOf(issuer)
   return {
     devInteractions: { enabled: false },
@@ -163,7 +164,7 @@ function featuresOf(issuer: string, { mayFetch }: AuthorityDeps): Record<string,
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     registration: { enabled: true, issueRegistrationAccessToken: false },
-    clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: () => mayFetch() },
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
     revocation: {
       enabled: true,
       allowedPolicy: (_: unknown, client: { clientId: string }, token: { clientId: string }) =>
@@ -188,8 +189,30 @@ function signingKey(seed: Buffer): object {
   return { ...createPrivateKey({ key, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' }), use: 'sig' }
 }
 
+/** As it is now; where that cannot be known, or is asked for too often, the last good one of a program that somebody has allowed. */
+async function findDocument(
+  url: string,
+  documents: ClientDocuments,
+  { guard, mayFetch }: AuthorityDeps,
+): Promise<Response> {
+  let failure: unknown = new Error('too many documents are asked for')
+  if (mayFetch(url))
+    try {
+      return await fetchDocument(url, documents, guard)
+    } catch (error) {
+      failure = error
+    }
+  const kept = await documents.find(url)
+  if (!kept) throw failure
+  return new Response(kept.text, { headers: { 'content-type': kept.contentType } })
+}
+
 /** A program may name itself by the address of a document about it: a stranger's address, fetched by the rules for such. */
-async function fetchDocument(url: string, guard: AuthorityDeps['guard']): Promise<Response> {
+async function fetchDocument(
+  url: string,
+  documents: ClientDocuments,
+  guard: AuthorityDeps['guard'],
+): Promise<Response> {
   const pieces: Buffer[] = []
   const keep = (piece: Buffer) => {
     pieces.push(piece)
@@ -198,7 +221,18 @@ async function fetchDocument(url: string, guard: AuthorityDeps['guard']): Promis
   const signal = AbortSignal.timeout(5_000)
   // Not along redirects: its host vouches for it, and many hosts send visitors on to wherever a link says.
   const { contentType } = await guard.download(url, keep, { bytesMax: DOCUMENT_BYTES_MAX, signal, redirectsMax: 0 })
-  return new Response(Buffer.concat(pieces), { headers: { 'content-type': contentType } })
+  const text = Buffer.concat(pieces).toString()
+  if (isAbout(text, url)) await documents.keep(url, { text, contentType })
+  return new Response(text, { headers: { 'content-type': contentType } })
+}
+
+/** What is no document about this program is not a good one. */
+function isAbout(text: string, url: string): boolean {
+  try {
+    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id === url
+  } catch {
+    return false
+  }
 }
 
 interface Page {

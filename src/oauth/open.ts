@@ -1,5 +1,6 @@
 // OAuth without its library until somebody first asks for it: most gateways never do. It is there where people reach the gateway by https,
 // or on the machine itself: a code that travels in the clear is anybody's.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Keys } from '../admission/keys.ts'
@@ -33,8 +34,8 @@ export interface Authority {
   readonly load: () => Promise<Provider>
 }
 
-/** Documents that programs name themselves by, over all callers of this process. */
-const DOCUMENTS_PER_MINUTE = 60
+/** Documents that programs name themselves by, fetched by this process: for one address, for one at one host, and from one host. */
+const DOCUMENTS_PER_MINUTE = { address: 20, addressAndHost: 5, host: 60 }
 const BY = { actor: 'oauth', ip: null, requestId: null }
 
 export function openOauth(
@@ -44,8 +45,19 @@ export function openOauth(
   resources: readonly [string, ...string[]],
 ): { challenge: () => string; connections: Connections } {
   const { publicUrl: issuer, database, keys, world } = deps
-  const documents = createMinuteBudget(world, DOCUMENTS_PER_MINUTE)
-  const mayFetch = () => documents.spend('', 1) === undefined
+  /** The network address of whoever asks, for what the library calls on the way. */
+  const asker = new AsyncLocalStorage<string>()
+  const origin = () => asker.getStore()
+  const byAddress = createMinuteBudget(world, DOCUMENTS_PER_MINUTE.address)
+  const byBoth = createMinuteBudget(world, DOCUMENTS_PER_MINUTE.addressAndHost)
+  const byHost = createMinuteBudget(world, DOCUMENTS_PER_MINUTE.host)
+  function mayFetch(url: string): boolean {
+    const { host } = new URL(url)
+    const address = origin()
+    if (address !== undefined && byBoth.spend(`${address} ${host}`, 1) !== undefined) return false
+    if (address !== undefined && byAddress.spend(address, 1) !== undefined) return false
+    return byHost.spend(host, 1) === undefined
+  }
   const revoked = (grant: string) => keys.revokeGrant(grant, BY)
   async function forget(): Promise<void> {
     await database.transaction((tx) => deps.changes.bump(tx, 'keys'))
@@ -55,7 +67,7 @@ export function openOauth(
 
   async function make(): Promise<Provider> {
     const { createAuthority } = await import('./authority.ts')
-    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch, resources })
+    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch, origin, resources })
   }
   function load(): Promise<Provider> {
     // What failed once may succeed with the next call.
@@ -71,12 +83,13 @@ export function openOauth(
     resources,
     scope: SCOPE,
     enabled: () => isTrustworthy(new URL(issuer())),
-    mayRegister: () => mayRegister(database),
-    async answer(...[request, response]: Parameters<ReturnType<Provider['callback']>>) {
+    mayRegister: (address: string) => mayRegister(database, address),
+    async answer(address: string, ...[request, response]: Parameters<ReturnType<Provider['callback']>>) {
       const { protocol, host } = new URL(issuer())
       request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
       request.headers['x-forwarded-host'] = host
-      await (await load()).callback()(request, response)
+      const callback = (await load()).callback()
+      await asker.run(address, () => callback(request, response))
     },
   }
   mountOauth(app, routes)
