@@ -67,7 +67,7 @@ export interface ClientDocuments {
   find(url: string): Promise<ClientDocument | undefined>
 }
 
-export interface ClientDocument {
+interface ClientDocument {
   readonly text: string
   readonly contentType: string
 }

@@ -229,7 +229,7 @@ async function fetchDocument(
 /** What is no document about this program is not a good one. */
 function isAbout(text: string, url: string): boolean {
   try {
-    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id === url
+    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id === url // A stranger's JSON, of which one member is compared.
   } catch {
     return false
   }
