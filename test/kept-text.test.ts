@@ -199,9 +199,16 @@ test('a hit is held for exactly, and an answer that ended with the credits is no
   const [rich, poor] = [await g.account(), await g.account({ credits: 400n })]
   const shared = { model: 'shares' }
   await told(await ask(rich.key, shared))
+  const answer = vendor.answer
+  // It writes as much as it may.
+  vendor.answer = ({ response, body }) => {
+    const { max_tokens: cap } = JSON.parse(body) as { max_tokens: number }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('cut', usage(10, cap)))
+  }
   const cut = await ask(poor.key, { ...shared, user: 'poor' })
   assert.equal(cut.headers.get('x-cache'), 'miss')
   await cut.text()
+  vendor.answer = answer
   assert.equal((await told(await ask(rich.key, { ...shared, user: 'poor' })))[0], 'miss')
   const [enough, less] = [await g.account({ credits: 50n }), await g.account({ credits: 49n })]
   assert.equal((await told(await ask(enough.key, shared)))[0], 'hit')

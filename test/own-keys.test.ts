@@ -170,7 +170,7 @@ test('a product may have a fee of its own, a stream costs it too, and nobody els
   const flat = await usageOf(await chat(owner, { model: 'flat' }))
   assert.equal(flat.charged, '5')
   const streamed = await chat(owner, { model: 'flat', stream: true })
-  assert.match(await streamed.clone().text(), /: tollgate charge=5 /)
+  assert.match(await streamed.clone().text(), /: tollgate charge=5\n/)
   assert.equal((await usageOf(streamed)).charged, '5')
   const kept = { temperature: 0, messages: [{ role: 'user', content: 'The same question' }] }
   const first = await chat(owner, kept)

@@ -23,7 +23,7 @@ const GATEWAY = `
   const deadlines = { connectMs: 5e3, firstByteMs: 60e3, idleMs: 60e3, totalMs: 120e3 }
   const before = process.memoryUsage().rss
   const server = http.createServer(async (request, response) => {
-    const lease = await budget.acquire(4e8, signal)
+    const lease = await budget.acquire('account', 4e8, signal)
     const body = await readImageBody(request, { contentLength: undefined })
     const ask = readImageAsk(body, { uid: 'alpha-image-2' }, {
       lease,
