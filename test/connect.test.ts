@@ -53,7 +53,8 @@ const strict: RequestListener = (req, res) => {
     if (!/^plain-1(-mini)?$/.test(model))
       return json(res, 404, { error: { message: `The model \`${model}\` does not exist`, code: 'model_not_found' } })
     const message = { role: 'assistant', content: 'Hello.' }
-    const usage = { prompt_tokens: 8, completion_tokens: Math.min(2, tokensMax ?? 2), total_tokens: 10 }
+    const written = Math.min(2, tokensMax ?? 2)
+    const usage = { prompt_tokens: 8, completion_tokens: written, total_tokens: 8 + written }
     json(res, 200, {
       id: 'c1',
       object: 'chat.completion',
