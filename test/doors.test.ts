@@ -226,19 +226,17 @@ test('whoever is refused before the body has come can send the next request, or 
 
 test('a body for which there is no room is refused before it is whole, and the connection ends', async () => {
   const small = await startGateway({ env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '1000000' } })
-  const { key } = await small.account()
-  const head = `POST /v1/chat-completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n`
-  // The first may be larger than everything there is, while it is alone.
+  const taken: Socket[] = []
+  small.gateway.app.server.on('connection', (socket) => taken.push(socket))
+  const headOf = (key: string) => `POST /v1/chat-completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n`
+  const [one, other] = [await small.account(), await small.account()]
   const first = connect(Number(new URL(small.url).port), '127.0.0.1')
   first.on('error', () => {})
-  first.write(`${head}content-length: 3000000\r\n\r\n${' '.repeat(2_900_000)}`)
-  await once(first, 'drain')
+  first.write(`${headOf(one.key)}content-length: 990000\r\n\r\n${' '.repeat(980_000)}`)
+  await until(() => (taken[0]?.bytesRead ?? 0) > 980_000)
   try {
-    let answer = ''
-    await until(async () => {
-      answer = await refuseHalfway(head, 900_000, 100_000, small).catch(() => '')
-      return answer !== ''
-    })
+    // It waits for room for ten seconds first.
+    const answer = await refuseHalfway(headOf(other.key), 900_000, 100_000, small)
     assert.match(answer, /^HTTP\/1\.1 503 /)
     assert.match(answer, /connection: close/i)
   } finally {
