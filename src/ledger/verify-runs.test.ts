@@ -48,7 +48,7 @@ test('one run at a time over all processes, and each of them sees what came of i
   assert.equal(first.id, second.id)
   const last = await ended(two)
   assert.deepEqual([last.id, last.ok, last.problems, last.failure], [first.id, true, [], null])
-  assert.deepEqual(last.checked, { accounts: 2, transfers: 0, holds: 0, usage: 0, jobs: 0 })
+  assert.deepEqual(last.checked, { accounts: 2, charges: 0, transfers: 0, holds: 0, usage: 0, jobs: 0 })
 })
 
 test('what is wrong is said in the log, so that somebody is called', async () => {
