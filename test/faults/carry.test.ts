@@ -18,7 +18,6 @@ const DOORS: Record<TextProtocolName, { path: string; requests: readonly object[
     path: '/alpha/responses',
     requests: [
       { input: 'Hi', previous_response_id: 'resp_1' },
-      { input: 'Hi', tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [] }] },
       { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
     ],
   },
