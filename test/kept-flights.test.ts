@@ -42,7 +42,7 @@ before(async () => {
   g = await startGateway({
     world,
     catalog(document: CatalogInput) {
-      document.vendors.mock = { baseUrl: vendor.url }
+      document.vendors.mock = { baseUrl: vendor.url, onAbort: 'cancel' }
       document.vendors.google = { baseUrl: 'sandbox/google' }
       const pricing = { unit: 'credits' as const, tiers: [{ call: '0.0003' }] }
       const base = faultModel(['mock'])

@@ -510,7 +510,7 @@ test('whoever looks after an account sees what a batch cost, each line with its 
       [4, 'broken', false, 400, false],
     ],
   )
-  assert.match(failed.items[0].message, /model does not exist/)
+  assert.match(failed.items[0].message, /does not exist/)
   const first = await linesOf('outcome=completed&limit=1')
   assert.deepEqual([first.items[0].customId, first.items[0].status], ['good', 200])
   const second = await linesOf(`outcome=completed&limit=1&cursor=${first.next}`)

@@ -31,9 +31,9 @@ const signingView = z.object({ signedIn: z.boolean() })
 
 /** Whichever way somebody comes in, their browser is known from then on: others' guesses do not keep it out. */
 const signing =
-  ({ mark }: Browsers) =>
+  (browsers: Browsers) =>
   ({ session, email }: { session: string; email: string }) =>
-    new WithHeaders({ signedIn: true }, loginCookies(session, mark(email)))
+    new WithHeaders({ signedIn: true }, loginCookies(session, browsers.mark(email)))
 
 /** For whoever comes, without a session. */
 export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
