@@ -253,7 +253,7 @@ test('a quote reads the format, and an idempotency key belongs to one model', as
   const contents = [{ parts: [{ text: 'Hello' }] }]
   const quote = await g.call('/v1/quote', key, { model: OWN, contents })
   const { data } = (await quote.json()) as { data: { endpoint: string; worstCase: { output: number } } }
-  assert.deepEqual([data.endpoint, data.worstCase.output], ['gemini', 4096])
+  assert.deepEqual([data.endpoint, data.worstCase.output], ['gemini', 65_536])
   const send = (model: string) =>
     g.call(
       `/gemini/v1beta/models/${model}:generateContent`,
