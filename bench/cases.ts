@@ -32,6 +32,9 @@ const messages = [
 ]
 const chat = JSON.stringify({ model: MODEL, messages, max_tokens: 100 })
 const stream = JSON.stringify({ model: MODEL, messages, max_tokens: 200, stream: true })
+/** A caller that names no limit: the gateway tells the vendor one. */
+const unlimited = JSON.stringify({ model: MODEL, messages })
+const unlimitedStream = JSON.stringify({ model: MODEL, messages, stream: true })
 const converted = JSON.stringify({
   model: MODEL,
   system: SYSTEM,
@@ -64,6 +67,20 @@ export function listCases(short: boolean): Case[] {
   })
   return [
     ...[1, 8, 64, 256].map(chatAt),
+    ...[1, 64].map((connections): Case => ({
+      ...chatAt(connections),
+      id: `unlimited-${connections}`,
+      title: `chat without max_tokens, JSON, ${connections} at a time`,
+      sides: ['Tollgate'],
+      body: unlimited,
+    })),
+    {
+      id: 'unlimited-stream',
+      title: 'chat without max_tokens, SSE of 100 chunks, 64 at a time',
+      sides: ['Tollgate'],
+      shape: { connections: 64, seconds },
+      body: unlimitedStream,
+    },
     {
       id: 'latency',
       title: 'chat, JSON, 300 calls a second over 8 connections',

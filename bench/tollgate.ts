@@ -48,6 +48,8 @@ export async function startTollgate(
     root?: string
     /** Of an earlier one, which is then started again. */
     databaseName?: string | undefined
+    /** The balance of the account whose key its `headers` have. */
+    credits?: bigint | undefined
   },
 ): Promise<Tollgate> {
   const name = options.name ?? 'Tollgate'
@@ -133,7 +135,7 @@ export async function startTollgate(
     return made
   }
 
-  const [first] = await accounts(1)
+  const [first] = await accounts(1, options.credits === undefined ? {} : { credits: options.credits })
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   return {
     ...started,

@@ -3,6 +3,7 @@
 // both. Processor time for a call is the figure to look at: it is steadier than throughput.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { parseCredits } from '../src/kernel/credits.ts'
 import { openBed } from './bed.ts'
 import { type Case, listCases, openStreamChunks } from './cases.ts'
 import { type Measured, measure, median } from './measure.ts'
@@ -27,6 +28,8 @@ const { values: args } = parseArgs({
     together: { type: 'boolean', default: false },
     /** Of V8, for the side that is this checkout. */
     node: { type: 'string', default: '' },
+    /** The balance of the account that calls; absent: more than any run can spend. */
+    credits: { type: 'string', default: '' },
   },
 })
 const OPEN_STREAMS_MICROS = 100_000
@@ -35,8 +38,9 @@ export async function compareInTurns(): Promise<void> {
   const slow = { chunks: openStreamChunks(true), micros: OPEN_STREAMS_MICROS }
   const { tools, store, options, close } = await openBed('turns', slow)
   const sides: Side[] = []
+  const credits = args.credits === '' ? undefined : parseCredits(args.credits)
   const open = async (name: string, root?: string, nodeOptions: readonly string[] = []) => {
-    const tollgate = await startTollgate({ ...options, store, name, nodeOptions, ...(root ? { root } : {}) })
+    const tollgate = await startTollgate({ ...options, store, name, nodeOptions, credits, ...(root ? { root } : {}) })
     sides.push({ name, tollgate, measured: [] })
   }
   try {
