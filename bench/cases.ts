@@ -67,13 +67,15 @@ export function listCases(short: boolean): Case[] {
   })
   return [
     ...[1, 8, 64, 256].map(chatAt),
-    ...[1, 64].map((connections): Case => ({
-      ...chatAt(connections),
-      id: `unlimited-${connections}`,
-      title: `chat without max_tokens, JSON, ${connections} at a time`,
-      sides: ['Tollgate'],
-      body: unlimited,
-    })),
+    ...[1, 64].map(
+      (connections): Case => ({
+        ...chatAt(connections),
+        id: `unlimited-${connections}`,
+        title: `chat without max_tokens, JSON, ${connections} at a time`,
+        sides: ['Tollgate'],
+        body: unlimited,
+      }),
+    ),
     {
       id: 'unlimited-stream',
       title: 'chat without max_tokens, SSE of 100 chunks, 64 at a time',
