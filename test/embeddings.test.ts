@@ -226,13 +226,14 @@ test('the hold covers a token for every byte, but of one input no more than the 
   assert.deepEqual(await g.balance(id), { posted: 3_000_000n, held: 0n })
 })
 
-test('a report that cannot be is charged as far as the hold covers it, and none is estimated', async () => {
+test('a report is charged as it is, one that the model cannot have read as far as the hold covers it, and none is estimated', async () => {
   const vectors = '[ {"object":"embedding","index":0,"embedding":[0.6,0.8]} ]'
   const cases: Array<[usage: string, charge: string]> = [
     ['"usage":{"prompt_tokens":3,"total_tokens":3}', '3'],
     ['"usage":{"total_tokens":2}', '2'],
     ['"usage":{"prompt_tokens":10,"total_tokens":10}', '10'],
-    ['"usage":{"prompt_tokens":11,"total_tokens":11}', '10'],
+    ['"usage":{"prompt_tokens":11,"total_tokens":11}', '11'],
+    ['"usage":{"prompt_tokens":900000000}', '10'],
     ['"usage":{"prompt_tokens":-1}', '2'],
     ['"usage":null', '2'],
   ]

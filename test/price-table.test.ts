@@ -5,32 +5,56 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
-import type { Unit } from '../src/meter/usage.ts'
+import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
+import { UNITS } from '../src/meter/usage.ts'
+import { post } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
-import { type Cell, type Due, MEANINGS, PUBLISHED, publishedMembers } from './published-usage.ts'
+import {
+  cellsOf,
+  isText,
+  MEANINGS,
+  MODALITIES,
+  PUBLISHED,
+  price,
+  publishedMembers,
+  publishedModalities,
+  tiersOf,
+} from './published-usage.ts'
 
 test('every published member of a usage object has a meaning here: a new one is noticed by its name', () => {
-  for (const format of TEXT_PROTOCOLS) {
-    const published = new Set(PUBLISHED[format].flatMap(([file, name]) => publishedMembers(file, name)))
-    const known = Object.keys(MEANINGS[format])
-    assert.deepEqual([...published].filter((name) => !known.includes(name)).sort(), [], `${format}: not read`)
+  for (const [format, declared] of Object.entries(PUBLISHED)) {
+    const published = new Set(declared.flatMap(([file, name]) => publishedMembers(file, name)))
+    // What a member is about stands behind a blank.
+    const known = Object.keys(MEANINGS[format as ProtocolName]) // The keys of a table by format.
+    const members = new Set(
+      known.filter((name) => !name.includes(' unpublished')).map((name) => name.split(' ')[0] ?? ''),
+    )
+    assert.deepEqual([...published].filter((name) => !members.has(name)).sort(), [], `${format}: not read`)
     assert.deepEqual(
-      known.filter((name) => !published.has(name)),
+      [...members].filter((name) => !published.has(name)),
       [],
       `${format}: not published`,
     )
   }
+  assert.deepEqual(publishedModalities().sort(), Object.keys(MODALITIES).sort())
 })
 
-const CELLS: readonly (Cell & { readonly format: TextProtocolName })[] = TEXT_PROTOCOLS.flatMap((format) =>
-  Object.entries(MEANINGS[format]).flatMap(([member, meaning]) => {
-    if (typeof meaning === 'string') return []
-    const [usage, due, asks] = meaning
-    return [{ format, member, usage, due, ...(asks ? { asks } : {}) }]
-  }),
-)
+test('every format and every unit of prices has a cell', () => {
+  const cells = cellsOf(PROTOCOLS)
+  assert.deepEqual(
+    PROTOCOLS.filter((name) => !cells.some(({ format }) => format === name)),
+    [],
+    'formats without a cell',
+  )
+  assert.deepEqual(
+    UNITS.filter((unit) => !cells.some(({ due }) => due[unit])),
+    [],
+    'units without a cell',
+  )
+})
+
+const CELLS = cellsOf(TEXT_PROTOCOLS).flatMap((cell) => (isText(cell.format) ? [{ ...cell, format: cell.format }] : []))
 
 // ---- The vendor: it answers each format, and reports what the number in the prompt says.
 
@@ -39,7 +63,8 @@ const json = (response: ServerResponse, value: object) =>
 const event = (data: object, name?: string) =>
   `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(name ? { type: name, ...data } : data)}\n\n`
 
-const WHOLE: Record<TextProtocolName, (usage: object) => object> = {
+type Traces = readonly object[]
+const WHOLE: Record<TextProtocolName, (usage: object, traces?: Traces) => object> = {
   'openai-chat': (usage) => ({
     id: 'c1',
     object: 'chat.completion',
@@ -48,13 +73,14 @@ const WHOLE: Record<TextProtocolName, (usage: object) => object> = {
     choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
     usage,
   }),
-  'openai-responses': (usage) => ({
+  'openai-responses': (usage, traces = []) => ({
     id: 'resp_1',
     object: 'response',
     created_at: 1,
     model: 'm',
     status: 'completed',
     output: [
+      ...traces,
       {
         type: 'message',
         id: 'msg_1',
@@ -75,8 +101,13 @@ const WHOLE: Record<TextProtocolName, (usage: object) => object> = {
     stop_sequence: null,
     usage,
   }),
-  gemini: (usage) => ({
-    candidates: [{ content: { role: 'model', parts: [{ text: 'Yes.' }] }, finishReason: 'STOP', index: 0 }],
+  gemini: (usage, [found] = []) => ({
+    candidates: [
+      {
+        ...{ content: { role: 'model', parts: [{ text: 'Yes.' }] }, finishReason: 'STOP', index: 0 },
+        ...(found ? { groundingMetadata: found } : {}),
+      },
+    ],
     modelVersion: 'm',
     usageMetadata: usage,
   }),
@@ -84,7 +115,7 @@ const WHOLE: Record<TextProtocolName, (usage: object) => object> = {
 
 /** The pieces of a stream; after each of the first three a caller may leave. `MARK` is text that the caller sees. */
 const MARK = '@@'
-const STREAMED: Record<TextProtocolName, (usage: object) => readonly string[]> = {
+const STREAMED: Record<TextProtocolName, (usage: object, traces?: Traces) => readonly string[]> = {
   'openai-chat': (usage) => {
     const chunk = (more: object) =>
       event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', ...more })
@@ -98,8 +129,8 @@ const STREAMED: Record<TextProtocolName, (usage: object) => readonly string[]> =
       `${said('', 'stop') + chunk({ choices: [], usage: zeros })}data: [DONE]\n\n`,
     ]
   },
-  'openai-responses': (usage) => {
-    const whole = WHOLE['openai-responses'](usage)
+  'openai-responses': (usage, traces) => {
+    const whole = WHOLE['openai-responses'](usage, traces)
     const delta = (text: string) =>
       event({ output_index: 0, content_index: 0, item_id: 'msg_1', delta: text }, 'response.output_text.delta')
     return [
@@ -127,14 +158,14 @@ const STREAMED: Record<TextProtocolName, (usage: object) => readonly string[]> =
       event({ index: 0 }, 'content_block_stop') + event({}, 'message_stop'),
     ]
   },
-  gemini: (usage) => {
+  gemini: (usage, traces) => {
     const piece = (text: string, more: object = {}) =>
       event({ candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...more }], modelVersion: 'm' })
     return [
       piece(MARK),
       piece('Yes.') + piece(MARK),
       event({ candidates: [{ content: { role: 'model', parts: [{ text: MARK }] }, index: 0 }], usageMetadata: usage }),
-      event(WHOLE.gemini(usage)) + event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } }),
+      event(WHOLE.gemini(usage, traces)) + event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } }),
     ]
   },
 }
@@ -155,44 +186,28 @@ const vendor = createServer(async (request, response) => {
   const body = Buffer.concat(pieces).toString()
   const format = formatOf(request.url ?? '')
   const [, number, cut] = /cell (\d+)(?: cut (\d))?/.exec(body) ?? []
-  const { usage } = CELLS[Number(number)]!
+  const { usage, traces } = CELLS[Number(number)]!
   const isStream =
     format === 'gemini' ? request.url?.includes('stream') : (JSON.parse(body) as { stream?: boolean }).stream
-  if (!isStream) return json(response, WHOLE[format](usage))
+  if (!isStream) return json(response, WHOLE[format](usage, traces))
   response.on('error', () => {})
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const events = STREAMED[format](usage)
+  const events = STREAMED[format](usage, traces)
   if (cut === undefined) return response.end(events.join(''))
-  // It says no more: whatever the gateway does after its caller has left, this is what was reported.
-  response.write(events.slice(0, Number(cut)).join(''))
-  response.once('close', () => response.destroy())
-  leaves.push(() => response.destroy())
+  const at = Number(cut)
+  response.write(events.slice(0, at).join(''))
+  await callersLeft
+  // Some say no more: whatever the gateway does after its caller has left, this is what was reported.
+  if (goesOn) response.end(events.slice(at).join(''))
+  else response.destroy()
 })
-const leaves: (() => void)[] = []
+let callersLeft: Promise<void> = Promise.resolve()
+let goesOn = true
 
 // ---- The gateway.
 
-const RATES = {
-  input: 101,
-  cachedInput: 11,
-  cacheWrite: 131,
-  cacheWriteHour: 211,
-  inputAudio: 307,
-  output: 1009,
-  outputAudio: 2003,
-  webSearch: 7,
-} as const satisfies Partial<Record<Unit, number>>
-const PER_PIECE: ReadonlySet<string> = new Set(['webSearch'])
-
-/** In micro-credits. Tokens are priced by the million, so that a rate is what one costs. */
-function price(due: Due, part = 1): bigint {
-  const whole = Object.entries(due).reduce((sum, [unit, count]) => {
-    const rate = RATES[unit as keyof typeof RATES]
-    assert.ok(rate !== undefined, `${unit} has a rate`)
-    return sum + rate * (PER_PIECE.has(unit) ? 1_000_000 : 1) * count
-  }, 0)
-  return BigInt(Math.ceil(whole * part))
-}
+/** Whatever a text model can be asked for. */
+const TEXT_UNITS = UNITS.filter((unit) => !['second', 'character', 'call', 'row'].includes(unit))
 
 const nameOf = (format: TextProtocolName, more = '') => `table-${format}${more}`
 before(async () => {
@@ -209,7 +224,7 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
   const baseUrl = `http://127.0.0.1:${vendorPort}`
   document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', ownKeyFee: { share: '0.5' } }
-  const tiers = [Object.fromEntries(Object.entries(RATES).map(([unit, rate]) => [unit, String(rate)]))]
+  const tiers = tiersOf(TEXT_UNITS)
   for (const format of TEXT_PROTOCOLS)
     document.models[nameOf(format)] = {
       name: nameOf(format),
@@ -246,10 +261,9 @@ interface Asking {
   readonly stream?: boolean
   readonly headers?: Record<string, string>
   readonly cut?: number
-  readonly signal?: AbortSignal
 }
 
-function ask(key: string, index: number, { front, stream = false, headers = {}, cut, signal }: Asking = {}) {
+function requestOf(index: number, { front, stream = false, cut }: Asking) {
   const cell = CELLS[index]!
   const door = front ?? cell.format
   const model = nameOf(cell.format)
@@ -259,11 +273,18 @@ function ask(key: string, index: number, { front, stream = false, headers = {}, 
     door === 'gemini'
       ? `/gemini/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
       : PATHS[door]
+  // This format counts as it goes; it is heard to its end where the model thinks.
+  const thinking = cut !== undefined && door === 'anthropic-messages' ? { thinking: THINKING } : {}
+  return { path, body: { ...named, ...BODIES[door](prompt), ...thinking, ...cell.asks } }
+}
+const THINKING = { type: 'enabled', budget_tokens: 2_000 }
+
+function ask(key: string, index: number, asking: Asking = {}) {
+  const { path, body } = requestOf(index, asking)
   return fetch(g.url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ ...named, ...BODIES[door](prompt), ...cell.asks }),
-    ...(signal ? { signal } : {}),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...asking.headers },
+    body: JSON.stringify(body),
   })
 }
 
@@ -271,13 +292,14 @@ interface Row {
   charged: bigint
   estimated: boolean
   loss: bigint
+  status: number
   lines: [unit: string, quantity: number, rate: string][]
 }
 
 /** Of the account's calls, in their order. */
 async function rowsOf(account: string): Promise<Row[]> {
   await g.settled()
-  const text = 'select charged, estimated, loss, lines from usage where account_id = $1 order by id'
+  const text = 'select charged, estimated, loss, status, lines from usage where account_id = $1 order by id'
   return g.gateway.database.query<Row>({ text }, [account])
 }
 
@@ -426,36 +448,72 @@ test('a call by an own key costs its share of exactly that', () =>
     0.5,
   ))
 
-test('whoever leaves after the report pays it, and before it never less than what was reported by then', async () => {
+/** Calls every cell, leaves when so much has come, and lets the vendor say the rest, or break off. What each call cost. */
+async function leaving(cells: readonly number[], cut: number, ends: boolean): Promise<Row[]> {
+  const left = Promise.withResolvers<void>()
+  callersLeft = left.promise
+  goesOn = ends
+  const accounts = await Promise.all(
+    cells.map(async (index) => {
+      const { id, key } = await g.account({ credits: CREDITS })
+      const { path, body } = requestOf(index, { stream: true, cut })
+      const call = post(g.url, { key, path, body: JSON.stringify(body) })
+      await call.until((text) => text.split(MARK).length > cut)
+      call.leave()
+      return id
+    }),
+  )
+  await until(() => {
+    const { server } = g.gateway.app
+    // Those of earlier calls, which clients keep for later ones.
+    server.closeIdleConnections()
+    return new Promise((resolve) => server.getConnections((_, open) => resolve(open === 0)))
+  })
+  left.resolve()
+  const rows = await Promise.all(accounts.map(async (account) => (await rowsOf(account))[0]))
+  return rows.map((row, at) => {
+    assert.ok(row, `${CELLS[cells[at] ?? -1]?.member}: no row`)
+    return row
+  })
+}
+
+test('whoever leaves, at whichever of three places, pays what the vendor reports when it ends', async () => {
+  for (const cut of [1, 2, 3]) {
+    const rows = await leaving(indexes, cut, true)
+    for (const [index, { charged, estimated, status }] of rows.entries()) {
+      const { format, member, due } = CELLS[index]!
+      assert.deepEqual([charged, estimated, status], [price(due), false, 499], `${format} ${member} after ${cut}`)
+    }
+  }
+})
+
+/** Where a format has counted by the time that its vendor breaks off: what of it, by the place. */
+const REPORTED: Record<TextProtocolName, readonly ('nothing' | 'prompt' | 'all')[]> = {
+  'openai-chat': ['nothing', 'nothing', 'all'],
+  'openai-responses': ['nothing', 'nothing', 'nothing'],
+  'anthropic-messages': ['prompt', 'prompt', 'all'],
+  gemini: ['nothing', 'nothing', 'all'],
+}
+
+test('where the vendor breaks off after its caller, what it had reported by then is paid, and of the rest what was delivered', async () => {
   for (const format of TEXT_PROTOCOLS) {
     const index = indexes.find((one) => CELLS[one]?.format === format)!
     const { due } = CELLS[index]!
     for (const cut of [1, 2, 3]) {
-      const { id, key } = await g.account({ credits: CREDITS })
-      const leaving = new AbortController()
-      const answer = await ask(key, index, { stream: true, cut, signal: leaving.signal })
-      assert.equal(answer.status, 200)
-      const reader = answer.body!.getReader()
-      let text = ''
-      while (text.split(MARK).length <= cut) {
-        const { value, done } = await reader.read()
-        assert.ok(!done, `${format} ${cut}: ${text}`)
-        text += Buffer.from(value).toString()
+      const [row] = await leaving([index], cut, false)
+      assert.ok(row)
+      const units = Object.fromEntries(row.lines.map(([unit, quantity]) => [unit, quantity]))
+      const reported = REPORTED[format][cut - 1]
+      const at = `${format} after ${cut}: ${JSON.stringify(units)}`
+      if (reported === 'all') assert.equal(row.charged, price(due), at)
+      else {
+        assert.ok(row.estimated, at)
+        if (reported === 'prompt') assert.equal(units.input, due.input, at)
+        else assert.ok((units.input ?? 0) > 0, at)
+        // The words that were delivered: a mark at each place, and one word.
+        assert.ok((units.output ?? 0) >= 1 && (units.output ?? 0) <= 10, at)
+        assert.equal(row.charged, price(units), at)
       }
-      leaving.abort()
-      for (const leave of leaves.splice(0)) leave()
-      const [row] = await rowsOf(id)
-      assert.ok(row, `${format} ${cut}`)
-      // Responses report at their end only, chat before it where it is asked to, the others count the prompt as they go.
-      const prompt = price({ input: due.input ?? 0 })
-      const isWhole = cut === 3 && (format === 'openai-chat' || format === 'anthropic-messages')
-      const reported = isWhole
-        ? price(due)
-        : format === 'anthropic-messages' || (format === 'gemini' && cut === 3)
-          ? prompt
-          : 1n
-      assert.ok(row.charged >= reported, `${format} ${cut}: ${row.charged} of ${reported}`)
-      if (isWhole) assert.equal(row.charged, price(due), format)
     }
   }
 })

@@ -12,8 +12,10 @@ export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: s
     price: 'Cache write for an hour, per million tokens',
   },
   inputAudio: { one: 'audio input token', many: 'audio input tokens', price: 'Audio input, per million tokens' },
+  inputImage: { one: 'image input token', many: 'image input tokens', price: 'Image input, per million tokens' },
   output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
   outputAudio: { one: 'audio output token', many: 'audio output tokens', price: 'Audio output, per million tokens' },
+  outputImage: { one: 'image output token', many: 'image output tokens', price: 'Image output, per million tokens' },
   image: { one: 'image', many: 'images', price: 'Per image' },
   second: { one: 'second', many: 'seconds', price: 'Per second' },
   character: { one: 'character', many: 'characters', price: 'Per million characters' },
@@ -35,6 +37,8 @@ export const EXTRA_UNITS: readonly PriceUnit[] = [
   'cacheWriteHour',
   'inputAudio',
   'outputAudio',
+  'inputImage',
+  'outputImage',
 ]
 
 /** What makes the rates of a model dearer or cheaper, in words: "service_tier priority", "2". */

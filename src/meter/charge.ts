@@ -112,15 +112,19 @@ function rounded(total: bigint): Credits {
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
+const AS_INPUT: ReadonlySet<Unit> = new Set(['cachedInput', 'cacheWrite', 'inputAudio', 'inputImage'])
+const AS_OUTPUT: ReadonlySet<Unit> = new Set(['outputAudio', 'outputImage'])
+
 function substitute({ input, output }: PriceTier, unit: Unit): bigint | undefined {
-  if (unit === 'cachedInput' || unit === 'cacheWrite' || unit === 'inputAudio') return input
-  if (unit === 'outputAudio') return output
+  if (AS_INPUT.has(unit)) return input
+  if (AS_OUTPUT.has(unit)) return output
   return unit === 'cacheWriteHour' && input !== undefined ? input * 2n : undefined
 }
 
 /**
  * A tier that names no rate for cached input or cache writes charges them as ordinary input; so it does with the sound of a film,
- * while a request that brings or asks for sound is refused where there is no rate for it. A unit that is no price's
+ * while a request that brings or asks for sound is refused where there is no rate for it. Pictures without a rate are charged as text
+ * too: the makers of the text formats take the same for both, and a vendor that does not (of models that draw) gets a rate. A unit that is no price's
  * business (tokens of an image that is priced by the piece) costs nothing; the catalogue's check made sure that what must
  * be priced is.
  */

@@ -22,8 +22,11 @@ export const tier = z.strictObject({
   cacheWriteHour: decimal.optional(),
   /** Tokens of sound in the prompt and in the answer; absent: requests with sound are refused. */
   inputAudio: decimal.optional(),
+  /** Tokens of pictures in the prompt and in the answer; absent: what text costs, which is what most vendors take. */
+  inputImage: decimal.optional(),
   output: decimal.optional(),
   outputAudio: decimal.optional(),
+  outputImage: decimal.optional(),
   image: decimal.optional(),
   second: decimal.optional(),
   character: decimal.optional(),

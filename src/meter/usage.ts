@@ -6,8 +6,10 @@ export const UNITS = [
   'cacheWrite',
   'cacheWriteHour',
   'inputAudio',
+  'inputImage',
   'output',
   'outputAudio',
+  'outputImage',
   'image',
   'second',
   'character',
@@ -20,8 +22,8 @@ export const UNITS = [
 export type Unit = (typeof UNITS)[number]
 
 /**
- * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without its sound and without
- * what was read from or written to a cache, and `output` includes reasoning but no sound.
+ * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without its sound, its pictures and
+ * what was read from or written to a cache, and `output` includes reasoning but neither sound nor pictures.
  */
 export type Usage = { readonly [unit in Unit]?: number }
 
@@ -31,8 +33,10 @@ export const TOKEN_UNITS = [
   'cacheWrite',
   'cacheWriteHour',
   'inputAudio',
+  'inputImage',
   'output',
   'outputAudio',
+  'outputImage',
 ] as const
 /** Of tools that run at a vendor, by the use. */
 export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as const
@@ -40,12 +44,12 @@ export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as cons
 /** The whole prompt, however it was read. */
 export function inputTokensOf(usage: Usage): number {
   const cache = (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
-  return (usage.input ?? 0) + cache + (usage.inputAudio ?? 0)
+  return (usage.input ?? 0) + cache + (usage.inputAudio ?? 0) + (usage.inputImage ?? 0)
 }
 
-/** All that was written, text and sound. */
+/** All that was made: text, sound and pictures. */
 export function outputTokensOf(usage: Usage): number {
-  return (usage.output ?? 0) + (usage.outputAudio ?? 0)
+  return (usage.output ?? 0) + (usage.outputAudio ?? 0) + (usage.outputImage ?? 0)
 }
 
 export function tokensOf(usage: Usage): number {

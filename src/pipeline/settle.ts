@@ -37,6 +37,9 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
     : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
+const NONE_READ = { cachedInput: 0, cacheWrite: 0, cacheWriteHour: 0, inputAudio: 0, inputImage: 0 }
+const NONE_WRITTEN = { outputAudio: 0, outputImage: 0 }
+
 /**
  * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
  * is taken from the balance. A report beyond that is nonsense, and is charged as far as the hold covers it.
@@ -44,14 +47,13 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
 export function possibleUsage({ ask }: Held, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = ask
   const isOver = (unit: (typeof USE_UNITS)[number]) => (usage[unit] ?? 0) > USES_MOST
-  const output = usage.output ?? 0
+  const output = outputTokensOf(usage)
   const isInputPossible = inputTokensOf(usage) <= inputTokensMost
   if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver)) return usage
   const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, ask.worst[unit] ?? 0]))
-  const possible = { ...usage, ...uses, output: Math.min(output, outputTokensMost) }
-  return isInputPossible
-    ? possible
-    : { ...possible, input: inputTokensOf(ask.worst), cachedInput: 0, cacheWrite: 0, cacheWriteHour: 0 }
+  const written = output <= outputTokensMost ? {} : { ...NONE_WRITTEN, output: outputTokensMost }
+  const read = isInputPossible ? {} : { ...NONE_READ, input: inputTokensOf(ask.worst) }
+  return { ...usage, ...uses, ...written, ...read }
 }
 
 /** With the uses of tools at the vendor that go with every answer, because the format does not count them. */
@@ -81,8 +83,10 @@ function withCall(usage: Usage, { ask: { worst } }: Held): Usage {
 }
 
 /** The answer ended where the credits did that the account or a limit left for it. */
-export function wasCut({ ask, admitted: { outputTokensCap, isCut } }: Held, { output = 0 }: Usage): boolean {
-  return isCut === true && outputTokensCap !== undefined && output >= outputTokensCap * (ask.choices ?? 1)
+export function wasCut({ ask, admitted: { outputTokensCap, isCut } }: Held, usage: Usage): boolean {
+  return (
+    isCut === true && outputTokensCap !== undefined && outputTokensOf(usage) >= outputTokensCap * (ask.choices ?? 1)
+  )
 }
 
 export async function settle(

@@ -23,7 +23,7 @@ export interface RawCall {
 
 export interface RawOptions {
   readonly key: string
-  readonly body: string
+  readonly body: string | Buffer
   readonly path?: string
   readonly headers?: Record<string, string>
   /** False: nothing is read until `until` or `text` is called. */

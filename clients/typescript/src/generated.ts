@@ -892,7 +892,7 @@ export type QuoteAnswer = {
     costAtLeast: string
     worstCase: Record<string, number>
     lines: {
-      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'output' | 'outputAudio' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row'
+      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row'
       quantity: number
       rate: string
       per: 1000000

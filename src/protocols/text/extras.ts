@@ -11,7 +11,7 @@ import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './dialogue.ts'
 
 type UseUnit = (typeof USE_UNITS)[number]
-type SoundUnit = 'inputAudio' | 'outputAudio'
+type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
 type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 
 /** The tools whose uses a format counts, by the unit that prices them. */
@@ -57,7 +57,7 @@ export function withPriced(door: TextProtocolName, traits: TextTraits, pricing: 
     : { ...traits, hostedTools: [...traits.hostedTools, ...priced.map(([tool]) => tool)] }
 }
 
-function isPriced(pricing: Pricing | undefined, unit: UseUnit | SoundUnit): boolean {
+function isPriced(pricing: Pricing | undefined, unit: UseUnit | MediaUnit): boolean {
   return pricing?.tiers.every((tier) => tier[unit] !== undefined) ?? false
 }
 
@@ -102,33 +102,54 @@ export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pric
   }
 }
 
-/** Whether an answer is to be spoken, which only chat can ask for. */
-function wantsSound(door: TextProtocolName, { modalities, audio }: Json): boolean {
-  return door === 'openai-chat' && (isObject(audio) || (Array.isArray(modalities) && modalities.includes('audio')))
+/** What an answer is to be beside text, which only chat can ask for. */
+function wantedMedia(door: TextProtocolName, { modalities, audio }: Json): MediaUnit[] {
+  if (door !== 'openai-chat') return []
+  const asks = (modality: string) => Array.isArray(modalities) && modalities.includes(modality)
+  return [
+    ...(isObject(audio) || asks('audio') ? (['outputAudio'] as const) : []),
+    ...(asks('image') ? (['outputImage'] as const) : []),
+  ]
 }
 
-/** A spoken answer is held for at its own rate, up to a limit of which the vendor is told. */
-export function boundSound(door: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
+/** An answer that is spoken or drawn is held for at its own rate, up to a limit of which the vendor is told. */
+export function boundMedia(door: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  if (!wantsSound(door, json.value) || (plain ?? completion ?? undefined) !== undefined) return json
+  if (wantedMedia(door, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined) return json
   const most = { max_tokens: String(tokensMost) }
   return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
 }
 
-/** Sound has rates of its own: without them it would pass at those of text, so that it is refused by its name. */
-export function readSound(
+interface MediaTokens {
+  readonly sound: number
+  readonly pictures: number
+  readonly output: number
+}
+
+/**
+ * Sound, and pictures that are to be drawn, have rates of their own: without them they would pass at those of text, so that they are refused by
+ * their names. Pictures that are sent have one where the price says so; elsewhere their vendors take what text costs.
+ */
+export function readMedia(
   door: TextProtocolName,
   body: Json,
   pricing: Pricing | undefined,
-  { input, output }: { readonly input: number; readonly output: number },
+  { sound, pictures, output }: MediaTokens,
 ): Usage | undefined {
-  const speaks = wantsSound(door, body)
-  if (input === 0 && !speaks) return undefined
-  const sound = { ...(input > 0 ? { inputAudio: input } : {}), ...(speaks ? { outputAudio: output } : {}) }
-  const unpriced = Object.keys(sound).find((unit) => pricing && !isPriced(pricing, unit as SoundUnit)) // Its own keys.
-  if (unpriced === undefined) return sound
-  const at = unpriced === 'outputAudio' ? 'modalities' : 'input_audio'
-  throw invalid(`"${at}": sound has no price here ("${unpriced}" of the model's price sets one); send text.`, at)
+  const made = wantedMedia(door, body)
+  if (sound === 0 && pictures === 0 && made.length === 0) return undefined
+  const needed: MediaUnit[] = sound > 0 ? ['inputAudio', ...made] : made
+  const unpriced = needed.find((unit) => pricing && !isPriced(pricing, unit))
+  if (unpriced !== undefined) {
+    const at = unpriced === 'inputAudio' ? 'input_audio' : 'modalities'
+    const what = unpriced === 'outputImage' ? 'a picture' : 'sound'
+    throw invalid(`"${at}": ${what} has no price here ("${unpriced}" of the model's price sets one); send text.`, at)
+  }
+  return {
+    ...(sound > 0 ? { inputAudio: sound } : {}),
+    ...(pictures > 0 && isPriced(pricing, 'inputImage') ? { inputImage: pictures } : {}),
+    ...Object.fromEntries(made.map((unit) => [unit, output])),
+  }
 }
 
 interface PricedTool {

@@ -1,5 +1,5 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
-import type { Model } from '../../catalog/document.ts'
+import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/judgement.ts'
 import type { ProtocolName } from '../../catalog/kind.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -38,7 +38,7 @@ export function readRerankAsk(
   fields.integer('max_tokens_per_doc', 1)
   if (fields.get('rank_fields') !== undefined)
     throw invalid('"rank_fields" is not offered: documents are ranked by their text.', 'rank_fields')
-  const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
+  const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   // A token is at least a byte, so that no honest count is above the hold.
   const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
   const most = sizes.reduce((sum, size) => sum + Math.min(size, tokensMax), 0)
@@ -61,13 +61,16 @@ export function readRerankAsk(
         return input === undefined ? undefined : { input }
       }
     : (value: Json): Usage => ({
+        // By the vendors' own rule for what a search is: no document has more pieces than bytes allow.
         call: Math.min(searches(value), calls),
       })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
     ...passed({ door: 'rerank', path: '/rerank', written }, json, uid, usageOf),
     worst: byTokens ? { input: most } : { call: calls },
-    ...(byTokens ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: most } : {}),
+    ...(byTokens
+      ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: documents.length * tokensMax }
+      : {}),
   }
 }
 

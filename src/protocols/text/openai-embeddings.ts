@@ -1,12 +1,13 @@
 // Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
-import type { Model } from '../../catalog/document.ts'
+import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { readCount } from '../../meter/usage.ts'
-import { Fields, isObject, mustBe, shown } from '../check.ts'
+import { Fields, mustBe, shown } from '../check.ts'
 import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
+import { readEmbeddingsUsage } from './tokens.ts'
 import { readWhole, renamed } from './whole.ts'
 
 const INPUTS_MAX = 2048
@@ -16,7 +17,7 @@ const LIKELY_BYTES_PER_TOKEN = 4
 
 export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Model, 'limits'>): Ask {
   /** The most that the model takes of one input. */
-  const tokensMax = model?.limits.contextTokens ?? Number.POSITIVE_INFINITY
+  const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const { json, unknown } = admitMembers('openai-embeddings', sent)
   const fields = new Fields(json)
   const inputs = readInputs(fields.required('input'))
@@ -41,7 +42,8 @@ export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Mode
     price: {},
     worst: { input: most },
     inputTokensLikely: likely,
-    inputTokensMost: most,
+    // By what the model reads, not by the bytes: a vendor may know of input that we do not.
+    inputTokensMost: inputs.length * tokensMax,
     open: (target) => openEmbeddings(target.passesUnknown ? json : withoutUnknown(json, unknown), uid, target),
   }
 }
@@ -103,12 +105,9 @@ function passVectors(body: Buffer, uid: string): Answer {
   const place = memberSpan(named.toString('latin1'), 'data')
   if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100)))
     throw new Fault('upstream_garbled', { internal: { why: 'the answer holds no vectors' } })
-  const usage = isObject(whole.value.usage) ? whole.value.usage : {}
-  // Some vendors report only the total, which is the same: nothing is written.
-  const input = readCount(usage.prompt_tokens) ?? readCount(usage.total_tokens)
   return {
     body: Buffer.concat([named.subarray(0, place[0]), vectors, named.subarray(place[1])]),
     contentType: 'application/json',
-    usage: input === undefined ? undefined : { input },
+    usage: readEmbeddingsUsage(whole.value.usage),
   }
 }

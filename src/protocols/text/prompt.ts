@@ -1,6 +1,6 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
-import { isObject, type Json, objects, text } from '../check.ts'
+import { isObject, type Json, objects } from '../check.ts'
 import { JSON_INSTRUCTION } from './dialogue.ts'
 import { QUOTED } from './references.ts'
 
@@ -9,12 +9,11 @@ export interface PromptSize {
   readonly likely: number
   /** The most that it can come to: what a hold covers. */
   readonly most: number
-  /** Packed content is in it (a PDF, a thought by its id), which may still come to more than `most`. */
-  readonly packed: boolean
   /** Some of the input is elsewhere: nothing but the model's context bounds it. */
   readonly elsewhere: boolean
-  /** Of `most`, what is sound. */
+  /** Of `most`, what is sound, and what is pictures. */
   readonly sound: number
+  readonly pictures: number
 }
 
 // Tokenizers differ; two bytes of UTF-8 a token is above what they need for any natural language and for code (English
@@ -87,9 +86,9 @@ export function measurePrompt(parts: readonly unknown[], request: Json): PromptS
   return {
     likely: Math.ceil(text / 2 + measure.mediaLikely),
     most: Math.ceil(text + measure.mediaMost),
-    packed: measure.packed,
     elsewhere,
     sound: Math.ceil(measure.sound),
+    pictures: measure.pictures,
   }
 }
 
@@ -128,7 +127,7 @@ class Measure {
   mediaMost = 0
   /** Of `mediaMost`. */
   sound = 0
-  packed = false
+  pictures = 0
   elsewhere = false
 
   /** `free`: nothing in the value has a meaning of its own. */
@@ -164,11 +163,7 @@ class Measure {
   }
 
   private addMembers(object: Json): void {
-    if (typeof object.type === 'string') {
-      if (REFERENCES.has(object.type)) this.elsewhere = true
-      // A vendor that stores responses finds the thought by its id.
-      if (object.type === 'reasoning' && !text(object.encrypted_content)) this.packed = true
-    }
+    if (typeof object.type === 'string' && REFERENCES.has(object.type)) this.elsewhere = true
     this.frames += typeof object.role === 'string' ? MESSAGE_TOKENS : 2
     for (const name in object) {
       const member = object[name]
@@ -196,6 +191,7 @@ class Measure {
       const most = detail === 'original' ? IMAGE_TOKENS_ORIGINAL : IMAGE_TOKENS
       this.mediaLikely += most / 2
       this.mediaMost += most
+      this.pictures += most
     }
   }
 
@@ -214,7 +210,6 @@ class Measure {
   }
 
   private addData(chars: number, sound: boolean): void {
-    this.packed = true
     this.mediaLikely += (FILE_TOKENS + chars / FILE_CHARS_PER_TOKEN) / 2
     const most = FILE_TOKENS + (sound ? chars / FILE_CHARS_PER_TOKEN : chars * DOCUMENT_TOKENS_PER_CHAR)
     this.mediaMost += most

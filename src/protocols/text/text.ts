@@ -11,7 +11,7 @@ import { readErrorBody } from '../vendor-words.ts'
 import { checkPrompt } from './anthropic-messages/check.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
-import { boundSound, readExtras, readSound, withPriced } from './extras.ts'
+import { boundMedia, readExtras, readMedia, withPriced } from './extras.ts'
 import type { CheckedAsk, TextFormat } from './format.ts'
 import { checkGeminiPrompt } from './gemini/check.ts'
 import { gemini } from './gemini/format.ts'
@@ -88,7 +88,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   const format = FORMATS[door]
   const members = admitMembers(door, sent, traits.hostedTools)
   const { json: wanted, leftOut } = leaveOutSearch(
-    boundSound(door, members.json, model.limits.outputTokensReserve),
+    boundMedia(door, members.json, model.limits.outputTokensReserve),
     traits,
   )
   const checked = format.check(new Fields(wanted), traits)
@@ -107,7 +107,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
   const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const output = (perChoice + predictedTokens(door, json.value)) * checked.n
   const input = inputOf(opening.size, contextTokens, output, extras)
-  const sound = readSound(door, json.value, pricing, { input: opening.size.sound, output })
+  const media = readMedia(door, json.value, pricing, { ...opening.size, output })
   // Written out: members that are put in only sometimes, and copies, would cost every call.
   return {
     door,
@@ -115,7 +115,7 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
     product: model.uid,
     stream: checked.stream,
     price,
-    worst: sound ? { ...input.worst, ...sound } : input.worst,
+    worst: media ? { ...input.worst, ...media } : input.worst,
     inputTokensLikely: input.likely,
     inputTokensMost: contextTokens * (readsAgain(json) ? TURNS_MAX : 1),
     outputTokensMost: Math.max(contextTokens, limits.outputTokensMax ?? 0) * checked.n,

@@ -3,20 +3,23 @@ import type { TextTraits } from '../../catalog/traits.ts'
 import { readCount, type USE_UNITS, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objects } from '../check.ts'
 
-/** What a vendor reported, in the words of the chat format: the prompt includes its sound, and what was read from or written to a cache. */
+/** What a vendor reported, in the words of the chat format: the prompt includes its sound and pictures, and what was read from or written to a cache. */
 export interface TokenCounts {
   readonly prompt: number
   readonly cached: number
   readonly cacheWrite: number
-  /** Includes reasoning, and sound. */
+  /** Includes reasoning, sound and pictures. */
   readonly output: number
   readonly reasoning: number | undefined
   /** Of `cacheWrite`, what is kept for an hour or longer. */
   readonly cacheWriteHour?: number
   /** Of `prompt`, none of it in `cached` or `cacheWrite`. */
   readonly inputAudio?: number
+  /** Likewise. */
+  readonly inputImage?: number
   /** Of `output`. */
   readonly outputAudio?: number
+  readonly outputImage?: number
   /** Of tools that ran at the vendor. */
   readonly uses?: Usage | undefined
 }
@@ -39,7 +42,10 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
   const inputAudio = Math.min(readCount(reported.inputAudio) ?? 0, prompt)
   const cached = Math.min(readCount(reported.cached) ?? 0, prompt - inputAudio)
   const cacheWrite = Math.min(readCount(reported.cacheWrite) ?? 0, prompt - inputAudio - cached)
+  // What was read from a cache costs that, whatever it shows: no report says which of it are pictures, but for one that has subtracted them.
+  const inputImage = Math.min(readCount(reported.inputImage) ?? 0, prompt - inputAudio - cached - cacheWrite)
   const outputAudio = Math.min(readCount(reported.outputAudio) ?? 0, output)
+  const outputImage = Math.min(readCount(reported.outputImage) ?? 0, output - outputAudio)
   const cacheWriteHour = Math.min(readCount(reported.cacheWriteHour) ?? 0, cacheWrite)
   return {
     prompt,
@@ -49,7 +55,9 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
     reasoning: reasoning === undefined ? undefined : Math.min(reasoning, output),
     ...(cacheWriteHour > 0 ? { cacheWriteHour } : {}),
     ...(inputAudio > 0 ? { inputAudio } : {}),
+    ...(inputImage > 0 ? { inputImage } : {}),
     ...(outputAudio > 0 ? { outputAudio } : {}),
+    ...(outputImage > 0 ? { outputImage } : {}),
   }
 }
 
@@ -113,9 +121,21 @@ export function readChatUsage(usage: unknown, traits?: Pick<TextTraits, 'reasoni
     reasoning: output.reasoning_tokens ?? usage.reasoning_tokens,
     total: usage.total_tokens,
     inputAudio: input.audio_tokens,
+    inputImage: input.image_tokens,
     outputAudio: output.audio_tokens,
+    outputImage: output.image_tokens,
   }
   return counts(reported, traits?.reasoningTokens)
+}
+
+/** Nothing is written. Some vendors report only the total, which is then the same. */
+export function readEmbeddingsUsage(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const prompt = readCount(usage.prompt_tokens) ?? usage.total_tokens
+  const tokens = readChatUsage({ ...usage, prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt })
+  if (!tokens) return undefined
+  const { output: _, ...read } = toUsage(tokens) ?? {}
+  return read
 }
 
 export function writeChatUsage(tokens: TokenCounts): Json {
@@ -127,10 +147,12 @@ export function writeChatUsage(tokens: TokenCounts): Json {
       cached_tokens: tokens.cached,
       cache_write_tokens: tokens.cacheWrite,
       ...(tokens.inputAudio === undefined ? {} : { audio_tokens: tokens.inputAudio }),
+      ...(tokens.inputImage === undefined ? {} : { image_tokens: tokens.inputImage }),
     },
     completion_tokens_details: {
       reasoning_tokens: tokens.reasoning ?? 0,
       ...(tokens.outputAudio === undefined ? {} : { audio_tokens: tokens.outputAudio }),
+      ...(tokens.outputImage === undefined ? {} : { image_tokens: tokens.outputImage }),
     },
   }
 }
@@ -168,7 +190,9 @@ export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts
     reasoning: output.reasoning_tokens,
     total: usage.total_tokens,
     inputAudio: input.audio_tokens,
+    inputImage: input.image_tokens,
     outputAudio: output.audio_tokens,
+    outputImage: output.image_tokens,
   })
   return withUses(tokens, usesOf(items))
 }
@@ -269,15 +293,20 @@ export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | und
     const counted = [readCount(a), readCount(b)]
     return counted.includes(undefined) ? undefined : counted.reduce<number>((all, one) => all + (one ?? 0), 0)
   }
-  const inputAudio = audioOf(usage.promptTokensDetails) + audioOf(usage.toolUsePromptTokensDetails)
+  const read = (modality: string) =>
+    tokensIn(usage.promptTokensDetails, modality) + tokensIn(usage.toolUsePromptTokensDetails, modality)
+  const made = usage.candidatesTokensDetails ?? usage.responseTokensDetails
   const cached = readCount(usage.cachedContentTokenCount) ?? 0
   const tokens = counts({
     prompt: sum(prompt, tools),
     // Sound is charged as sound, from the cache as well.
-    cached: Math.max(0, cached - audioOf(usage.cacheTokensDetails)),
+    cached: Math.max(0, cached - tokensIn(usage.cacheTokensDetails, 'AUDIO')),
     output: sum(candidates, thoughts),
-    inputAudio,
-    outputAudio: audioOf(usage.candidatesTokensDetails ?? usage.responseTokensDetails),
+    inputAudio: read('AUDIO'),
+    // Pictures are in the cache at the rate of all that is.
+    inputImage: Math.max(0, read('IMAGE') - tokensIn(usage.cacheTokensDetails, 'IMAGE')),
+    outputAudio: tokensIn(made, 'AUDIO'),
+    outputImage: tokensIn(made, 'IMAGE'),
   })
   const total = readCount(usage.totalTokenCount)
   // Some leave the thoughts out of everything but the total.
@@ -289,10 +318,10 @@ export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | und
   return withUses(counted, searches > 0 ? { webSearch: searches } : undefined)
 }
 
-/** Of a list of counts by modality. */
-function audioOf(details: unknown): number {
+/** Of a list of counts by modality. Films and documents have the rate of text at the vendor whose format this is. */
+function tokensIn(details: unknown, of: string): number {
   return objects(details).reduce(
-    (sum, { modality, tokenCount }) => sum + (modality === 'AUDIO' ? (readCount(tokenCount) ?? 0) : 0),
+    (sum, { modality, tokenCount }) => sum + (modality === of ? (readCount(tokenCount) ?? 0) : 0),
     0,
   )
 }
@@ -318,16 +347,18 @@ export function writeGeminiUsage(tokens: TokenCounts): Json {
 
 export function toUsage(tokens: TokenCounts | undefined): Usage | undefined {
   if (!tokens) return undefined
-  const { cacheWriteHour: hour = 0, inputAudio = 0, outputAudio = 0 } = tokens
+  const { cacheWriteHour: hour = 0, inputAudio = 0, inputImage = 0, outputAudio = 0, outputImage = 0 } = tokens
   const cacheWrite = tokens.cacheWrite - hour
   return {
-    input: tokens.prompt - tokens.cached - tokens.cacheWrite - inputAudio,
+    input: tokens.prompt - tokens.cached - tokens.cacheWrite - inputAudio - inputImage,
     ...(tokens.cached > 0 ? { cachedInput: tokens.cached } : {}),
     ...(cacheWrite > 0 ? { cacheWrite } : {}),
     ...(hour > 0 ? { cacheWriteHour: hour } : {}),
     ...(inputAudio > 0 ? { inputAudio } : {}),
-    output: tokens.output - outputAudio,
+    ...(inputImage > 0 ? { inputImage } : {}),
+    output: tokens.output - outputAudio - outputImage,
     ...(outputAudio > 0 ? { outputAudio } : {}),
+    ...(outputImage > 0 ? { outputImage } : {}),
     ...tokens.uses,
   }
 }

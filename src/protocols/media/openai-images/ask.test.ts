@@ -207,11 +207,11 @@ test('auto leaves the choice to the vendor at 1k, is square at 2k, and needs a r
 
 test('the worst case grows with pixels, quality and references', async () => {
   const worst = async (request: object) => (await ask({ prompt: 'x', ...request })).ask.worst
-  assert.equal((await worst({ size: '1:1', quality: 'low' })).output, 272)
-  assert.equal((await worst({ size: '1:1', quality: 'auto' })).output, 4_160)
-  assert.equal((await worst({ size: '3840x2160', quality: 'high' })).output, 32_907)
+  assert.equal((await worst({ size: '1:1', quality: 'low' })).outputImage, 272)
+  assert.equal((await worst({ size: '1:1', quality: 'auto' })).outputImage, 4_160)
+  assert.equal((await worst({ size: '3840x2160', quality: 'high' })).outputImage, 32_907)
   assert.equal((await worst({})).image, 1)
-  assert.ok((await worst({ image_urls: [PNG_URI, PNG_URI] })).input! > 13_000)
+  assert.ok((await worst({ image_urls: [PNG_URI, PNG_URI] })).inputImage! >= 13_000)
 })
 
 // ---- References.
@@ -331,7 +331,7 @@ test('the vendor’s picture is stored before it is answered with its address, a
       input_tokens_details: { text_tokens: 10, image_tokens: 40 },
     },
   })
-  assert.deepEqual(answer.usage, { image: 1, input: 50, output: 4_160 })
+  assert.deepEqual(answer.usage, { image: 1, input: 10, inputImage: 40, outputImage: 4_160 })
   await exchange.discard?.()
   assert.deepEqual(made.removed, ['http://gateway.example/assets/0.png'])
 })

@@ -29,6 +29,9 @@ const MASKS = ['mask', 'mask_url', 'maskUrl'] as const
 const OUTPUT_TOKENS = { low: 272, medium: 1_056, high: 4_160, auto: 4_160 } as const
 const OUTPUT_PIXELS = 1_048_576
 const INPUT_IMAGE_TOKENS = 6_500
+/** What no report of an image model exceeds, whatever was asked: twice the longest prompt with all its references, and twice the largest picture. */
+const INPUT_TOKENS_MOST = 2 * (PROMPT_CHARS_MAX + IMAGES_MAX * INPUT_IMAGE_TOKENS)
+const OUTPUT_TOKENS_MOST = 2 * OUTPUT_TOKENS.high * 8
 
 export interface KeptFile {
   /** Absolute, and good for as long as the store keeps the file. */
@@ -84,8 +87,9 @@ export function readImageAsk(body: ImageRequestBody, model: ImageModel, deps: Im
     inlineAnswer: choice(fields, 'response_format', ['url', 'b64_json']) === 'b64_json',
     outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
   }
-  const input = measurePrompt([prompt], {}).most + references.length * INPUT_IMAGE_TOKENS
-  const worst = { image: 1, input, output: checked.outputTokens }
+  const input = measurePrompt([prompt], {}).most
+  const pictures = references.length * INPUT_IMAGE_TOKENS
+  const worst = { image: 1, input, inputImage: pictures, outputImage: checked.outputTokens }
   const price = { resolution: drawn.resolution, quality }
   const fetched = new References(references, body.inlineBytes, deps)
   return {
@@ -97,10 +101,10 @@ export function readImageAsk(body: ImageRequestBody, model: ImageModel, deps: Im
     worst,
     // A picture that was begun is drawn to its end and paid for, whoever waits for it.
     likely: () => worst,
-    inputTokensMost: input * 2 + 10_000,
-    outputTokensMost: checked.outputTokens * 2,
+    inputTokensMost: INPUT_TOKENS_MOST,
+    outputTokensMost: OUTPUT_TOKENS_MOST,
     gather: (signal) => fetched.load(signal),
-    open: (target, options) => openImages({ checked, images: fetched.images, input, target, options, keep: deps.keep }),
+    open: (target, options) => openImages({ checked, images: fetched.images, worst, target, options, keep: deps.keep }),
   }
 }
 

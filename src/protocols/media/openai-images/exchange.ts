@@ -1,6 +1,7 @@
 // One exchange with a vendor of the image format: JSON without references, a multipart upload with them. The vendor
 // answers with base64; callers get an address.
 import { Fault } from '../../../kernel/fault.ts'
+import type { Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import type { Exchange, OpenOptions, Target } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
@@ -12,16 +13,15 @@ import { type Drawn, priceOf, readDrawn, writeAnswer } from './result.ts'
 interface ImagesOpening {
   readonly checked: CheckedImages
   readonly images: readonly InlineImage[]
-  /** The estimate of the prompt, for vendors that report no usage. */
-  readonly input: number
+  /** For vendors that report no usage. */
+  readonly worst: Usage
   readonly target: Target
   readonly options: OpenOptions
   readonly keep: ImageAskDeps['keep']
 }
 
-export function openImages({ checked, images, input, target, options, keep }: ImagesOpening): Exchange {
+export function openImages({ checked, images, worst, target, options, keep }: ImagesOpening): Exchange {
   let keeping: Promise<KeptFile> | undefined
-  const unreported = { image: 1, input, output: checked.outputTokens }
 
   /** From here on there is a file, which goes again if the call fails after all. */
   function store(drawn: Drawn): Promise<KeptFile> {
@@ -37,7 +37,7 @@ export function openImages({ checked, images, input, target, options, keep }: Im
       return {
         body: writeAnswer(drawn, url, checked, options.createdSeconds),
         contentType: 'application/json; charset=utf-8',
-        usage: drawn.usage ?? unreported,
+        usage: drawn.usage ?? worst,
         price: priceOf(checked, drawn.quality),
       }
     },
@@ -47,7 +47,7 @@ export function openImages({ checked, images, input, target, options, keep }: Im
           stream: (headers: Readonly<Record<string, string>>) => {
             if (/json/.test(headers['content-type'] ?? ''))
               throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a streaming request' } })
-            return new ImageRelay({ checked, unreported, store })
+            return new ImageRelay({ checked, unreported: worst, store })
           },
         }
       : {}),

@@ -71,7 +71,7 @@ test('exactly one event and [DONE] come out, partial pictures swallowed, however
       const { relay, stored } = await run(form, size)
       assert.equal(relay.state.terminal, true)
       assert.equal(relay.state.fault, undefined)
-      assert.deepEqual(relay.state.usage, { image: 1, input: 5, output: 100 })
+      assert.deepEqual(relay.state.usage, { image: 1, input: 5, outputImage: 100 })
       assert.equal(stored.length, 1)
       assert.ok(stored[0]?.equals(PNG))
       assert.equal(relay.finish(''), expected)

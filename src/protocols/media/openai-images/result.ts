@@ -1,7 +1,7 @@
 // What a vendor drew: read from its JSON without ever holding the base64 as a string, and written for callers.
 import { Fault } from '../../../kernel/fault.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/image-file.ts'
-import { readCount, type Usage } from '../../../meter/usage.ts'
+import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
 import { isObject, type Json, text } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
@@ -106,7 +106,17 @@ export function readDrawn(body: Buffer): Drawn {
 function usageOf(reported: Json | undefined): Usage | undefined {
   const input = readCount(reported?.input_tokens)
   const output = readCount(reported?.output_tokens)
-  return input === undefined || output === undefined ? undefined : { image: 1, input, output }
+  if (input === undefined || output === undefined) return undefined
+  const pictures = Math.min(countOf(reported?.input_tokens_details, 'image_tokens') ?? 0, input)
+  // Models that only draw do not say how much of it is the picture: all of it.
+  const words = Math.min(countOf(reported?.output_tokens_details, 'text_tokens') ?? 0, output)
+  return {
+    image: 1,
+    input: input - pictures,
+    ...(pictures > 0 ? { inputImage: pictures } : {}),
+    ...(words > 0 ? { output: words } : {}),
+    outputImage: output - words,
+  }
 }
 
 /** The vendor's counts and their details, and nothing else that it may have put there. */
@@ -114,9 +124,9 @@ function callersUsage(reported: Json | undefined): Json | undefined {
   const usage = usageOf(reported)
   if (!reported || !usage) return undefined
   return {
-    input_tokens: usage.input,
-    output_tokens: usage.output,
-    total_tokens: readCount(reported.total_tokens) ?? usage.input! + usage.output!,
+    input_tokens: inputTokensOf(usage),
+    output_tokens: outputTokensOf(usage),
+    total_tokens: readCount(reported.total_tokens) ?? tokensOf(usage),
     ...(isObject(reported.input_tokens_details) ? { input_tokens_details: reported.input_tokens_details } : {}),
     ...(isObject(reported.output_tokens_details) ? { output_tokens_details: reported.output_tokens_details } : {}),
   }
@@ -145,4 +155,8 @@ function inline(drawn: Drawn, checked: CheckedImages): Json {
 
 function garbled(why: string): Fault {
   return new Fault('upstream_garbled', { internal: { why } })
+}
+
+function countOf(details: unknown, name: string): number | undefined {
+  return isObject(details) ? readCount(details[name]) : undefined
 }
