@@ -19,7 +19,7 @@ export interface CodeBlock {
 /** Blocks that a test of their own runs; it is named, and reads them from the page. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/guides/19-typescript-client.md ts': 'test/clients/package.test.ts',
-  'docs/guides/20-python-client.md py': 'test/clients/python.test.ts',
+  'docs/guides/20-python-client.md py': 'test/clients/python.long.ts',
   'docs/guides/30-connect-a-vendor.md sh': 'test/connect.test.ts',
 }
 

@@ -1,6 +1,6 @@
 // What `npm test` runs: one real Postgres for the whole run, then node's test runner over every test file, or over those
 // whose path contains one of the arguments (or matches it as a glob). With --long, what `npm run test:long` runs: the files
-// in test/long/, one at a time. They install foreign programs or put minutes of load on the machine.
+// called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -28,7 +28,7 @@ const ORDINARY: Suite = {
   filesAtOnce: 2,
   fileMsMax: 600_000,
 }
-const LONG: Suite = { globs: ['test/long/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }
+const LONG: Suite = { globs: ['test/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }
 
 function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()

@@ -40,7 +40,7 @@ export async function runFaults(options: { full: boolean }): Promise<number> {
     })
     const keep =
       (ok: boolean) => (data: { file?: string; name: string; details: { duration_ms: number; type?: string } }) => {
-        if (data.details.type === 'suite' || data.file === undefined || data.name.endsWith('.test.ts')) return
+        if (data.details.type === 'suite' || data.file === undefined || /\.(test|long)\.ts$/.test(data.name)) return
         results.push({
           file: data.file.slice(ROOT.length + 1),
           name: data.name,
