@@ -2,8 +2,10 @@
 // a share of what the account and its limits leave.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
+import { TEXT_PROTOCOLS } from '../src/catalog/kind.ts'
 import { freshDatabase } from './database.ts'
 import {
   type ChatVendor,
@@ -17,6 +19,7 @@ import {
   wholeAnswer,
 } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
 
 const CREDIT = 1_000_000n
 const PROMPT_TOKENS = 10
@@ -66,7 +69,7 @@ after(async () => {
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }
   document.models[MODEL] = {
-    ...{ name: 'Writer', type: 'text', family: 'fault', doors: ['openai-chat', 'openai-responses', 'gemini'] },
+    ...{ name: 'Writer', type: 'text', family: 'fault', doors: [...TEXT_PROTOCOLS] },
     limits: { contextTokens: 200_000, outputTokensMax: OUTPUT_TOKENS_MAX },
     pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
     routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],
@@ -168,7 +171,7 @@ test('an answer that ends because credit ended has a length finish, is charged a
   assert.equal(row.charged, BigInt(usage.completion_tokens) * OUTPUT_MICRO + BigInt(PROMPT_TOKENS) * 100n)
 })
 
-test('limits on spending, max_cost and a quote are bounds that hold', async () => {
+test('limits on spending and a quote are bounds that hold', async () => {
   writes = OUTPUT_TOKENS_MAX
   const limited = await g.account({ credits: 1_000n * CREDIT })
   const whole = await g.account({ credits: 1_000n * CREDIT })
@@ -212,3 +215,49 @@ test('the official SDKs read a stream that credit has cut short as complete, in 
     reasons.push(piece.candidates?.[0]?.finishReason)
   assert.equal(reasons.at(-1), 'MAX_TOKENS')
 })
+
+test('a Messages call names its limit: it is held for whole or refused before, and a stream that ends at it is complete to the SDK', async () => {
+  writes = OUTPUT_TOKENS_MAX
+  const { id, key } = await g.account({ credits: 300_000n })
+  const client = new Anthropic({ baseURL: g.url, apiKey: key, maxRetries: 0 })
+  const messages = [{ role: 'user' as const, content: 'Write.' }]
+  const asked = vendor.calls.length
+  await assert.rejects(
+    client.messages.stream({ model: MODEL, max_tokens: 4_096, messages }).finalMessage(),
+    (error: unknown) => error instanceof Anthropic.APIError && error.status === 402,
+  )
+  assert.equal(vendor.calls.length, asked, 'the vendor heard nothing')
+  const message = await client.messages.stream({ model: MODEL, max_tokens: 200, messages }).finalMessage()
+  assert.deepEqual([message.stop_reason, message.usage.output_tokens], ['max_tokens', 200])
+  const [row] = await rowsOf(id)
+  assert.deepEqual([row?.charged, row?.loss], [200n * OUTPUT_MICRO + BigInt(PROMPT_TOKENS) * 100n, 0n])
+})
+
+for (const tokens of [1, 4_096, 64_000])
+  test(`max_cost of a tool is never overspent: 12 at once that write ${tokens} tokens`, async () => {
+    const most = 5n * CREDIT
+    const account = await g.account({ credits: 1_000n * CREDIT })
+    writes = tokens
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    const before = vendor.calls.length
+    const clients = await Promise.all(
+      Array.from({ length: 12 }, (_, at) => connect(processes[at % 4]!.url, account.key)),
+    )
+    const going = clients.map((client) =>
+      client.callTool({ name: 'ask_model', arguments: { model: MODEL, prompt: 'Write.', max_cost: '5' } }),
+    )
+    while (vendor.calls.length - before < going.length) await new Promise((later) => setTimeout(later, 5))
+    resolve()
+    for (const result of await Promise.all(going))
+      assert.ok(!(result as { isError?: boolean }).isError, JSON.stringify(result))
+    await Promise.all(clients.map((client) => client.close()))
+    const rows = await rowsOf(account.id)
+    assert.equal(rows.length, 12)
+    for (const { charged, held, loss, output } of rows) {
+      assert.ok(charged <= most && held <= most && loss === 0n, `${charged} charged, ${held} held, ${loss} lost`)
+      // What is bounded is the answer: as much of it as the amount pays for.
+      const paid = Number((most - BigInt(PROMPT_TOKENS) * 100n) / OUTPUT_MICRO)
+      assert.ok(output === tokens || (output > paid * 0.9 && output <= paid), `${output} of ${tokens}`)
+    }
+  })

@@ -146,6 +146,47 @@ test('deltas are counted as they are read: escaped quotes, and text beside a rol
   assert.ok(other > 2n * 1_900n, `${other} for 8 KB beside a role`)
 })
 
+for (const [format, way] of Object.entries(WAYS))
+  test(`${format}: a stream with an Idempotency-Key that its caller left is completed and kept; the repeat replays it whole, for nothing more`, async () => {
+    const { id, key } = await g.account()
+    const gone = Promise.withResolvers<void>()
+    vendor.answer = async ({ response }) => {
+      response.writeHead(200, STREAM_HEADERS)
+      response.write(way.begin)
+      await gone.promise
+      response.end(way.end)
+    }
+    const before = vendor.calls.length
+    const request = {
+      key,
+      path: way.path,
+      body: JSON.stringify({
+        ...{ model: format, stream: true, ...way.body },
+        // Only here is the count shown to those who ask for it.
+        ...(format === 'openai-chat' ? { stream_options: { include_usage: true } } : {}),
+      }),
+      headers: { 'idempotency-key': `left-${format}` },
+    }
+    const path = way.path.replace('/models/gemini:', `/models/${format}:`)
+    const call = post(g.url, { ...request, path })
+    await call.until((text) => text.includes(VISIBLE))
+    call.leave()
+    await until(async () => (await connections()) === 0)
+    gone.resolve()
+    await g.settled()
+    const { posted } = await g.balance(id)
+    assert.equal(1_000_000_000n - posted, BigInt(PROMPT + 2 * OUTPUT), 'charged as if it had been read')
+    const again = post(g.url, { ...request, path })
+    const replayed = await again.text()
+    const { statusCode, headers } = await again.response
+    assert.deepEqual([statusCode, headers['idempotent-replayed']], [200, 'true'])
+    // What its caller has seen of it, and then the end, with the count that only the end has.
+    assert.ok(replayed.includes(VISIBLE) && /20[_,]?270|20000/.test(replayed), replayed)
+    await g.settled()
+    assert.equal(vendor.calls.length - before, 1, 'the vendor is asked once')
+    assert.equal((await g.balance(id)).posted, posted, 'and paid once')
+  })
+
 test('whoever hangs up while a picture is drawn pays for it', async () => {
   const { id, key } = await g.account()
   const call = post(g.url, {
