@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GoogleGenAI } from '@google/genai'
+import type { EndpointSpec } from '../src/catalog/endpoint.ts'
+import { FREE } from '../src/catalog/generation.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 
 const g = testGateway()
@@ -61,4 +64,72 @@ test('a key that is made for a model which there is not is refused with the near
   const { id } = await g.account()
   const answer = await g.call(`/admin/v1/accounts/${id}/keys`, OPERATOR_TOKEN, { name: 'x', models: ['alpha-5.44'] })
   assert.match(await answer.text(), /there is no model ..alpha-5\.44...? Did you mean ..alpha-5\.4/)
+})
+
+/** Free endpoints that are asked about a model, whose address or body names it. */
+const ASKED_ABOUT = Object.values(FREE).filter(
+  ({ path, method, body }) =>
+    path.includes('{model}') || (method === 'POST' && Object.hasOwn((body?.properties ?? {}) as object, 'model')),
+)
+const ASKED: Readonly<Record<string, object>> = {
+  count_tokens: { messages },
+  messages: { max_tokens: 9, messages },
+  'responses/input_tokens': { input: 'Hello' },
+  responses: { input: 'Hello' },
+  'conversations/create': {},
+  'gemini/count_tokens': { contents: [{ parts: [{ text: 'Hello' }] }] },
+  gemini: { contents: [{ parts: [{ text: 'Hello' }] }] },
+}
+
+test('every free endpoint that is asked about a model names the paid one whose models it knows', () => {
+  const without = ASKED_ABOUT.filter(({ modelOf }) => !ENDPOINTS.some(({ id, sells }) => id === modelOf && sells))
+  assert.deepEqual(without, [])
+  assert.ok(ASKED_ABOUT.length >= 4)
+  assert.deepEqual(
+    ASKED_ABOUT.map(({ id }) => id).filter((id) => !(id in ASKED)),
+    [],
+  )
+})
+
+for (const spec of ASKED_ABOUT)
+  test(`${spec.path} refuses the models that ${spec.modelOf} refuses, in its words, by every address`, async () => {
+    const paid = ENDPOINTS.find(({ id }) => id === spec.modelOf)!
+    const { id, key } = await g.account()
+    const { key: restricted } = await g.key(id, { models: ['alpha-5.4-mini'] })
+    const asked = async (endpoint: EndpointSpec, path: string, [model, as]: readonly [string, string]) => {
+      const answer = await g.call(path.replace('{model}', model), as, { model, ...ASKED[endpoint.id] })
+      const { error } = (await answer.json()) as { error?: { message: string } }
+      return [answer.status, error?.message]
+    }
+    for (const path of [spec.path, ...spec.aliases])
+      for (const whose of [
+        ['no-such-model', key],
+        ['alpha-image-2', key],
+        ['alpha-5.4', restricted],
+        ['beta-haiku-4-5', restricted],
+        // Each of these is not offered in some of the formats.
+        ['alpha-5.4', key],
+        ['beta-haiku-4-5', key],
+        ['delta-3.8-flash', key],
+      ] as const) {
+        const wanted = await asked(paid, paid.path, whose)
+        assert.deepEqual(await asked(spec, path, whose), wanted, `${path} ${whose[0]}`)
+      }
+  })
+
+test('a quote is refused like the call that it is about', async () => {
+  const { id, key } = await g.account()
+  const { key: restricted } = await g.key(id, { models: ['alpha-5.4-mini'] })
+  for (const [model, as] of [
+    ['no-such-model', key],
+    ['alpha-image-2', key],
+    ['alpha-5.4', restricted],
+  ] as const) {
+    const [call, quote] = await Promise.all(
+      ['/v1/chat-completions', '/v1/quote?endpoint=chat'].map((path) => g.call(path, as, { model, messages })),
+    )
+    assert.ok(call!.status >= 400)
+    assert.equal(quote!.status, call!.status)
+    assert.equal(((await quote!.json()) as any).error.message, ((await call!.json()) as any).message)
+  }
 })

@@ -52,6 +52,7 @@ export const CONVERSATIONS = {
   'conversations/create': {
     ...at(''),
     route: 'POST /v1/conversations',
+    modelOf: 'responses',
     title: 'Create a conversation',
     description: `Begins a conversation at a vendor that keeps them: that of \`model\`, or of the first model of this key that has one. ${FREE}`,
     returns: 'The `conversation`, whose id is the `conversation` of responses.',

@@ -35,6 +35,8 @@ export interface EndpointSpec {
   readonly sells?: KindName
   /** Of a text endpoint: the format that its callers speak. */
   readonly format?: TextProtocolName
+  /** Of a free endpoint that is asked about a model: the paid one whose models these are, for whoever may use them there. */
+  readonly modelOf?: string
   /** It may answer with a stream of events. */
   readonly streams?: true
   /** Its body may hold hundreds of megabytes, and is read from the socket piece by piece. */

@@ -1,7 +1,7 @@
 // Google's format for generating content: its endpoints, which have the model in their addresses.
 import type { EndpointEntry, JsonSchema } from './endpoint.ts'
 import { modelInPath } from './field.ts'
-import { free, integer, list, loose, object, string } from './schema.ts'
+import { free, integer, list, loose, number, object, string } from './schema.ts'
 
 const model = modelInPath('delta-3.8-flash')
 
@@ -99,6 +99,7 @@ export const countGeminiTokens: EndpointEntry = {
   ...shared,
   route: 'POST /gemini/v1beta/models/{model}:countTokens',
   aliases: ['/gemini/v1/models/{model}:countTokens'],
+  modelOf: 'gemini',
   title: 'Count the tokens of contents',
   description:
     'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',
@@ -108,4 +109,75 @@ export const countGeminiTokens: EndpointEntry = {
     examples: [example],
   },
   answer: object({ totalTokens: integer }),
+}
+
+/** The most that Google's own endpoint takes at once. */
+export const EMBED_REQUESTS_MAX = 100
+
+const embedModel = modelInPath('alpha-embed-3-small')
+const embedFields: Readonly<Record<string, JsonSchema>> = {
+  content: {
+    ...object({ parts: list(object({ text: string })) }),
+    description: 'What to embed: its texts, as one.',
+  },
+  outputDimensionality: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'How many numbers a vector has, where the model can shorten it.',
+  },
+  taskType: { type: ['string', 'null'], description: 'Taken and not sent on: only Google’s own models know it.' },
+  title: { type: ['string', 'null'], description: 'As `taskType`.' },
+}
+const vector = object({ values: list(number) })
+const usageMetadata = loose({ promptTokenCount: integer })
+const embedShared = {
+  ...shared,
+  params: { model: embedModel },
+  sells: 'embedding',
+} as const
+
+export const embedContent: EndpointEntry = {
+  ...embedShared,
+  route: 'POST /gemini/v1beta/models/{model}:embedContent',
+  aliases: ['/gemini/v1/models/{model}:embedContent'],
+  title: 'Embed a content',
+  description:
+    'One vector, as Google’s protocol asks for it, at the price of /v1/embeddings. An extension of the contract.',
+  returns: '`embedding.values`, and in `usageMetadata` the tokens.',
+  body: { ...object(embedFields, ['content']), examples: [{ content: { parts: [{ text: 'The gate is open.' }] } }] },
+  answer: object({ embedding: vector, usageMetadata }, ['embedding']),
+}
+
+export const batchEmbedContents: EndpointEntry = {
+  ...embedShared,
+  route: 'POST /gemini/v1beta/models/{model}:batchEmbedContents',
+  aliases: ['/gemini/v1/models/{model}:batchEmbedContents'],
+  title: 'Embed contents',
+  description: `Up to ${EMBED_REQUESTS_MAX} vectors, as Google’s SDKs ask for them, at the price of /v1/embeddings. An extension of the contract.`,
+  returns: '`embeddings`, one with `values` for each request and in their order, and in `usageMetadata` the tokens.',
+  body: {
+    ...object(
+      {
+        requests: {
+          type: 'array',
+          minItems: 1,
+          maxItems: EMBED_REQUESTS_MAX,
+          items: object({ model: { type: ['string', 'null'], description: 'As in the address.' }, ...embedFields }, [
+            'content',
+          ]),
+        },
+      },
+      ['requests'],
+    ),
+    examples: [
+      {
+        requests: ['The gate is open.', 'The barrier is up.'].map((text) => ({
+          model: 'models/alpha-embed-3-small',
+          content: { parts: [{ text }] },
+        })),
+      },
+    ],
+  },
+  answer: object({ embeddings: list(vector), usageMetadata }, ['embeddings']),
 }

@@ -6,7 +6,13 @@ import { CONVERSATIONS } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { inPath, modelInPath } from './field.ts'
-import { countGeminiTokens, generateContent, streamGenerateContent } from './gemini.ts'
+import {
+  batchEmbedContents,
+  countGeminiTokens,
+  embedContent,
+  generateContent,
+  streamGenerateContent,
+} from './gemini.ts'
 import {
   chatAnswer,
   compactAnswer,
@@ -100,6 +106,8 @@ export const PAID = define({
   gemini: generateContent,
   'gemini/stream': streamGenerateContent,
   embeddings,
+  'gemini/embed': embedContent,
+  'gemini/embed_batch': batchEmbedContents,
   rerank,
   'rerank/v2': rerankV2,
   moderations,
@@ -145,6 +153,7 @@ export const FREE = define({
     aliases: ['/v1/messages/count_tokens', '/beta/messages/count_tokens'],
     tag: 'Text',
     surface: 'messages',
+    modelOf: 'messages',
     title: 'Count the tokens of a message',
     description: 'How many input tokens a Messages request has. Free of charge.',
     returns: '`{input_tokens}`.',
@@ -156,6 +165,7 @@ export const FREE = define({
     aliases: ['/alpha/v1/responses/input_tokens', '/v1/responses/input_tokens'],
     tag: 'Text',
     surface: 'responses',
+    modelOf: 'responses',
     title: 'Count the tokens of a response',
     description:
       'How many input tokens a Responses request has, without what it goes on from. Free of charge. An extension of the contract.',

@@ -2,18 +2,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
 import type { Principal } from '../admission/api-key.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { FREE } from '../catalog/generation.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
+import { type JsonText, readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
 import { chargeOf } from '../meter/charge.ts'
-import type { ReadDeps } from '../pipeline/read.ts'
-import { countGeminiTokens, countResponseTokens, countTokens } from '../protocols/text/text.ts'
+import { permitAt, type ReadDeps } from '../pipeline/read.ts'
+import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { surfaceOf } from './envelope.ts'
 import { createModelLists, type ListShape } from './models.ts'
@@ -44,18 +46,24 @@ export function accountHandlers(
     return surface === 'messages' || surface === 'gemini' ? surface : 'native'
   }
 
+  /** A model that the key could not ask has no tokens to count. */
+  const counted = (request: FastifyRequest, spec: EndpointSpec, count: (json: JsonText) => number): number => {
+    const json = readJson(jsonBody(request))
+    const tokens = count(json)
+    const { model = readModelName(json) } = request.params as { model?: string } // The router makes texts of them.
+    permitAt(spec, model, { catalog: catalog.current, principal: request.principal! }) // The key was checked before.
+    return tokens
+  }
+
   return {
     count_tokens: (request, reply) =>
-      send(reply, JSON.stringify({ input_tokens: countTokens(readJson(jsonBody(request))) })),
+      send(reply, JSON.stringify({ input_tokens: counted(request, FREE.count_tokens, countTokens) })),
     'responses/input_tokens': (request, reply) => {
-      const input_tokens = countResponseTokens(readJson(jsonBody(request)))
+      const input_tokens = counted(request, FREE['responses/input_tokens'], countResponseTokens)
       return send(reply, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
     },
-    'gemini/count_tokens': (request, reply) => {
-      // The address names the model: one that is not there has no tokens to count.
-      lists.retrieve(request.principal!, request.id, (request.params as { model: string }).model, 'gemini')
-      return send(reply, JSON.stringify({ totalTokens: countGeminiTokens(readJson(jsonBody(request))) }))
-    },
+    'gemini/count_tokens': (request, reply) =>
+      send(reply, JSON.stringify({ totalTokens: counted(request, FREE['gemini/count_tokens'], countGeminiTokens) })),
     models: (request, reply) => send(reply, lists.list(request.principal!, request.id, shapeOf(request))),
     'models/{id}': (request, reply) =>
       send(

@@ -10,7 +10,8 @@ import type { Catalog } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
-import { Fields } from '../protocols/check.ts'
+import { permitAt } from '../pipeline/read.ts'
+import { Fields, mustBe } from '../protocols/check.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
 import { offers } from '../routing/route.ts'
@@ -69,6 +70,7 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
       const json = sent.member('model') ? readJson(Buffer.from(splice(sent, { remove: ['model'] }))) : sent
       const principal = request.principal! // The key was checked before the handler.
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
+      if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
       const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
@@ -91,7 +93,8 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
 function readBody(request: FastifyRequest, name: Id): JsonText {
   const json = readJson(jsonBody(request))
   const fields = new Fields(json)
-  fields.object('metadata')
+  const other = Object.entries(fields.object('metadata') ?? {}).find(([, value]) => typeof value !== 'string')
+  if (other) throw mustBe(`metadata.${other[0].slice(0, 100)}`, 'a string', other[1])
   if (name === 'conversations/{id}/update') fields.required('metadata')
   if (name === 'conversations/{id}/items/create') fields.required('items')
   const items = fields.list('items')

@@ -90,7 +90,8 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
           created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
         }),
       )
-    if (model.doors.includes('gemini')) entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
+    if (model.doors.includes('gemini') || model.type === 'embedding')
+      entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
   }
   const pick = (shape: ListShape) =>
     models.map(([uid]) => entries.get(`${shape} ${uid}`)).filter((entry) => entry !== undefined)
@@ -106,7 +107,13 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
   }
 }
 
-function googleEntry(uid: string, { name, version, limits }: Model): object {
+/** The actions of Google's protocol that an embedding model, and one of text, has. */
+const METHODS = {
+  embedding: ['embedContent', 'batchEmbedContents'],
+  text: ['generateContent', 'streamGenerateContent', 'countTokens'],
+}
+
+function googleEntry(uid: string, { name, version, limits, type }: Model): object {
   const { contextTokens, outputTokensMax } = limits
   return {
     name: `models/${uid}`,
@@ -115,6 +122,6 @@ function googleEntry(uid: string, { name, version, limits }: Model): object {
     displayName: name,
     ...(contextTokens === undefined ? {} : { inputTokenLimit: contextTokens }),
     ...(outputTokensMax === undefined ? {} : { outputTokenLimit: outputTokensMax }),
-    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    supportedGenerationMethods: type === 'embedding' ? METHODS.embedding : METHODS.text,
   }
 }

@@ -28,6 +28,7 @@ import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { readVideoRequest } from '../protocols/media/video-task/request.ts'
 import { ANY_MODEL } from '../protocols/media/video-task/rules.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
+import { readGeminiEmbeddingsAsk } from '../protocols/text/gemini/embed.ts'
 import { readModerationsAsk, readRerankAsk } from '../protocols/text/judgement.ts'
 import { readEmbeddingsAsk } from '../protocols/text/openai-embeddings.ts'
 import { readCompactAsk } from '../protocols/text/openai-responses/compact.ts'
@@ -40,10 +41,14 @@ export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
 }
 
-interface Incoming {
+/** Who asks, and where. */
+interface Whose {
   readonly spec: PaidSpec
   readonly catalog: Catalog
   readonly principal: Principal
+}
+
+interface Incoming extends Whose {
   /** Of the path. */
   readonly params: Readonly<Record<string, string>>
   /** As it was sent. */
@@ -82,7 +87,7 @@ type Reader = (incoming: Incoming, deps: ReadDeps) => Read
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
-  embedding: byModel('embedding', readEmbeddingsAsk),
+  embedding: readEmbedding,
   rerank: readRerank,
   moderation: byModel('moderation', readModerationsAsk),
   transcription: readTranscription,
@@ -170,6 +175,14 @@ function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: 
   }
 }
 
+function readEmbedding(incoming: Incoming, deps: ReadDeps): Read {
+  const { id, surface } = incoming.spec
+  const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
+  return byModel('embedding', (json, uid, model) =>
+    surface === 'gemini' ? readGeminiEmbeddingsAsk(json, uid, model, shape) : readEmbeddingsAsk(json, uid, model),
+  )(incoming, deps)
+}
+
 function readRerank(incoming: Incoming, deps: ReadDeps): Read {
   const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
   return byModel('rerank', (json, uid, model) => readRerankAsk(json, uid, model, shape))(incoming, deps)
@@ -228,7 +241,7 @@ function readData(incoming: Incoming, { world }: ReadDeps): Read {
  * Whether this key may use the model here. Called when the body has been found right: whatever is wrong with that is said
  * first. On some endpoints a model that is not for this caller does not exist, as the contract has it.
  */
-function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incoming): Model {
+function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose): Model {
   const model = modelAt(catalog, uid)
   const unknown = () =>
     unknownModel(
@@ -245,6 +258,14 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Incom
   }
   if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')
   return model
+}
+
+/** Of a free endpoint that is asked about a model: refused as by the paid endpoint whose model it is. */
+export function permitAt({ modelOf }: EndpointSpec, uid: string, whose: Omit<Whose, 'spec'>): void {
+  const spec = ENDPOINTS.find((one): one is PaidSpec => one.id === modelOf && one.sells !== undefined)
+  if (!spec)
+    throw new Fault('internal', { internal: { why: 'no paid endpoint has the models of a free one', modelOf } })
+  permit(spec.sells, uid, { ...whose, spec })
 }
 
 function modelAt({ document }: Catalog, uid: string): Model | undefined {

@@ -26,6 +26,8 @@ export type PaidEndpoint =
   | 'gemini'
   | 'gemini/stream'
   | 'embeddings'
+  | 'gemini/embed'
+  | 'gemini/embed_batch'
   | 'rerank'
   | 'rerank/v2'
   | 'moderations'

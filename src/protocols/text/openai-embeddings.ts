@@ -3,7 +3,7 @@ import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { readCount } from '../../meter/usage.ts'
-import { Fields, mustBe, shown } from '../check.ts'
+import { Fields, type Json, mustBe, shown } from '../check.ts'
 import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
@@ -15,7 +15,10 @@ const INPUTS_MAX = 2048
 const FRAME_TOKENS = 2
 const LIKELY_BYTES_PER_TOKEN = 4
 
-export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Model, 'limits'>): Ask {
+/** The answer in the words of another format. Absent: it passes, with the public name of the model. */
+type Written = (answer: Json) => Json
+
+export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Model, 'limits'>, written?: Written): Ask {
   /** The most that the model takes of one input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const { json, unknown } = admitMembers('openai-embeddings', sent)
@@ -44,7 +47,10 @@ export function readEmbeddingsAsk(sent: JsonText, uid: string, model?: Pick<Mode
     inputTokensLikely: likely,
     // By what the model reads, not by the bytes: a vendor may know of input that we do not.
     inputTokensMost: inputs.length * tokensMax,
-    open: (target) => openEmbeddings(target.passesUnknown ? json : withoutUnknown(json, unknown), uid, target),
+    open: (target) =>
+      openEmbeddings(target.passesUnknown ? json : withoutUnknown(json, unknown), target, (body) =>
+        written ? rewriteVectors(body, written) : passVectors(body, uid),
+      ),
   }
 }
 
@@ -82,7 +88,7 @@ function isToken(value: unknown): value is number {
   return readCount(value) !== undefined
 }
 
-function openEmbeddings(json: JsonText, uid: string, target: Target): Exchange {
+function openEmbeddings(json: JsonText, target: Target, answer: Exchange['answer']): Exchange {
   return {
     call: {
       method: 'POST',
@@ -90,7 +96,7 @@ function openEmbeddings(json: JsonText, uid: string, target: Target): Exchange {
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
     },
-    answer: (body) => passVectors(body, uid),
+    answer,
     said: readErrorBody,
   }
 }
@@ -109,5 +115,14 @@ function passVectors(body: Buffer, uid: string): Answer {
     body: Buffer.concat([named.subarray(0, place[0]), vectors, named.subarray(place[1])]),
     contentType: 'application/json',
     usage: readEmbeddingsUsage(whole.value.usage),
+  }
+}
+
+function rewriteVectors(body: Buffer, written: Written): Answer {
+  const { value } = readWhole(body, 'utf8')
+  return {
+    body: JSON.stringify(written(value)),
+    contentType: 'application/json',
+    usage: readEmbeddingsUsage(value.usage),
   }
 }

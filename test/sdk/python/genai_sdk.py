@@ -59,4 +59,15 @@ def counted():
         assert raises(errors.ClientError, lambda: call(model="nobody", contents="Hello")).code == 404
 
 
-run(whole, streamed, streamed_async, tools, counted)
+def embedded():
+    """vectors of one text and of many"""
+    model = "alpha-embed-3-small"
+    config = types.EmbedContentConfig(output_dimensionality=8, task_type="RETRIEVAL_QUERY")
+    many = client.models.embed_content(model=model, contents=["The gate is open.", "Soup."], config=config)
+    assert [len(one.values) for one in many.embeddings] == [8, 8]
+    one = client.models.embed_content(model=model, contents="The gate is open.", config=config)
+    assert one.embeddings[0].values == many.embeddings[0].values
+    assert raises(errors.ClientError, lambda: client.models.embed_content(model="nobody", contents="x")).code == 404
+
+
+run(whole, streamed, streamed_async, tools, counted, embedded)

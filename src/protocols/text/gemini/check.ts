@@ -76,7 +76,7 @@ function below(fields: Fields, name: string): Fields {
 const OWN = /^(?:args|response|parameters|labels|(?:parameters|response)_?(?:json_?)?schema)$/i
 
 /** With both spellings of one name, which of them counts would be the vendor's choice. */
-function checkSpelling(value: unknown, at: string): void {
+export function checkSpelling(value: unknown, at: string): void {
   if (Array.isArray(value)) for (const [i, entry] of value.entries()) checkSpelling(entry, `${at}[${i}]`)
   if (!isObject(value)) return
   const before = at === '' ? '' : `${at}.`
@@ -107,7 +107,7 @@ export function checkGeminiPrompt(value: Json): void {
   checkParts(system.parts, 'systemInstruction.parts')
 }
 
-function checkParts(parts: unknown, at: string): void {
+export function checkParts(parts: unknown, at: string): void {
   if (!Array.isArray(parts)) throw mustBe(at, 'an array of objects', parts)
   parts.forEach((part, j) => {
     const here = `${at}[${j}]`

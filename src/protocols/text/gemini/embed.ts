@@ -1,0 +1,96 @@
+// Embeddings as Google's clients ask for them. Vendors of embeddings speak another format, into which the texts and back out of which the vectors are put.
+import type { Model } from '../../../catalog/document.ts'
+import { EMBED_REQUESTS_MAX } from '../../../catalog/gemini.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type JsonText, readJson } from '../../../kernel/json.ts'
+import { isObject, type Json, mustBe, objects } from '../../check.ts'
+import type { Ask } from '../../protocol.ts'
+import { readEmbeddingsAsk } from '../openai-embeddings.ts'
+import { checkParts, checkSpelling } from './check.ts'
+import { member } from './member.ts'
+
+type Shape = 'one' | 'batch'
+
+interface EmbedRequest {
+  readonly text: string
+  readonly dimensions: number | undefined
+}
+
+export function readGeminiEmbeddingsAsk(
+  { value }: JsonText,
+  uid: string,
+  model: Pick<Model, 'limits'> | undefined,
+  shape: Shape,
+): Ask {
+  checkSpelling(value, '')
+  const requests = shape === 'one' ? [readRequest(value, '')] : readRequests(value, uid)
+  const dimensions = requests[0]?.dimensions
+  const other = requests.findIndex((request) => request.dimensions !== dimensions)
+  if (other >= 0) {
+    const at = `requests[${other}].outputDimensionality`
+    throw invalid(`"${at}" must be the same in all requests.`, at)
+  }
+  const input = requests.map(({ text }) => text)
+  const asked = { model: uid, input, ...(dimensions === undefined ? {} : { dimensions }) }
+  return readEmbeddingsAsk(readJson(Buffer.from(JSON.stringify(asked))), uid, model, (answer) =>
+    writeVectors(answer, input.length, shape),
+  )
+}
+
+function readRequests(value: Json, uid: string): EmbedRequest[] {
+  const { requests } = value
+  if (requests === undefined || requests === null) throw invalid('"requests" is required.', 'requests')
+  if (!Array.isArray(requests)) throw mustBe('requests', 'an array of objects', requests)
+  if (requests.length === 0 || requests.length > EMBED_REQUESTS_MAX)
+    throw invalid(`"requests" must hold 1 to ${EMBED_REQUESTS_MAX} requests, not ${requests.length}.`, 'requests')
+  return requests.map((request, i) => {
+    const at = `requests[${i}]`
+    if (!isObject(request)) throw mustBe(at, 'an object', request)
+    const { model } = request
+    // The address names the model that is asked and paid for.
+    if (model !== undefined && model !== null && model !== `models/${uid}` && model !== uid)
+      throw invalid(`"${at}.model" must be the model of the address, models/${uid}.`, `${at}.model`)
+    return readRequest(request, `${at}.`)
+  })
+}
+
+function readRequest(request: Json, before: string): EmbedRequest {
+  const { content } = request
+  const at = `${before}content`
+  if (content === undefined || content === null) throw invalid(`"${at}" is required.`, at)
+  if (!isObject(content)) throw mustBe(at, 'an object with "parts"', content)
+  checkParts(content.parts, `${at}.parts`)
+  const texts = objects(content.parts).map((part, i) => {
+    if (typeof part.text !== 'string')
+      throw invalid(`"${at}.parts[${i}]" must have "text": only texts are embedded here.`, `${at}.parts[${i}]`)
+    return part.text
+  })
+  const text = texts.join('\n')
+  if (text.trim() === '') throw invalid(`"${at}" must have a text that is not empty.`, at)
+  for (const name of ['taskType', 'title']) {
+    const hint = member(request, name)
+    if (hint !== undefined && typeof hint !== 'string') throw mustBe(before + name, 'a string', hint)
+  }
+  const dimensions = member(request, 'outputDimensionality')
+  if (
+    dimensions !== undefined &&
+    (typeof dimensions !== 'number' || !Number.isSafeInteger(dimensions) || dimensions < 1)
+  )
+    throw mustBe(`${before}outputDimensionality`, 'a whole number of at least 1', dimensions)
+  return { text, dimensions }
+}
+
+function writeVectors(answer: Json, count: number, shape: Shape): Json {
+  const found = objects(answer.data)
+  const embeddings = Array.from({ length: count }, (_, i) => {
+    // Those that do not say which they are stand in order.
+    const values = (found.find(({ index }) => index === i) ?? found[i])?.embedding
+    if (found.length !== count || !Array.isArray(values) || !values.every((entry) => typeof entry === 'number'))
+      throw new Fault('upstream_garbled', { internal: { why: 'the answer does not hold a vector for each text' } })
+    return { values }
+  })
+  const usage = isObject(answer.usage) ? answer.usage : {}
+  const promptTokenCount = usage.prompt_tokens ?? usage.total_tokens
+  const usageMetadata = typeof promptTokenCount === 'number' ? { usageMetadata: { promptTokenCount } } : {}
+  return shape === 'one' ? { embedding: embeddings[0], ...usageMetadata } : { embeddings, ...usageMetadata }
+}
