@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { ENDPOINTS } from '../src/catalog/index.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
@@ -144,13 +145,23 @@ interface Slow {
   leave(): void
 }
 
+/** The endpoints that take a file. */
+const FORMS = new Set(ENDPOINTS.flatMap(({ form, path }) => (form ? [path] : [])))
+/** Every way in which a body is read. */
+const READ_BY = [CHAT_PATH, '/v1/images/generations', '/mcp', ...FORMS]
+
 /** Begins a chunked body, and then sends nothing more. */
 function beginBody(url: string, path: string, key: string, bytes: number): Slow {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  const first = `{"model":"alpha-5.4","messages":[{"role":"user","content":"${'x'.repeat(bytes)}`
+  const isForm = FORMS.has(path)
+  const before = isForm
+    ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    : '{"model":"alpha-5.4","messages":[{"role":"user","content":"'
+  const first = before + 'x'.repeat(bytes)
+  const type = isForm ? 'multipart/form-data; boundary=x' : 'application/json'
   socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${first.length.toString(16)}\r\n${first}\r\n`,
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n${first.length.toString(16)}\r\n${first}\r\n`,
   )
   socket.on('error', () => undefined)
   const answer = new Promise<string>((resolve) => {
@@ -226,9 +237,9 @@ test('a body that arrives too slowly is cut off', { timeout: 120_000 }, async ()
   // Every duration is a thirtieth.
   const fast = await startGateway({ world: fastWorld })
   const { key } = await fast.account()
-  const slow = [CHAT_PATH, '/v1/images/generations', '/mcp'].map((path) => beginBody(fast.url, path, key, 100))
+  const slow = READ_BY.map((path) => beginBody(fast.url, path, key, 100))
   try {
-    for (const { answer } of slow) assert.match(await answer, /^HTTP\/1.1 408 /)
+    for (const [at, { answer }] of slow.entries()) assert.match(await answer, /^HTTP\/1.1 408 /, READ_BY[at] ?? '')
   } finally {
     for (const one of slow) one.leave()
     await fast.close()

@@ -12,6 +12,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { Fields, isObject } from '../protocols/check.ts'
+import { arriving, type BodyRules } from './body.ts'
 import { type PartTaker, readForm } from './form.ts'
 import { type HandlersOf, onPath } from './routes.ts'
 import { jsonBody, rawQuery } from './server.ts'
@@ -19,6 +20,7 @@ import { jsonBody, rawQuery } from './server.ts'
 interface BatchDeps {
   readonly files: Files
   readonly batches: Batches
+  readonly bodies: BodyRules
   readonly strictErrors: boolean
   readonly log: Log
 }
@@ -66,7 +68,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
     'files/create': (request, reply) => {
       reply.hijack()
       onPath(request, reply.raw, deps, async (out) => {
-        const made = await takeFile(request, files)
+        const made = await takeFile(request, deps)
         out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
       })
     },
@@ -114,14 +116,15 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
 }
 
 /** The parts may come in any order, so that the file is stored before it is known whether it may be. */
-async function takeFile(request: FastifyRequest, files: Files): Promise<FileRow> {
+async function takeFile(request: FastifyRequest, { files, bodies }: BatchDeps): Promise<FileRow> {
   const { raw, headers } = request
   if (Number(headers['content-length'] ?? 0) > FILE_BYTES_MAX + BESIDE_BYTES_MAX) throw new Fault('request_too_large')
   const fields = new Map<string, string>()
   let upload: Upload | undefined
   let filename = ''
   try {
-    await readForm(raw, headers['content-type'], async (head): Promise<PartTaker> => {
+    // It is written down as it comes, so that it takes none of the memory that is counted.
+    await readForm(arriving(raw, bodies, null), headers['content-type'], async (head): Promise<PartTaker> => {
       if (head.name !== 'file') return fieldOf(fields, head.name)
       if (upload) throw invalid('"file" was sent twice.', 'file')
       filename = head.filename ?? ''

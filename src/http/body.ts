@@ -1,6 +1,6 @@
 // The body of a request as it arrives: what is large is counted piece by piece as its account's, and whoever sends too slowly is cut off.
 import type { IncomingMessage } from 'node:http'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, GONE } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 import { linkOf } from './link.ts'
@@ -25,7 +25,11 @@ export async function* arriving(
   let waitedMs = 0
   for (;;) {
     const sinceMs = world.elapsedMs()
-    const next = await inTime(world, GRACE_MS + (bytes * 1_000) / bytesPerSecondMin - waitedMs, pieces.next())
+    const piece = pieces.next().catch((error: unknown) => {
+      // Whoever hangs up before a body was read makes reading it fail, also when all of it has come. That is nobody's mistake.
+      throw request.destroyed ? GONE : error
+    })
+    const next = await inTime(world, GRACE_MS + (bytes * 1_000) / bytesPerSecondMin - waitedMs, piece)
     if (next.done) return
     waitedMs += world.elapsedMs() - sinceMs
     bytes += next.value.length
