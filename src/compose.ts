@@ -134,7 +134,7 @@ export async function createGateway(options: GatewayOptions) {
   mountApi(app, {
     ...doors,
     paid: paidHandler({ ...doors, ...deferred, catalog, path, read, bodies, contents }),
-    free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, ownKeys, bodies, engine: jobs }),
+    free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, bodies, ownKeys, engine: jobs }),
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })

@@ -1,7 +1,7 @@
 // Callers who wait for what others hold: a kept answer that is still on its way, and room for large bodies.
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
 import { realWorld } from '../src/kernel/world.ts'
@@ -91,10 +91,53 @@ test('when the first call comes to nothing, the next of those who wait asks, and
   assert.equal(open.length, 0)
 })
 
-test('a quote of an image leaves none of the room for large bodies taken', async () => {
-  const quote = (more: object = {}) =>
-    g.call('/v1/quote?endpoint=images', account.key, { model: 'alpha-image-2', prompt: 'a gate', ...more })
-  const large = { image_urls: [`data:image/png;base64,${'A'.repeat(900_000)}`] }
-  for (let times = 0; times < 8; times++) assert.equal((await quote(large)).status, 400, 'that is no picture')
-  assert.equal((await quote()).status, 200)
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
+const quote = (more: object = {}) =>
+  g.call('/v1/quote?endpoint=images', account.key, { model: 'alpha-image-2', prompt: 'a gate', ...more })
+const withPicture = (chars: number) => ({ image_urls: [`data:image/png;base64,${PNG}${'A'.repeat(chars)}`] })
+const upload = (bytes: number) => {
+  const form = new FormData()
+  form.set('purpose', 'batch')
+  form.set('file', new Blob(['x'.repeat(bytes)]), 'lines.jsonl')
+  return fetch(`${g.url}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}` },
+    body: form,
+  })
+}
+
+/** Another account's body, of which more has come than there is room for, and the rest does not come. */
+async function occupied(head: string, more: string): Promise<Socket> {
+  const { key } = await g.account()
+  const socket = connect(Number(new URL(g.url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(`POST ${head}\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: 8000000\r\n\r\n`)
+  await new Promise((resolve) => socket.write(more, resolve))
+  return socket
+}
+
+test('a large quote or file is refused when there is no room among large bodies, a small quote never is, and none leaves room taken', async () => {
+  const begun = `{"model":"alpha-image-2","prompt":"x","image_urls":["data:image/png;base64,${PNG}${'A'.repeat(6_400_000)}`
+  const socket = await occupied('/alpha/v1/images/generations HTTP/1.1\r\ncontent-type: application/json', begun)
+  await until(async () => (await quote(withPicture(200_000))).status === 503)
+  const refused = await quote(withPicture(200_000))
+  assert.match(await refused.text(), /large requests/)
+  assert.equal((await upload(200_000)).status, 503, 'a file is counted by the same budget')
+  assert.equal((await quote()).status, 200, 'what is read for everybody is not worth counting')
+  assert.equal((await upload(1_000)).status, 200)
+  socket.destroy()
+  await until(async () => (await quote(withPicture(200_000))).status === 200)
+  for (let times = 0; times < 8; times++) assert.equal((await quote(withPicture(900_000))).status, 200)
+  for (let times = 0; times < 8; times++) assert.equal((await upload(900_000)).status, 200)
+})
+
+test('a quote of one picture that takes more than half of the room is answered', async () => {
+  assert.equal((await quote(withPicture(3_500_000))).status, 200)
+})
+
+test('what of a file is stored keeps nobody else from the room, though the rest does not come', async () => {
+  const part = `--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${'x'.repeat(6_400_000)}`
+  const socket = await occupied('/v1/files HTTP/1.1\r\ncontent-type: multipart/form-data; boundary=x', part)
+  assert.equal((await quote(withPicture(900_000))).status, 200)
+  socket.destroy()
 })

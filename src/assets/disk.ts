@@ -34,6 +34,7 @@ export async function openDiskStore(options: { world: World; directory: string }
           await file.close()
         }
         return {
+          bytesInMemory: 0,
           write: (chunk) =>
             onDisk(async () => {
               // A write may take less than it was given when the disk is nearly full.

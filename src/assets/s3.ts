@@ -163,6 +163,10 @@ class S3Writer implements AssetWriter {
     this.done = done
   }
 
+  get bytesInMemory(): number {
+    return this.partBytes
+  }
+
   async write(chunk: Buffer): Promise<void> {
     this.part.push(chunk)
     this.partBytes += chunk.length

@@ -34,6 +34,8 @@ interface AssetRef extends AssetFacts {
 /** A file that is being written. Nobody can see it before `commit` resolves, and by then it is durable. */
 export interface AssetWriter {
   write(chunk: Buffer): Promise<void>
+  /** Of what was written, what is not in the store yet. */
+  readonly bytesInMemory: number
   commit(): Promise<AssetRef>
   /** Leaves nothing behind. Safe to call at any time before `commit`. */
   abort(): Promise<void>

@@ -24,6 +24,8 @@ type NewFile = Pick<FileRow, 'purpose' | 'filename'> & { readonly seconds: numbe
 /** A file that is being written. */
 export interface Upload {
   write(piece: Buffer): Promise<void>
+  /** Of what was written, what is not in the store yet. */
+  readonly bytesInMemory: number
   /** Makes it durable. `record` is what makes it the account's. */
   commit(): Promise<{ record(file: NewFile, on?: Queryable): Promise<FileRow>; remove(): Promise<void> }>
   abort(): Promise<void>
@@ -140,6 +142,9 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
       }
       let bytes = 0
       return {
+        get bytesInMemory() {
+          return writer.bytesInMemory
+        },
         async write(piece) {
           bytes += piece.length
           if (bytes > FILE_BYTES_MAX && !isOurs)

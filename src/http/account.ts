@@ -78,7 +78,14 @@ export function accountHandlers(
       const query = new URLSearchParams(rawQuery(request))
       const [endpoint, inBatch] = [query.get('endpoint'), query.get('batch') ?? 'false']
       if (inBatch !== 'true' && inBatch !== 'false') throw invalid('"batch" must be true or false.', 'batch')
-      const asked = { body: jsonBody(request), endpoint, batch: inBatch === 'true', principal: request.principal! }
+      const { lease } = request
+      const asked = {
+        body: jsonBody(request),
+        endpoint,
+        batch: inBatch === 'true',
+        principal: request.principal!,
+        lease,
+      }
       const data = await quoteCall(asked, deps)
       return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
     },

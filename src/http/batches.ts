@@ -117,19 +117,25 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
 
 /** The parts may come in any order, so that the file is stored before it is known whether it may be. */
 async function takeFile(request: FastifyRequest, { files, bodies }: BatchDeps): Promise<FileRow> {
-  const { raw, headers } = request
+  const { raw, headers, lease } = request
   if (Number(headers['content-length'] ?? 0) > FILE_BYTES_MAX + BESIDE_BYTES_MAX) throw new Fault('request_too_large')
   const fields = new Map<string, string>()
   let upload: Upload | undefined
   let filename = ''
   try {
-    // It is written down as it comes, so that it takes none of the memory that is counted.
-    await readForm(arriving(raw, bodies, null), headers['content-type'], async (head): Promise<PartTaker> => {
+    await readForm(arriving(raw, bodies, lease), headers['content-type'], async (head): Promise<PartTaker> => {
       if (head.name !== 'file') return fieldOf(fields, head.name)
       if (upload) throw invalid('"file" was sent twice.', 'file')
       filename = head.filename ?? ''
       upload = await files.upload({ account_id: accountOf(request), key_id: viewerOf(request).keyId })
-      return upload
+      const taken = upload
+      return {
+        async write(piece) {
+          await taken.write(piece)
+          // What is stored needs no room any more.
+          lease?.shrinkTo(taken.bytesInMemory)
+        },
+      }
     })
     if (!upload) throw invalid('"file" is missing: the form has no such part.', 'file')
     const seconds = readFacts(fields)

@@ -9,7 +9,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
-import type { ByteBudget } from '../upstream/budget.ts'
+import { type ByteBudget, type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 
 interface Quoted extends Read {
   readonly endpoint: string
@@ -22,6 +22,8 @@ export interface Question {
   /** As a line of a batch, at the price that its model has there. */
   readonly batch?: boolean
   readonly principal: Principal
+  /** What the request has of the budget; absent where it is part of another. */
+  readonly lease?: ByteLease | null
 }
 
 /** The budget bounds the wait itself. */
@@ -29,7 +31,7 @@ const NEVER = new AbortController().signal
 const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 export async function readQuoted(
-  { body, endpoint, batch = false, principal }: Question,
+  { body, endpoint, batch = false, principal, lease }: Question,
   catalog: Catalog,
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
@@ -38,7 +40,8 @@ export async function readQuoted(
   let first: Fault | undefined
   for (const spec of specs)
     try {
-      const asked = spec.largeBody && !spec.form ? await withPictures(body, principal.accountId, deps.budget) : { json }
+      const room = lease ?? deps.budget.open(principal.accountId)
+      const asked = spec.largeBody && !spec.form ? await withPictures(body, room) : { json }
       const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
       const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
       if (!batch) return quoted
@@ -70,14 +73,18 @@ function elsewhere(error: Fault, spec: PaidSpec): Fault {
   return new Fault(error.kind, { ...error.details, message, cause: error })
 }
 
-/** The memory is given back at once: nothing is fetched or kept for an ask that is never opened. */
-async function withPictures(body: Buffer, account: string, budget: ByteBudget): Promise<RequestBody> {
-  const lease = await budget.acquire(account, body.length, NEVER)
+/**
+ * The pictures stand beside the body while they are read, so that a body which is worth counting counts twice, as one request's. The memory is
+ * given back at once: nothing is fetched or kept for an ask that is never opened.
+ */
+async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody> {
+  const { bytes } = lease
+  if (body.length > SMALL_BODY_BYTES) await lease.grow(body.length, NEVER)
   try {
     const pictures = await readImageBody(inPieces(body), { contentLength: body.length })
     return { json: pictures.json, pictures: { ...pictures, lease } }
   } finally {
-    lease.release()
+    lease.shrinkTo(bytes)
   }
 }
 
