@@ -72,13 +72,16 @@ async function send(request: FuzzedRequest): Promise<Answer> {
 }
 
 /** Undefined: as it should be, with everything that follows from it. */
+let judged = 0
+
 async function judge(request: FuzzedRequest, answer: Answer, slowMsMax: number): Promise<string | undefined> {
   if (answer === NO_ANSWER) return undefined
   const { script } = request
   const isAsked = script !== undefined && vendor.asked.delete(script.act)
   const wrong = fault(request, answer, slowMsMax) ?? (script && vendorFaultIn(script, answer, isAsked, wholes))
   if (wrong !== undefined) return wrong
-  for (const step of stepsAfter(request, answer, answer.text.length)) {
+  // Of its own for each: answers of one kind may all have the same length, and then nothing but one way would ever be gone.
+  for (const step of stepsAfter(request, answer, judged++)) {
     const next = await send(step.request)
     const { method, path, endpoint } = step.request
     if (!step.statuses.includes(next.status))
