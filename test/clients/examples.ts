@@ -1,12 +1,12 @@
-// The examples of a guide: each fenced block in its language, in order.
+// The examples of a page, a guide unless another directory is named: each fenced block in its language, in order.
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const GUIDES = join(import.meta.dirname, '..', '..', 'docs', 'guides')
 
-export async function examplesIn(guide: string, language: string): Promise<string[]> {
-  const text = await readFile(join(GUIDES, guide), 'utf8')
+export async function examplesIn(page: string, language: string, directory = GUIDES): Promise<string[]> {
+  const text = await readFile(join(directory, page), 'utf8')
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code = '']) => code)
 }
 

@@ -18,6 +18,7 @@ const RUN_MS_MAX = 60_000
 
 let g: TestGateway
 let room: string
+let copy: string
 let built: string
 let key: string
 before(async () => {
@@ -25,14 +26,30 @@ before(async () => {
   key = (await g.account({ credits: 1_000_000_000_000n })).key
   // Outside of the repository, where no package of the repository can be found.
   room = await mkdtemp(join(tmpdir(), 'package-'))
+  copy = await mkdtemp(join(tmpdir(), 'copy-'))
   built = join(room, 'node_modules', 'tollgate-client')
-  await mkdir(built, { recursive: true })
-  await compile(['-p', join(PACKAGE, 'tsconfig.build.json'), '--outDir', join(built, 'dist')])
-  await cp(join(PACKAGE, 'package.json'), join(built, 'package.json'))
   await writeFile(join(room, 'package.json'), '{"type":"module"}')
+  const npm = async (directory: string, ...args: string[]) => {
+    const { code, out, err } = await runProgram('npm', [...args, '--offline', '--no-audit', '--no-fund'], {
+      cwd: directory,
+      timeoutMs: RUN_MS_MAX,
+      // Nothing of the repository is at hand, as nothing is for whoever got a copy of the directory.
+      env: { PATH: process.env.PATH, HOME: room },
+    })
+    assert.equal(code, 0, `${out}\n${err}`)
+  }
+  await cp(PACKAGE, copy, { recursive: true, filter: (path) => !/node_modules|dist/.test(path.slice(PACKAGE.length)) })
+  // What `npm install` would put there.
+  const modules = join(copy, 'node_modules')
+  await mkdir(join(modules, '.bin'), { recursive: true })
+  await symlink(join(ROOT, 'node_modules', 'typescript'), join(modules, 'typescript'))
+  await symlink(TSC, join(modules, '.bin', 'tsc'))
+  await npm(copy, 'pack', '--pack-destination', room)
+  const [tarball] = (await readdir(room)).filter((name) => name.endsWith('.tgz'))
+  await npm(room, 'install', `./${tarball}`)
 })
 after(async () => {
-  await rm(room, { recursive: true, force: true })
+  for (const directory of [room, copy]) await rm(directory, { recursive: true, force: true })
   await g.settled()
   await g.close()
 })
@@ -75,8 +92,32 @@ test('the whole client is at most 12 KB compressed, and what is not used falls a
 test('it has no dependencies, and its files are those that it names', async () => {
   const about = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'))
   assert.equal(about.dependencies, undefined)
+  const { devDependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  assert.deepEqual(about.devDependencies, { typescript: devDependencies.typescript })
+  assert.deepEqual((await readdir(built)).sort(), ['LICENSE', 'README.md', 'dist', 'package.json'])
   const files = await readdir(join(built, 'dist'))
   assert.ok(files.includes('index.js') && files.includes('index.d.ts'))
+  const licences = [join(ROOT, 'LICENSE'), join(built, 'LICENSE')].map((path) => readFile(path, 'utf8'))
+  assert.equal(...((await Promise.all(licences)) as [string, string])) // Two paths, two texts.
+})
+
+test('the packed tarball runs in an empty folder, and its README’s program compiles and runs there', async () => {
+  const [program = ''] = await examplesIn('README.md', 'ts', built)
+  await writeFile(join(room, 'readme.mts'), program)
+  await writeFile(
+    join(room, 'plain.js'),
+    "import { Tollgate } from 'tollgate-client'\nconsole.log((await new Tollgate().models()).length)",
+  )
+  await compile([...STRICT, ...WITH_NODE, 'readme.mts'])
+  const env = { PATH: process.env.PATH, TOLLGATE_URL: g.url, TOLLGATE_KEY: key }
+  for (const [file, said] of [
+    ['readme.mts', /credits\n.+/s],
+    ['plain.js', /^[1-9]\d*$/m],
+  ] as const) {
+    const { code, out, err } = await runProgram(process.execPath, [file], { cwd: room, env, timeoutMs: RUN_MS_MAX })
+    assert.equal(code, 0, err)
+    assert.match(out, said)
+  }
 })
 
 test('every example of its guide compiles and runs', async () => {

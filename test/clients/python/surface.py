@@ -82,7 +82,7 @@ def pictures() -> None:
         assert (ROOM / "a.png").read_bytes()[1:4] == b"PNG" and image.cost
         edited = c.images.generate(prompt="Bluer", image_urls=[PNG, ROOM / "a.png"])
         assert len(edited.data) == 1
-        assert [event["type"] for event in c.images.stream(prompt="A gate")] == ["image_generation.completed"]
+        assert [event.type for event in c.images.stream(prompt="A gate")] == ["image_generation.completed"]
 
 
 @check
@@ -122,12 +122,17 @@ def videos_without_events() -> None:
 def text_and_what_is_free() -> None:
     with client() as c:
         assert c.chat.create(**CHAT).choices[0].message.content
-        assert len(list(c.chat.stream(**CHAT))) > 2
+        said = [chunk.choices[0].delta.content or "" for chunk in c.chat.stream(**CHAT) if chunk.choices]
+        assert len(said) > 2 and "".join(said)
         assert c.responses.create(model="alpha-5.4", input="hello").object == "response"
         turn: Any = [{"role": "user", "content": "hello"}]
         assert c.messages.create(model="beta-sonnet-4-6", max_tokens=50, messages=turn).type == "message"
-        assert len(list(c.messages.stream(model="beta-sonnet-4-6", max_tokens=50, messages=turn))) > 2
-        assert len(list(c.responses.stream(model="alpha-5.4", input="hello"))) > 2
+        messages = list(c.messages.stream(model="beta-sonnet-4-6", max_tokens=50, messages=turn))
+        assert "".join(event.delta.text or "" for event in messages if event.delta)
+        assert messages[0].type == "message_start" and messages[0].message["role"] == "assistant"
+        events = list(c.responses.stream(model="alpha-5.4", input="hello"))
+        assert "".join(event.delta or "" for event in events if event.type == "response.output_text.delta")
+        assert events[-1].type == "response.completed" and events[-1].response["status"] == "completed"
         assert c.messages.count_tokens(model="beta-sonnet-4-6", messages=turn).input_tokens > 0
         assert len(c.embeddings.create(model="alpha-embed-3-small", input=["a", "b"]).data) == 2
         models = c.models()
@@ -276,13 +281,14 @@ def the_asynchronous_twin() -> None:
             assert len([tweet async for tweet in c.social.timeline(user.id, max=30)]) == 30
             image = await c.images.generate(prompt="A gate")
             await image.save(ROOM / "b.png")
-            assert [event["type"] async for event in c.images.stream(prompt="x")] == ["image_generation.completed"]
+            assert [event.type async for event in c.images.stream(prompt="x")] == ["image_generation.completed"]
             video = await c.videos.create(prompt="A boat", resolution="480p")
             assert (await video.wait()).status == "COMPLETED"
             assert await video.read()
             assert [job.id async for job in c.jobs.list(limit=5, status="COMPLETED")]
             assert (await c.chat.create(**CHAT)).cost
-            assert len([chunk async for chunk in c.chat.stream(**CHAT)]) > 2
+            said = [chunk.choices[0].delta.content or "" async for chunk in c.chat.stream(**CHAT) if chunk.choices]
+            assert len(said) > 2 and "".join(said)
             assert (await c.quote(CHAT)).affordable
             assert (await c.openai().chat.completions.create(**CHAT)).choices
             try:

@@ -12,6 +12,16 @@ def right() -> None:
     charge: str = answer.cost.charge if answer.cost else ""
     print(visits, charge, client.images.generate(prompt="x", size="16:9").data[0].url)
 
+    for chunk in client.chat.stream(model="m", messages=[{"role": "user", "content": "x"}]):
+        piece: str = chunk.choices[0].delta.content or ""
+        print(piece)
+    for event in client.responses.stream(model="m", input="x"):
+        print(len(event.delta or ""))
+    for said in client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "x"}]):
+        print(len((said.delta.text if said.delta else None) or ""))
+    for drawn in client.images.stream(prompt="x"):
+        print([picture.url for picture in drawn.data or []])
+
 
 def wrong() -> None:
     websites.visits(keys="example.com", web_source="Phone")  # type: ignore[arg-type]
@@ -30,3 +40,6 @@ def wrong() -> None:
     client.videos.create(prompt="x", ratio="5:4")  # type: ignore[arg-type]
     client.quote({}, endpoint="models")  # type: ignore[arg-type]
     print(client.account().fortune)  # type: ignore[attr-defined]
+    for chunk in client.chat.stream(model="m", messages=[{"role": "user", "content": "x"}]):
+        print((chunk.choices[0].delta.content or "") * 2.5)  # type: ignore[operator]
+        print(chunk["choices"])  # type: ignore[index]

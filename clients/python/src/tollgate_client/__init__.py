@@ -18,6 +18,7 @@ from ._errors import (
     TollgateError,
     WebhookError,
 )
+from ._events import ChatChunk, ImageEvent, MessagesEvent, ResponsesEvent
 from ._files import Reference
 from ._generated import Job, JobStatus, Model, SocialUser, Tweet
 from ._policy import CallOptions, Hooks
@@ -31,20 +32,24 @@ __all__ = [
     "AsyncVideo",
     "AuthenticationError",
     "CallOptions",
+    "ChatChunk",
     "ConflictError",
     "ConnectionFailedError",
     "Cost",
     "DeadlineError",
     "Hooks",
+    "ImageEvent",
     "InsufficientCreditsError",
     "InvalidRequestError",
     "Job",
     "JobFailedError",
     "JobStatus",
+    "MessagesEvent",
     "Model",
     "NotFoundError",
     "RateLimitError",
     "Reference",
+    "ResponsesEvent",
     "ServerError",
     "SocialUser",
     "Tollgate",

@@ -17,6 +17,7 @@ from typing_extensions import Self, Unpack
 from ._analytics_async import AsyncAnalytics
 from ._answer import Answers, read_model
 from ._errors import ConnectionFailedError, DeadlineError, JobFailedError, ServerError, TollgateError
+from ._events import ChatChunk, ImageEvent, MessagesEvent, ResponsesEvent
 from ._files import as_address
 from ._generated import (
     COUNTRIES,
@@ -88,10 +89,10 @@ class AsyncImages:
 
     async def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ImagesParams]
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[ImageEvent]:
         """The same as events, up to ``image_generation.completed``."""
         ask = Ask("POST", PATHS["images"], body={**_image_body(params), "stream": True}, paid=True)
-        async with aclosing(self._transport.json_events(ask, options)) as events:  # type: ignore[type-var]
+        async with aclosing(self._transport.json_events(ImageEvent, ask, options)) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
 
@@ -297,10 +298,10 @@ class AsyncChat:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ChatParams]
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[ChatChunk]:
         """The events of the format, as they come."""
         ask = Ask("POST", PATHS["chat"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(ChatChunk, ask, options)
 
 
 class AsyncResponses:
@@ -315,9 +316,9 @@ class AsyncResponses:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ResponsesParams]
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[ResponsesEvent]:
         ask = Ask("POST", PATHS["responses"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(ResponsesEvent, ask, options)
 
 
 class AsyncMessages:
@@ -330,9 +331,9 @@ class AsyncMessages:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[MessagesParams]
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[MessagesEvent]:
         ask = Ask("POST", PATHS["messages"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(MessagesEvent, ask, options)
 
     async def count_tokens(
         self, *, options: CallOptions | None = None, **params: Unpack[CountTokensParams]

@@ -19,6 +19,7 @@ from typing_extensions import Self, Unpack
 from ._analytics_sync import Analytics
 from ._answer import Answers, read_model
 from ._errors import ConnectionFailedError, DeadlineError, JobFailedError, ServerError, TollgateError
+from ._events import ChatChunk, ImageEvent, MessagesEvent, ResponsesEvent
 from ._files import as_address
 from ._generated import (
     COUNTRIES,
@@ -90,10 +91,10 @@ class Images:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ImagesParams]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[ImageEvent]:
         """The same as events, up to ``image_generation.completed``."""
         ask = Ask("POST", PATHS["images"], body={**_image_body(params), "stream": True}, paid=True)
-        with closing(self._transport.json_events(ask, options)) as events:  # type: ignore[type-var]
+        with closing(self._transport.json_events(ImageEvent, ask, options)) as events:  # type: ignore[type-var]
             for event in events:
                 yield event
 
@@ -299,10 +300,10 @@ class Chat:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ChatParams]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[ChatChunk]:
         """The events of the format, as they come."""
         ask = Ask("POST", PATHS["chat"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(ChatChunk, ask, options)
 
 
 class Responses:
@@ -317,9 +318,9 @@ class Responses:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[ResponsesParams]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[ResponsesEvent]:
         ask = Ask("POST", PATHS["responses"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(ResponsesEvent, ask, options)
 
 
 class Messages:
@@ -332,9 +333,9 @@ class Messages:
 
     def stream(
         self, *, options: CallOptions | None = None, **params: Unpack[MessagesParams]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[MessagesEvent]:
         ask = Ask("POST", PATHS["messages"], body={**params, "stream": True}, paid=True)
-        return self._transport.json_events(ask, options)
+        return self._transport.json_events(MessagesEvent, ask, options)
 
     def count_tokens(
         self, *, options: CallOptions | None = None, **params: Unpack[CountTokensParams]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import aclosing
-from typing import Any, AsyncIterator
+from typing import AsyncIterator
 
 import httpx
 
@@ -95,13 +95,13 @@ class AsyncTransport:
         finally:
             await response.aclose()
 
-    async def json_events(self, ask: Ask, options: CallOptions | None) -> AsyncIterator[dict[str, Any]]:
-        """The JSON of each event, up to [DONE]."""
+    async def json_events(self, model: type[M], ask: Ask, options: CallOptions | None) -> AsyncIterator[M]:
+        """Each event by its model, up to [DONE]."""
         async with aclosing(self.events(ask, options)) as events:  # type: ignore[type-var]
             async for event in events:
                 if event.data == "[DONE]":
                     return
-                yield json.loads(event.data)
+                yield read_model(model, json.loads(event.data), {})
 
     async def download(self, url: str) -> bytes:
         base = self.options.base_url

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import closing
-from typing import Any, Iterator
+from typing import Iterator
 
 import httpx
 
@@ -97,13 +97,13 @@ class Transport:
         finally:
             response.close()
 
-    def json_events(self, ask: Ask, options: CallOptions | None) -> Iterator[dict[str, Any]]:
-        """The JSON of each event, up to [DONE]."""
+    def json_events(self, model: type[M], ask: Ask, options: CallOptions | None) -> Iterator[M]:
+        """Each event by its model, up to [DONE]."""
         with closing(self.events(ask, options)) as events:  # type: ignore[type-var]
             for event in events:
                 if event.data == "[DONE]":
                     return
-                yield json.loads(event.data)
+                yield read_model(model, json.loads(event.data), {})
 
     def download(self, url: str) -> bytes:
         base = self.options.base_url
