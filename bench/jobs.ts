@@ -64,7 +64,9 @@ const engine = await startJobs({
   ownKeys: { use: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },
-  guard: { check: async () => undefined, post: async () => ({ status: 204 }) },
+  guard: { check: async () => undefined, post: async () => ({ status: 204, excerpt: '' }) },
+  mailer: undefined,
+  audit: createAudit({ database, world }),
   secrets: createSecrets('a secret for measurements, of thirty-two bytes'),
 })
 

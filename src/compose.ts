@@ -36,9 +36,9 @@ import { mountProbes } from './http/probes.ts'
 import { createRefused, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
-import { createMailer } from './jobs/alert-delivery.ts'
 import { type Alerts, createAlerts } from './jobs/alerts.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
+import { createMailer, type Mailer } from './jobs/mailer.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
@@ -117,9 +117,10 @@ export async function createGateway(options: GatewayOptions) {
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
   const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
   const guard = createOutboundGuard(world, config)
+  const mailer = openMailer(options)
   const jobs: JobEngine = await startJobs({
     ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes, ownKeys },
-    ...{ guard, secrets, world, log, timing: options.jobs ?? {} },
+    ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
   const path: PathDeps = {
@@ -138,7 +139,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
-  const alerts = openAlerts(options, { database, secrets, guard, jobs, vendors, monitor })
+  const alerts = openAlerts(options, { database, secrets, guard, mails: mailer !== undefined, jobs, vendors, monitor })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
@@ -148,7 +149,7 @@ export async function createGateway(options: GatewayOptions) {
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     batches: deferred.batches,
     webhookSecret: (account) => webhookSecret(secrets, account),
-    ...{ reports: load.reports, vendorHealth: vendors.health },
+    ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
     system: {
@@ -159,7 +160,7 @@ export async function createGateway(options: GatewayOptions) {
     },
   })
 
-  const timers = startUpkeep(options, { ...store, ...load, files, people: office.people })
+  const timers = startUpkeep(options, { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
@@ -362,17 +363,20 @@ async function openAssets(
   return { files, signer, assets }
 }
 
-type AlertParts = Pick<Parameters<typeof createAlerts>[0], 'database' | 'secrets' | 'guard'> & {
+function openMailer({ config, world }: GatewayOptions): Mailer | undefined {
+  const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
+  return url && from ? createMailer(url, from, world) : undefined
+}
+
+type AlertParts = Pick<Parameters<typeof createAlerts>[0], 'database' | 'secrets' | 'guard' | 'mails'> & {
   jobs: JobEngine
   vendors: Vendors
   monitor: Monitor
 }
 
-function openAlerts({ config, world, log }: GatewayOptions, { jobs, vendors, monitor, ...parts }: AlertParts): Alerts {
-  const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
+function openAlerts({ world, log }: GatewayOptions, { jobs, vendors, monitor, ...parts }: AlertParts): Alerts {
   return createAlerts({
-    ...{ ...parts, world, log, queue: jobs.queue },
-    mailer: url && from ? createMailer(url, from, world) : undefined,
+    ...{ ...parts, world, log, deliveries: jobs.deliveries },
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
     overruns: monitor.overruns,
   })

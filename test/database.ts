@@ -68,7 +68,6 @@ async function makeTemplate(server: pg.Client): Promise<string> {
     connection: { ...testServer(), database: TEMPLATE },
     world: realWorld,
     log: silentLog,
-    webhookRetrySeconds: 1,
   })
   await queue.close()
   await server.query(`alter database ${TEMPLATE} is_template true`)

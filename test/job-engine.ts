@@ -123,6 +123,8 @@ export async function startTestEngine(
     world,
     log,
     timing: { ...FAST, ...options.timing },
+    mailer: undefined,
+    audit: createAudit({ database, world }),
   }
   const engine = await startJobs(deps)
 

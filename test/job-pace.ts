@@ -13,6 +13,7 @@ export const FAST: Partial<JobTiming> = {
   searchForMs: 300,
   watchEveryMs: 100,
   watchForMs: 3_000,
-  webhookRetrySeconds: 1,
+  webhookRetrySeconds: 0.2,
+  deliveryLeaseMs: 8_000,
   eventsEveryMs: 20,
 }

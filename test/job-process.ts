@@ -10,12 +10,17 @@ export interface JobProcessOptions {
   readonly connection: EmbeddedConnection
   readonly sandboxUrl: string
   readonly data: string
+  /** Private addresses that deliveries may go to. */
+  readonly outboundAllow?: string
 }
 
 const options = JSON.parse(process.argv[2]!) as JobProcessOptions
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const gateway = await createGateway({
-  config: readConfig({ TOLLGATE_DATA: options.data, TOLLGATE_SECRET: SECRET, TOLLGATE_SHED_LAG_MS: '60000' }),
+  config: readConfig({
+    ...{ TOLLGATE_DATA: options.data, TOLLGATE_SECRET: SECRET, TOLLGATE_SHED_LAG_MS: '60000' },
+    TOLLGATE_OUTBOUND_ALLOW: options.outboundAllow ?? '',
+  }),
   world: realWorld,
   log: {
     debug() {},

@@ -23,7 +23,9 @@ import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createSessions } from '../src/identity/sessions.ts'
 import { createAlerts } from '../src/jobs/alerts.ts'
+import { createDeliveries } from '../src/jobs/deliveries.ts'
 import type { Queue } from '../src/jobs/queue.ts'
+import { JOB_TIMING } from '../src/jobs/timing.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
@@ -103,6 +105,10 @@ export async function startOperatorServer(
   const people = createPeople(identity)
   await changes.start()
 
+  const deliveries = createDeliveries({
+    ...{ database, secrets, world, log: silentLog, audit, mailer: undefined, queue: idleQueue, timing: JOB_TIMING },
+    guard: { post: async () => ({ status: 200, excerpt: '' }) },
+  })
   let url = ''
   const deps: ConsoleDeps = {
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
@@ -145,10 +151,11 @@ export async function startOperatorServer(
       queue: async () => ({ active: 0, created: 0, failed: 0, byStatus: {} }),
     },
     play: async () => undefined,
+    deliveries,
     alerts: createAlerts({
-      ...{ database, secrets, world, log: silentLog, mailer: undefined, openVendors: () => [], overruns: () => [] },
-      guard: { check: async () => undefined, post: async () => ({ status: 200 }) },
-      queue: idleQueue,
+      ...{ database, secrets, world, log: silentLog, mails: false, openVendors: () => [], overruns: () => [] },
+      guard: { check: async () => undefined },
+      deliveries,
     }),
     connections: { look: nobody, allow: nobody, refuse: nobody },
     ...options.overrides,
@@ -182,6 +189,7 @@ export async function startOperatorServer(
     async close() {
       await app.close()
       await deps.alerts.stop()
+      await deliveries.stop()
       changes.stop()
       await ledger.idle()
       await database.close()

@@ -305,6 +305,16 @@ export const api = {
   changeAlerts: (id: string | undefined, settings: wire.AlertSettings) =>
     put<wire.AlertSettings>(scoped(id, '/alert-settings'), settings),
 
+  deliveries: (
+    id: string | undefined,
+    query: Paging & { status?: string | undefined; kind?: string | undefined; account?: string | undefined },
+    signal?: AbortSignal,
+  ) => get<wire.DeliveryPage>(scoped(id, '/deliveries'), { ...query }, signal),
+  delivery: (id: string | undefined, delivery: string, signal?: AbortSignal) =>
+    get<wire.DeliveryDetail>(scoped(id, `/deliveries/${encode(delivery)}`), undefined, signal),
+  repeatDelivery: (id: string | undefined, delivery: string) =>
+    post<wire.Delivery>(scoped(id, `/deliveries/${encode(delivery)}/repeat`)),
+
   ledgerChecks: (signal?: AbortSignal) => get<wire.LedgerChecks>('/ledger/verify', undefined, signal),
   checkLedger: (full: boolean) => post<wire.LedgerCheck>('/ledger/verify', { full }),
   audit: (

@@ -234,6 +234,7 @@ function useNavigation(accountId: string | undefined): Navigation {
         { to: `${base}/batches`, label: 'Batches', icon: 'batches' },
         { to: `${base}/statement`, label: 'Statement', icon: 'statement' },
         { to: `${base}/alerts`, label: 'Alerts', icon: 'bell' },
+        { to: `${base}/deliveries`, label: 'Deliveries', icon: 'send' },
         ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),
       ]
     : []
@@ -246,6 +247,7 @@ function useNavigation(accountId: string | undefined): Navigation {
           { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
           { to: '/operator/live', label: 'Live requests', icon: 'live' },
           { to: '/operator/alerts', label: 'Alerts', icon: 'bell' },
+          { to: '/operator/deliveries', label: 'Deliveries', icon: 'send' },
           { to: '/operator/ledger', label: 'Ledger check', icon: 'ledger' },
           { to: '/operator/audit', label: 'Audit', icon: 'audit' },
           { to: '/operator/operators', label: 'Operators', icon: 'user' },

@@ -56,6 +56,7 @@ export type {
   AlertView as Alert,
   Receiver,
 } from '../../src/jobs/alert-views.ts'
+export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'
 export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from '../../src/ledger/figure-views.ts'

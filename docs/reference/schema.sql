@@ -40,23 +40,6 @@ create table alert (
 CREATE INDEX alert_scope ON public.alert USING btree (scope, id);
 CREATE INDEX alert_unread ON public.alert USING btree (scope) WHERE (read_at IS NULL);
 
-create table alert_delivery (
-  id text collate "C" not null,
-  alert_id text collate "C" not null,
-  receiver smallint not null,
-  kind text not null,
-  shown text,
-  state text not null default 'waiting'::text,
-  tries integer not null default 0,
-  error text,
-  at timestamp with time zone not null default now(),
-  constraint alert_delivery_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alert(id) ON DELETE CASCADE,
-  constraint alert_delivery_pkey PRIMARY KEY (id),
-  constraint alert_delivery_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
-);
-CREATE INDEX alert_delivery_alert ON public.alert_delivery USING btree (alert_id);
-CREATE INDEX alert_delivery_waiting ON public.alert_delivery USING btree (at) WHERE (state = 'waiting'::text);
-
 create table alert_setting (
   scope text collate "C" not null,
   sealed bytea not null,
@@ -232,6 +215,32 @@ create table credential (
   constraint credential_pkey PRIMARY KEY (name)
 );
 
+create table delivery (
+  id text collate "C" not null,
+  account_id text collate "C" not null,
+  kind text not null,
+  event text not null,
+  subject text collate "C" not null,
+  shown text not null,
+  sealed bytea,
+  created_at timestamp with time zone not null default now(),
+  tries integer not null default 0,
+  attempt integer not null default 0,
+  lease_until timestamp with time zone,
+  next_at timestamp with time zone default now(),
+  delivered_at timestamp with time zone,
+  given_up_at timestamp with time zone,
+  attempts jsonb not null default '[]'::jsonb,
+  constraint delivery_check CHECK (((delivered_at IS NULL) OR (given_up_at IS NULL))),
+  constraint delivery_check1 CHECK (((next_at IS NULL) = ((delivered_at IS NOT NULL) OR (given_up_at IS NOT NULL)))),
+  constraint delivery_kind_check CHECK ((kind = ANY (ARRAY['webhook'::text, 'slack'::text, 'email'::text]))),
+  constraint delivery_pkey PRIMARY KEY (id)
+);
+CREATE INDEX delivery_due ON public.delivery USING btree (next_at) WHERE (next_at IS NOT NULL);
+CREATE INDEX delivery_listed ON public.delivery USING btree (created_at, id);
+CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, created_at, id);
+CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
+
 create table grant_key (
   account_id text collate "C" not null,
   key text collate "C" not null,
@@ -319,7 +328,6 @@ create table job (
   delivered jsonb,
   error jsonb,
   files jsonb,
-  called_back_at timestamp with time zone,
   watch_until timestamp with time zone,
   anomaly text,
   constraint job_hold_id_key UNIQUE (hold_id),

@@ -88,6 +88,20 @@ test('alerts are listed, their rules changed and receivers added, removed and te
   )
   assert.match((await run(['alerts', 'test', id])).out, /On its way to slack, webhook/)
   assert.match((await run(['alerts', 'list', id])).out, /^AT +ACCOUNT.*\n.* test +on +A test +slack .*waiting/)
+  const made = await json<Array<{ id: string; kind: string }>>(['deliveries', 'list', id])
+  assert.deepEqual(made.map(({ kind }) => kind).sort(), ['slack', 'webhook'])
+  const [delivery = ''] = made.map((one) => one.id)
+  assert.match(
+    (await run(['deliveries', 'list', id])).out,
+    /^DELIVERY +AT +ACCOUNT.*\n.*alert\.test.*127\.0\.0\.1 +waiting/,
+  )
+  assert.equal((await json<unknown[]>(['deliveries', 'list', id, '--status', 'given_up'])).length, 0)
+  assert.match(
+    (await run(['deliveries', 'show', delivery])).out,
+    /^status +waiting$[\s\S]*not been sent yet[\s\S]*A test/m,
+  )
+  assert.match((await run(['deliveries', 'repeat', delivery])).out, new RegExp(`deliveries show ${delivery}`))
+  assert.match((await run(['deliveries', 'repeat', 'msg_none'])).err, /There is no such delivery/)
   const left = await json<Settings>(['alerts', 'remove', 'https://127.0.0.1/hook', '--account', id])
   assert.equal(left.receivers.length, 1)
   assert.match((await run(['alerts', 'remove', 'https://nobody.example', '--account', id])).err, /Nobody is told at/)

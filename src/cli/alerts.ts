@@ -104,7 +104,9 @@ function inWords({ rules, receivers }: AlertSettings): string {
 
 const RECEIVER_COLUMNS = { KIND: 'kind', TO: 'to' } as const
 const deliveredOf = ({ deliveries }: AlertView) =>
-  deliveries.map(({ kind, to, state, tries, error }) => `${kind} ${to}: ${error ?? state} (${tries})`).join('; ')
+  deliveries
+    .map(({ kind, to, status, attempts, error }) => `${kind} ${to}: ${error ?? status} (${attempts})`)
+    .join('; ')
 
 export const ALERT_COMMANDS: readonly Command[] = [
   {

@@ -12,6 +12,7 @@ import { CliError, type Command, type Option, type Settings } from './command.ts
 import { completionCommand } from './completion.ts'
 import { CONNECT_COMMANDS } from './connect.ts'
 import { CONTENT_COMMANDS } from './content.ts'
+import { DELIVERY_COMMANDS } from './deliveries.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { IMPORT_COMMANDS } from './import.ts'
 import { KEY_COMMANDS } from './keys.ts'
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   ...CATALOG_COMMANDS,
   ...VENDOR_COMMANDS,
   ...ALERT_COMMANDS,
+  ...DELIVERY_COMMANDS,
   ...PEOPLE_COMMANDS,
   AGENT_SETUP_COMMAND,
   DOCTOR_COMMAND,

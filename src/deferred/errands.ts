@@ -70,12 +70,12 @@ export function startErrands<T extends Errand>(TABLE: QueueName, options: Errand
   const { claim, renew, putDown, neglected } = statementsOf(TABLE)
   let stopping = false
 
-  async function work({ key }: { key: string }): Promise<boolean> {
+  async function work({ key }: { key: string }): Promise<void> {
     const [account = '', id = ''] = key.split(' ')
     try {
       const [row] = await database.query<T>(claim, [account, id, timing.leaseMs / 1000])
       // Done, or in the hands of another.
-      if (!row) return true
+      if (!row) return
       const keepLease = () => database.query(renew, [account, id, row.version, timing.leaseMs / 1000])
       const end = every(world, timing.leaseMs / 3, keepLease, log)
       const afterMs = await step(row, () => stopping)
@@ -89,7 +89,6 @@ export function startErrands<T extends Errand>(TABLE: QueueName, options: Errand
     } catch (error) {
       log.warn({ [TABLE]: id, error }, 'a step was left to the sweep')
     }
-    return true
   }
 
   const { atOnceMax } = options

@@ -10,6 +10,7 @@ import { type BatchResourceDeps, batchResources } from './resources/batches.ts'
 import { catalogResources } from './resources/catalog.ts'
 import { type ConnectDeps, connectResources } from './resources/connect.ts'
 import { type ContentDeps, contentResources } from './resources/contents.ts'
+import { type DeliveryDeps, deliveryResources } from './resources/deliveries.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { keyResources } from './resources/keys.ts'
 import { type MemberDeps, memberResources } from './resources/members.ts'
@@ -26,6 +27,7 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     AlertDeps,
+    DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
     OwnKeyDeps,
@@ -44,6 +46,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...contentResources(deps),
     ...figureResources(deps),
     ...alertResources(deps),
+    ...deliveryResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
     ...vendorResources(deps),

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { parseCredits } from '../kernel/credits.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
+import { DELIVERY_KINDS, deliveryView } from './delivery-views.ts'
 
 /** Null or false switches a rule off. */
 export const alertRules = z.strictObject({
@@ -29,7 +30,7 @@ export const alertRules = z.strictObject({
 export type AlertRules = z.infer<typeof alertRules>
 
 const receiver = z.strictObject({
-  kind: z.enum(['webhook', 'slack', 'email']),
+  kind: z.enum(DELIVERY_KINDS),
   /** An address on the web, or of a mailbox. */
   to: z.string().min(3).max(500),
 })
@@ -55,16 +56,7 @@ export const alertView = z.object({
   title: z.string(),
   message: z.string(),
   read: z.boolean(),
-  deliveries: z.array(
-    z.object({
-      kind: receiver.shape.kind,
-      to: z.string(),
-      state: z.enum(['waiting', 'delivered', 'failed']),
-      tries: count,
-      error: z.string().nullable(),
-      at: time,
-    }),
-  ),
+  deliveries: z.array(deliveryView),
 })
 export type AlertView = z.infer<typeof alertView>
 

@@ -1,13 +1,14 @@
 // Alerts: once a minute one process looks what is true now. What has become true, or worse, since the last look is written down once, with a
-// delivery for each receiver; the queue delivers. What is no longer true may fire again.
+// delivery for each receiver, which deliveries.ts sends. What is no longer true may fire again.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { deliver, type Mailer } from './alert-delivery.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import { type AlertFact, fact, readFacts } from './alert-facts.ts'
 import {
   type AlertPage,
@@ -18,8 +19,8 @@ import {
   type Receiver,
   UNREAD_MAX,
 } from './alert-views.ts'
-import type { Queue } from './queue.ts'
-import type { WebhookDeps } from './webhook.ts'
+import type { Deliveries } from './deliveries.ts'
+import type { Message } from './delivery.ts'
 
 export interface Alerts {
   /** Of an account; of '' the gateway's own; of null all. Newest first. `unread` counts the scope's own, of null the gateway's. */
@@ -35,10 +36,15 @@ export interface Alerts {
   stop(): Promise<void>
 }
 
-interface AlertsOptions extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' | 'log'> {
+interface AlertsOptions {
+  readonly secrets: Secrets
+  readonly guard: Pick<GuardedFetch, 'check'>
+  readonly world: World
+  readonly log: Log
   readonly database: Database
-  readonly queue: Queue
-  readonly mailer: Mailer | undefined
+  readonly deliveries: Pick<Deliveries, 'add' | 'due' | 'about' | 'withdraw'>
+  /** A mail server is set up. */
+  readonly mails: boolean
   /** Vendors whose circuit breaker is open in this process. */
   readonly openVendors: () => readonly string[]
   /** Vendors that billed more than the cap that they were told, of the last hour. */
@@ -47,30 +53,11 @@ interface AlertsOptions extends Pick<WebhookDeps, 'secrets' | 'guard' | 'world' 
 }
 
 const LOOK_EVERY_MS = 60_000
-const DELIVERIES_AT_ONCE_MAX = 10
-const FETCH_EVERY_MS = 3_000
-const HELD_MS = 5_000
 
 export function createAlerts(options: AlertsOptions): Alerts {
-  const { database, queue, world, log } = options
+  const { database, deliveries, world, log } = options
   const store = createSettings(options)
   const stopping = new AbortController()
-  const running = new Map<string, number>()
-  const deliveries = queue.consume('alert', {
-    atOnceMax: DELIVERIES_AT_ONCE_MAX,
-    everyMs: FETCH_EVERY_MS,
-    async run(item) {
-      const outcome = await deliver(item, { ...options, running }, stopping.signal)
-      // At the end of the queue, so that it is behind what waits for others.
-      if (outcome === 'held') await queue.push('alert', item.key, HELD_MS)
-      return outcome !== 'failed'
-    },
-  })
-
-  async function send(ids: readonly string[]): Promise<void> {
-    await Promise.all(ids.map((id) => queue.push('alert', id, 0)))
-    if (ids.length > 0) deliveries.wake()
-  }
 
   /** What has become worse since it was last true, each once, whoever else looks at the same time. */
   async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
@@ -82,7 +69,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     const fired: string[] = []
     for (const { place } of risen) {
       const one = facts[place]
-      if (one) fired.push(...(await write(tx, one, receivers(one.scope), world)))
+      if (one) fired.push(...(await write(tx, one, receivers(one.scope))))
     }
     return { fired, count: risen.length }
   }
@@ -103,16 +90,27 @@ export function createAlerts(options: AlertsOptions): Alerts {
       await tx.query(LOCK)
       return fire(tx, facts, receiversOf)
     })
-    await send(fired)
+    deliveries.due(fired)
     return count
   }
 
-  /** One process a minute looks at the database; each looks for its own vendors, and for deliveries that nobody queued. */
+  /** Answers the ids of the deliveries. */
+  async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[]): Promise<string[]> {
+    const id = newId(world)
+    const { scope, rule, subject, level, title } = one
+    const message = one.message.slice(0, 1000)
+    const [row] = await tx.query<{ at: Date }>(WRITE, [id, scope, rule, subject, level, title, message])
+    const alert = { id, scope, rule, subject, level, title, message, at: row?.at ?? new Date(world.nowMs()) }
+    return deliveries.add(
+      tx,
+      receivers.map((receiver, index) => alertMessage(alert, receiver, index)),
+    )
+  }
+
+  /** One process a minute looks at the database; each looks for its own vendors. */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
     if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
-    const waiting = await database.query<{ id: string }>(WAITING)
-    await send(waiting.map(({ id }) => id))
     if (due) await database.query(FORGET)
   }
   const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
@@ -122,8 +120,10 @@ export function createAlerts(options: AlertsOptions): Alerts {
       database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1]),
       database.query<{ count: bigint }>(UNREAD, [scope ?? '', UNREAD_MAX]),
     ])
+    const shown = rows.slice(0, limit)
+    const told = await deliveries.about(shown.map(({ id }) => id))
     return {
-      items: rows.slice(0, limit).map(view),
+      items: shown.map((row) => view(row, told.get(row.id) ?? [])),
       next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
       unread: Number(unread?.count ?? 0n),
     }
@@ -135,7 +135,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     settings: store.of,
     async change(scope, settings) {
       for (const { kind, to } of settings.receivers) {
-        if (kind === 'email' && !options.mailer)
+        if (kind === 'email' && !options.mails)
           throw new Fault('conflict', {
             message: 'No mail server is set up: TOLLGATE_SMTP_URL and TOLLGATE_MAIL_FROM.',
           })
@@ -144,6 +144,12 @@ export function createAlerts(options: AlertsOptions): Alerts {
         if (kind !== 'email') await options.guard.check(to, { signal: stopping.signal })
       }
       await store.put(scope, settings)
+      const known = new Set(settings.receivers.map(({ kind, to }) => `${kind} ${to}`))
+      await deliveries.withdraw(
+        scope,
+        'This receiver is no longer in the settings.',
+        ({ kind, event, to }) => event.startsWith('alert.') && !known.has(`${kind} ${to}`),
+      )
       return settings
     },
     async test(scope) {
@@ -154,9 +160,9 @@ export function createAlerts(options: AlertsOptions): Alerts {
         await tx.query(LOCK_TESTS, [scope])
         const [last] = await tx.query<{ wait: number }>(LAST_TEST, [scope])
         if (last) throw tooSoon(last.wait)
-        return write(tx, one, receivers, world)
+        return write(tx, one, receivers)
       })
-      await send(fired)
+      deliveries.due(fired)
       const { items } = await list(scope, { limit: 1 })
       if (!items[0]) throw new Fault('internal')
       return items[0]
@@ -165,7 +171,6 @@ export function createAlerts(options: AlertsOptions): Alerts {
     async stop() {
       stopTicking()
       stopping.abort()
-      await deliveries.stop()
     },
   }
 }
@@ -180,18 +185,26 @@ function tooSoon(waitSeconds: number): Fault {
   })
 }
 
-/** Answers the ids of the deliveries. */
-async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[], world: World): Promise<string[]> {
-  const id = newId(world)
-  const { scope, rule, subject, level, title, message } = one
-  await tx.query(WRITE, [id, scope, rule, subject, level, title, message.slice(0, 1000)])
-  const ids: string[] = []
-  for (const [index, { kind }] of receivers.entries()) {
-    const delivery = `${id}-${index}`
-    await tx.query(DELIVERY, [delivery, id, index, kind])
-    ids.push(delivery)
+type Fired = Omit<AlertFact, 'rank'> & { readonly id: string; readonly at: Date }
+
+function alertMessage(alert: Fired, { kind, to }: Receiver, index: number): Message {
+  const { id, scope, rule, subject, level, title, message, at } = alert
+  const event = `alert.${rule}`
+  const about = { id: `msg_${id}-${index}`, account: scope, kind, event, subject: id, to }
+  switch (kind) {
+    case 'email':
+      return {
+        ...about,
+        title: `[Tollgate] ${title}`,
+        body: `${message}\n\n${rule} · ${subject} · ${at.toISOString()}\n`,
+      }
+    case 'slack':
+      return { ...about, body: JSON.stringify({ text: `*${title}*\n${message}` }) }
+    case 'webhook': {
+      const data = { id, account: scope === '' ? null : scope, rule, subject, level, title, message }
+      return { ...about, body: JSON.stringify({ type: event, timestamp: at.toISOString(), data }) }
+    }
   }
-  return ids
 }
 
 interface SettingRow {
@@ -239,11 +252,10 @@ interface AlertRow {
   title: string
   message: string
   read: boolean
-  deliveries: AlertView['deliveries'] | null
 }
 
-function view({ scope, at, deliveries, ...row }: AlertRow): AlertView {
-  return { ...row, at: at.toISOString(), account: scope === '' ? null : scope, deliveries: deliveries ?? [] }
+function view({ scope, at, ...row }: AlertRow, deliveries: AlertView['deliveries']): AlertView {
+  return { ...row, at: at.toISOString(), account: scope === '' ? null : scope, deliveries }
 }
 
 const LOCK = statement('alert_lock', 'select pg_advisory_xact_lock(7046029257)')
@@ -287,24 +299,12 @@ const LAST_TEST = statement(
 )
 const WRITE = statement(
   'alert_write',
-  'insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7)',
-)
-const DELIVERY = statement(
-  'alert_delivery_write',
-  `insert into alert_delivery (id, alert_id, receiver, kind) values ($1, $2, $3, $4)`,
-)
-const WAITING = statement(
-  'alert_waiting',
-  `select id from alert_delivery where state = 'waiting' and tries = 0 and at < now() - interval '30 seconds' limit 100`,
+  'insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7) returning at',
 )
 const LIST = statement(
   'alert_list',
-  `select a.id, a.at, a.scope, a.rule, a.subject, a.level, a.title, a.message, a.read_at is not null as read, (
-     select jsonb_agg(jsonb_build_object('kind', d.kind, 'to', coalesce(d.shown, ''), 'state', d.state, 'tries', d.tries, 'error', d.error,
-       'at', to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by d.receiver)
-     from alert_delivery d where d.alert_id = a.id
-   ) as deliveries
-   from alert a where ($1::text is null or a.scope = $1) and a.id < $2 order by a.id desc limit $3`,
+  `select id, at, scope, rule, subject, level, title, message, read_at is not null as read
+   from alert where ($1::text is null or scope = $1) and id < $2 order by id desc limit $3`,
 )
 const UNREAD = statement(
   'alert_unread',

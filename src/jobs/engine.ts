@@ -18,19 +18,20 @@ import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { cancelJob } from './cancel.ts'
+import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
 import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
-import { openQueue, type Queue, type QueueItem, WEBHOOK_RETRIES } from './queue.ts'
+import { openQueue, type Queue, type QueueItem } from './queue.ts'
 import type { ResultStore } from './result.ts'
 import { newJobId, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks } from './vendor-tasks.ts'
 import { type StepDeps, stepJob } from './video.ts'
 import type { JobFacts } from './views.ts'
-import { sendWebhook } from './webhook.ts'
+import { jobMessage } from './webhook.ts'
 
-export interface EngineOptions {
+export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' | 'meter'> {
   readonly database: Database
   /** The queue has a few connections of its own. */
   readonly connection: pg.PoolConfig
@@ -66,6 +67,7 @@ export interface JobEngine {
   readonly events: JobEvents
   /** For what else is to be done later, and at which pace; closed when the engine stops. */
   readonly queue: Queue
+  readonly deliveries: Deliveries
   readonly timing: JobTiming
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
   open(
@@ -83,7 +85,6 @@ export interface JobEngine {
 }
 
 const STEPS_AT_ONCE_MAX = 1_000
-const WEBHOOKS_AT_ONCE_MAX = 50
 const TIDY_EVERY_MS = 600_000
 /** Of pictures on their way to vendors; each is there some three times while it is read and sent. */
 const ORDERS_BYTES_MAX = 64_000_000
@@ -92,9 +93,8 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
   const { world, log } = options
   const timing: JobTiming = { ...JOB_TIMING, ...options.timing }
   const jobs = createJobs(options.database, { leaseMs: timing.leaseMs })
-  const { webhookRetrySeconds } = timing
-  const queue = options.queue ?? (await openQueue({ connection: options.connection, world, log, webhookRetrySeconds }))
-  const stopping = new AbortController()
+  const queue = options.queue ?? (await openQueue({ connection: options.connection, world, log }))
+  const deliveries = createDeliveries({ ...options, queue, timing })
   /** Jobs in this process's hands, with the version under which it holds them. */
   const held = new Map<string, number>()
 
@@ -106,17 +106,18 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     // Nobody waits in line: a step that waits keeps others from being taken.
     orders: createByteBudget({ world, bytesMax: ORDERS_BYTES_MAX, queueMax: 0 }),
     async callBack(jobId) {
-      await queue.push('webhook', jobId, 0)
-      webhooks.wake()
+      const job = await jobs.findCallback(jobId)
+      const message = job && jobMessage(job, options.results)
+      if (message) deliveries.due(await deliveries.add(options.database, [message]))
     },
   }
 
-  async function work(item: QueueItem): Promise<boolean> {
+  async function work(item: QueueItem): Promise<void> {
     let job: ClaimedJob | undefined
     try {
       job = await jobs.claim(item.key)
       // Nothing to do, or in the hands of another, who will queue the next step.
-      if (!job) return true
+      if (!job) return
       held.set(job.id, job.version)
       const ending = await stepJob(job, deps).catch((error: unknown) => afterFailure(job as ClaimedJob, error))
       await finish(job, ending)
@@ -126,7 +127,6 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     } finally {
       if (job) held.delete(job.id)
     }
-    return true
   }
 
   /** The row first: it says when the next step is due, and the sweep finds it should the queue never hear of it. */
@@ -151,11 +151,6 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
   }
 
   const steps = queue.consume('job-step', { atOnceMax: STEPS_AT_ONCE_MAX, everyMs: timing.fetchEveryMs, run: work })
-  const webhooks = queue.consume('webhook', {
-    atOnceMax: WEBHOOKS_AT_ONCE_MAX,
-    everyMs: timing.fetchEveryMs * 3,
-    run: ({ key, retries }) => sendWebhook(key, retries >= WEBHOOK_RETRIES, { ...options, jobs }, stopping.signal),
-  })
   const events = createJobEvents({ jobs, world, log, everyMs: timing.eventsEveryMs })
 
   async function sweep(): Promise<void> {
@@ -183,6 +178,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     results: options.results,
     events,
     queue,
+    deliveries,
     timing,
     created,
     async open(order, { requestId, ...call }, signal) {
@@ -211,10 +207,9 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     cancel: (job) => cancelJob(job, deps, finish),
     facts: () => jobs.facts(),
     async stop(forMs) {
-      stopping.abort()
       await new Promise<void>((resolve) => {
         const cancel = world.after(forMs, resolve)
-        void Promise.all([steps.stop(), webhooks.stop()]).then(() => {
+        void Promise.all([steps.stop(), deliveries.stop()]).then(() => {
           cancel()
           resolve()
         })

@@ -14,10 +14,7 @@ const INPUT_BYTES_MAX = 4_000_000
 
 const FIND = statement('job_find', `select ${SEEN} from job where id = $1`)
 
-const FIND_CALLBACK = statement(
-  'job_find_callback',
-  `select ${SEEN}, callback_url, called_back_at from job where id = $1`,
-)
+const FIND_CALLBACK = statement('job_find_callback', `select ${SEEN}, callback_url from job where id = $1`)
 
 const LIST = statement(
   'job_list',
@@ -58,7 +55,7 @@ const CLAIM = statement(
    )
    update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
    from free where id = free_id
-   returning ${FACTS_OF_ONE}, catalog_version, request, callback_url, called_back_at, attempts, misses,
+   returning ${FACTS_OF_ONE}, catalog_version, request, callback_url, attempts, misses,
      submissions, vendor, route, credential, task_id, verdict, delivered,
      now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
      extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
@@ -170,7 +167,6 @@ const CONCLUDE = statement(
 )
 
 const ANOMALY = statement('job_anomaly', 'update job set anomaly = coalesce(anomaly, $2) where id = $1')
-const CALLED_BACK = statement('job_called_back', 'update job set called_back_at = now() where id = $1')
 const BODY = statement('job_body', 'select body from job_body where job_id = $1')
 const KEEP_BODY = statement('job_keep_body', 'insert into job_body (job_id, body) values ($1, $2)')
 const DROP_BODY = statement('job_drop_body', 'delete from job_body where job_id = $1')
@@ -311,9 +307,6 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     conclude: ({ id, version, account_id, hold_id }) => change(CONCLUDE, [id, version, account_id, hold_id]),
     async noteAnomaly(id, anomaly) {
       await database.query(ANOMALY, [id, anomaly])
-    },
-    async calledBack(id) {
-      await database.query(CALLED_BACK, [id])
     },
     body: async (id) => (await database.query<{ body: string }>(BODY, [id]))[0]?.body,
     keepBody: (id, body) => bodies.run([id, body]),

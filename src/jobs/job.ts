@@ -54,7 +54,6 @@ export interface ListedJob extends JobRow {
 
 export interface CallbackRow extends JobRow {
   readonly callback_url: string | null
-  readonly called_back_at: Date | null
 }
 
 /** A job in the hands of a worker. */
@@ -112,7 +111,6 @@ export interface Jobs {
   /** After the money: the status says what was decided. Refused while the hold is there. */
   conclude(job: Fenced & Held): Promise<boolean>
   noteAnomaly(id: string, anomaly: string): Promise<void>
-  calledBack(id: string): Promise<void>
   body(id: string): Promise<string | undefined>
   /** Keeps a request that is too large to travel with the reservation; to be called before it. */
   keepBody(id: string, body: string): Promise<void>

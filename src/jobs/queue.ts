@@ -7,20 +7,19 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
-export type QueueName = 'job-step' | 'webhook' | 'alert' | 'batch' | 'background'
+const NAMES = ['job-step', 'delivery', 'batch', 'background'] as const
+export type QueueName = (typeof NAMES)[number]
 
 export interface QueueItem {
-  /** The job or the delivery that it is about. */
+  /** The job, the delivery, the batch that it is about. */
   readonly key: string
-  /** Earlier tries that failed. */
-  readonly retries: number
 }
 
 interface ConsumeOptions {
   readonly atOnceMax: number
   readonly everyMs: number
-  /** False: it failed, and is tried again later if its queue allows that. */
-  readonly run: (item: QueueItem) => Promise<boolean>
+  /** Its row says when it is due again, and whoever runs it queues it anew. */
+  readonly run: (item: QueueItem) => Promise<void>
 }
 
 interface Consumer {
@@ -44,11 +43,10 @@ interface QueueOptions {
   readonly connection: pg.PoolConfig
   readonly world: World
   readonly log: Log
-  readonly webhookRetrySeconds: number
 }
 
 /** What the queue needs of pg-boss. */
-export type Boss = Pick<PgBoss, 'insert' | 'update' | 'fetch' | 'deleteJob' | 'fail' | 'stop'>
+export type Boss = Pick<PgBoss, 'insert' | 'update' | 'fetch' | 'deleteJob' | 'stop'>
 
 const SCHEMA = 'pgboss'
 const CONNECTIONS_MAX = 3
@@ -59,8 +57,6 @@ const QUERY_MS_MAX = 5_000
 /** After so many turns without an item the queue is looked at more rarely. What is made here wakes it all the same, and so do sweeps that find something late. */
 const QUIET_TURNS = 30
 const QUIET_FACTOR = 10
-/** Tries of a webhook beyond the first: with doubling pauses, the last is some six hours after it. */
-export const WEBHOOK_RETRIES = 12
 
 interface Pushed {
   readonly key: string
@@ -88,7 +84,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('error', (error) => log.warn({ error }, 'queue'))
   try {
     await boss.start()
-    await settleQueues(boss, queueSettings(options.webhookRetrySeconds))
+    await settleQueues(boss)
   } catch (error) {
     await boss.stop({ graceful: false })
     await pool.close()
@@ -107,17 +103,19 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
 
 /** Nearly every start finds them as they are to be: one question then, and not two changes for each. */
 async function settleQueues(
-  boss: Pick<PgBoss, 'getQueues' | 'createQueue' | 'updateQueue'>,
-  queues: ReturnType<typeof queueSettings>,
+  boss: Pick<PgBoss, 'getQueues' | 'createQueue' | 'updateQueue' | 'deleteQueue'>,
 ): Promise<void> {
+  const { policy, ...settings } = STEP
   const there = new Map((await boss.getQueues()).map((queue) => [queue.name, new Map(Object.entries(queue))]))
-  for (const [name, { policy, ...settings }] of Object.entries(queues)) {
+  for (const name of NAMES) {
     const found = there.get(name)
-    if (!found) await boss.createQueue(name, { policy, ...settings })
+    if (!found) await boss.createQueue(name, STEP)
     // One that an earlier version made is brought up to date.
     else if (Object.entries(settings).some(([field, value]) => found.get(field) !== value))
       await boss.updateQueue(name, settings)
   }
+  // What waited there has rows that say so, and is queued anew.
+  for (const name of there.keys()) if (!NAMES.some((one) => one === name)) await boss.deleteQueue(name)
 }
 
 export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'world' | 'log'>): Queue {
@@ -170,9 +168,8 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
 
     async function handle(item: { id: string; data: { key: string }; retryCount: number }): Promise<void> {
       try {
-        const done = await run({ key: item.data.key, retries: item.retryCount })
-        if (done) await removals[name].run({ id: item.id, retryCount: item.retryCount })
-        else await boss.fail(name, { id: item.id, retryCount: item.retryCount })
+        await run({ key: item.data.key })
+        await removals[name].run({ id: item.id, retryCount: item.retryCount })
       } catch (error) {
         // The queue lets go of it by itself after its time limit.
         log.warn({ error, queue: name }, 'queue item could not be finished')
@@ -234,31 +231,11 @@ export function createQueue(boss: Boss, { world, log }: Pick<QueueOptions, 'worl
 function perQueue<T>(make: (name: QueueName) => T): Record<QueueName, T> {
   return {
     'job-step': make('job-step'),
-    webhook: make('webhook'),
-    alert: make('alert'),
+    delivery: make('delivery'),
     batch: make('batch'),
     background: make('background'),
   }
 }
 
-// An item left by a dead process is not tried again by the queue: the row knows better when its next step is due.
+// An item is never tried again by the queue, not even one left by a dead process: the row knows better when its next step is due.
 const STEP = { policy: 'short', retryLimit: 0, expireInSeconds: 900, deleteAfterSeconds: 60 } as const
-
-function queueSettings(webhookRetrySeconds: number) {
-  const told = {
-    policy: 'short',
-    retryLimit: WEBHOOK_RETRIES,
-    retryDelay: webhookRetrySeconds,
-    retryBackoff: true,
-    retryDelayMax: 7_200,
-    expireInSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  } as const
-  return {
-    'job-step': STEP,
-    batch: STEP,
-    background: STEP,
-    webhook: told,
-    alert: told,
-  } satisfies Record<QueueName, object>
-}

@@ -20,7 +20,10 @@ export interface JobTiming {
   /** After an ending that we declared ourselves. */
   readonly watchEveryMs: number
   readonly watchForMs: number
+  /** The first pause after a delivery that failed; it doubles with each. */
   readonly webhookRetrySeconds: number
+  /** How long a silent process is believed to be sending. */
+  readonly deliveryLeaseMs: number
   readonly eventsEveryMs: number
 }
 
@@ -37,6 +40,7 @@ export const JOB_TIMING: JobTiming = {
   watchEveryMs: 10 * 60_000,
   watchForMs: 6 * 3_600_000,
   webhookRetrySeconds: 5,
+  deliveryLeaseMs: 60_000,
   eventsEveryMs: 1_000,
 }
 

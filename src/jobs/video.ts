@@ -271,9 +271,8 @@ async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
 
 /** A job that has ended: its caller is told, and a task that we gave up is looked at from time to time. */
 async function afterwards(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
-  // The first time, and after a step that was cut off; a duplicate is better than silence.
-  const untold = job.attempts > 1 && job.callback_url !== null && job.called_back_at === null
-  if (untold) await deps.callBack(job.id)
+  // The first time, and after a step that was cut off: of a delivery there is never more than one.
+  if (job.attempts > 1 && job.callback_url !== null) await deps.callBack(job.id)
   if (!job.watching || job.verdict === 'COMPLETED') return DONE
   if (job.attempts > 1) return again(deps.timing.watchEveryMs)
   return (await watchedEnough(job, deps)) ? DONE : again(deps.timing.watchEveryMs)

@@ -1,12 +1,10 @@
-// Tells a caller's own address that a job has ended, signed as Standard Webhooks has it. The same message keeps the same id
-// over all tries, so that a receiver can tell a repetition.
+// Messages to a caller's own address, signed as Standard Webhooks has it: the secret, the signature, and what a job's end says.
 import { createHmac } from 'node:crypto'
-import type { Log } from '../kernel/log.ts'
 import { type Secrets, sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
-import type { GuardedFetch } from '../upstream/guard.ts'
-import type { Jobs } from './job.ts'
+import type { Message } from './delivery.ts'
+import type { CallbackRow } from './job.ts'
 import { viewJob } from './job-view.ts'
 import type { ResultStore } from './result.ts'
 
@@ -19,8 +17,15 @@ function keyOf(secrets: Secrets, account: string): Buffer {
   return sign(secrets.key('webhook'), account)
 }
 
-function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body: string): Record<string, string> {
-  const signature = createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')
+/** For whoever has the secret of this account; the operator's own is that of no account. */
+export function signedHeaders(
+  { secrets, world }: { readonly secrets: Secrets; readonly world: World },
+  { account, id, body }: Pick<Message, 'account' | 'id' | 'body'>,
+): Record<string, string> {
+  const timestampSeconds = Math.floor(world.nowMs() / 1000)
+  const signature = createHmac('sha256', keyOf(secrets, account))
+    .update(`${id}.${timestampSeconds}.${body}`)
+    .digest('base64')
   return {
     'content-type': 'application/json',
     'webhook-id': id,
@@ -29,56 +34,18 @@ function webhookHeaders(key: Buffer, id: string, timestampSeconds: number, body:
   }
 }
 
-export interface WebhookDeps {
-  readonly jobs: Jobs
-  readonly results: ResultStore
-  readonly secrets: Secrets
-  readonly guard: Pick<GuardedFetch, 'check' | 'post'>
-  readonly world: World
-  readonly log: Log
-}
-
-/** For whoever has the secret of this account; the operator's own is that of no account. */
-export function signedHeaders(
-  { secrets, world }: Pick<WebhookDeps, 'secrets' | 'world'>,
-  { account, id, body }: { readonly account: string; readonly id: string; readonly body: string },
-): Record<string, string> {
-  return webhookHeaders(keyOf(secrets, account), id, Math.floor(world.nowMs() / 1000), body)
-}
-
-/** One try. False: it is worth another. `last`: there will be none. */
-export async function sendWebhook(
-  jobId: string,
-  last: boolean,
-  deps: WebhookDeps,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { jobs, log } = deps
-  const job = await jobs.findCallback(jobId)
-  if (!job || job.called_back_at !== null || job.callback_url === null || job.completed_at === null) return true
+/** What a job that has ended tells its caller; undefined where nobody is to be told. */
+export function jobMessage(job: CallbackRow, results: Pick<ResultStore, 'url'>): Message | undefined {
+  if (job.callback_url === null || job.completed_at === null) return undefined
+  const event = `job.${job.status.toLowerCase()}`
   const body = JSON.stringify({
-    type: `job.${job.status.toLowerCase()}`,
+    type: event,
     timestamp: job.completed_at.toISOString(),
     livemode: !isTestAccount(job.account_id),
-    data: viewJob(job, deps.results),
+    data: viewJob(job, results),
   })
-  const headers = signedHeaders(deps, { account: job.account_id, id: `msg_${job.id}`, body })
-  let why: unknown
-  try {
-    const { status } = await deps.guard.post(job.callback_url, body, headers, { account: job.account_id, signal })
-    if (status >= 200 && status < 300) {
-      await jobs.calledBack(job.id)
-      return true
-    }
-    why = { status }
-    // The receiver's own word that it wants no more.
-    if (status === 410) last = true
-  } catch (error) {
-    if (signal.aborted) return false
-    why = (error as { details?: { internal?: unknown } }).details?.internal ?? String(error)
+  return {
+    ...{ id: `msg_${job.id}`, account: job.account_id, kind: 'webhook', event, subject: job.id, body },
+    to: job.callback_url,
   }
-  log.warn({ job: job.id, why, last }, 'webhook was not accepted')
-  if (!last) return false
-  await jobs.calledBack(job.id)
-  return true
 }

@@ -9,6 +9,7 @@ type Purpose =
   | 'browser'
   | 'content'
   | 'credential'
+  | 'delivery'
   | 'oauth'
   | 'own-key'
   | 'session'

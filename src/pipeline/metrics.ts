@@ -10,6 +10,7 @@ import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
+  readonly delivery: (kind: string, outcome: string) => void
 }
 
 interface MetricSources {
@@ -100,6 +101,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     batch: (size) => batches.observe('', NO_LABELS, size),
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
+    delivery: createDeliveryMeter(registry),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call({ endpoint, status, outcome, stream, durationMs }, usage) {
@@ -113,6 +115,16 @@ export function createMetrics(sources: MetricSources): Metrics {
       if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
     },
   }
+}
+
+function createDeliveryMeter(registry: Registry): Metrics['delivery'] {
+  const deliveries = new CounterTally({
+    name: 'tollgate_deliveries_total',
+    help: 'Attempts to deliver webhooks, messages and mails, by kind and by outcome: delivered, failed (another attempt follows), given_up.',
+    labelNames: ['kind', 'outcome'],
+    registry,
+  })
+  return (kind, outcome) => deliveries.add(`${kind} ${outcome}`, () => ({ kind, outcome }), 1)
 }
 
 const vendorLabel = (vendor: string) => ({ vendor })

@@ -28,10 +28,7 @@ const CHANGING: readonly Table[] = [
 /** Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is delivered from where it fired. */
 const TOLD: readonly Table[] = [
   { name: 'alert', OF: 'scope = $1' },
-  {
-    name: 'alert_delivery',
-    OF: `state <> 'waiting' and alert_id in (select a.id from alert a where a.scope = $1)`,
-  },
+  { name: 'delivery', OF: 'account_id = $1 and next_at is null' },
   { name: 'alert_state', OF: 'scope = $1' },
   { name: 'alert_setting', OF: 'scope = $1' },
 ]
@@ -80,10 +77,12 @@ const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
   remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`),
 }))
 const TOLD_ROWS = TOLD.map((table) => ({ name: table.name, all: ALL(table) }))
-// Deliveries go with their alerts.
-const REMOVE_TOLD = ['alert', 'alert_state', 'alert_setting'].map((TABLE) =>
-  statement(`move_remove_${TABLE}`, `delete from ${TABLE} where scope = $1`),
-)
+const REMOVE_TOLD = [
+  ...['alert', 'alert_state', 'alert_setting'].map((TABLE) =>
+    statement(`move_remove_${TABLE}`, `delete from ${TABLE} where scope = $1`),
+  ),
+  statement('move_remove_delivery', 'delete from delivery where account_id = $1'),
+]
 /** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
 export const REMOVE_CONTENT = statement(
   'move_remove_content',

@@ -11,6 +11,7 @@ import { forgetBackground } from '../deferred/background.ts'
 import { forgetBatches } from '../deferred/batch-table.ts'
 import { forgetFiles } from '../deferred/files.ts'
 import type { People } from '../identity/people.ts'
+import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -36,6 +37,7 @@ interface Kept {
   readonly hourly: readonly Pick<VendorHours, 'flush' | 'forget'>[]
   readonly files: AssetStore
   readonly people: People
+  readonly deliveries: Pick<Deliveries, 'forget'>
 }
 
 const SWEEP_EVERY_MS = 5_000
@@ -50,7 +52,7 @@ const MAINTAIN_EVERY_MS = 3_600_000
 /** Until each is stopped. */
 export function startUpkeep(
   { config, world, log }: { config: Config; world: World; log: Log },
-  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, hourly, files, people }: Kept,
+  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, hourly, files, people, deliveries }: Kept,
 ): Array<() => void> {
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
@@ -65,6 +67,7 @@ export function startUpkeep(
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
     await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)
     await contents.forget()
+    await deliveries.forget()
     for (const one of hourly) await one.forget()
     if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
   }

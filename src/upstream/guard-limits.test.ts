@@ -207,10 +207,11 @@ test('a post sends its body, does not follow redirects, and is guarded like the 
   await serving(
     async (request, response) => {
       for await (const chunk of request) seen.push(`${request.headers['x-sig']} ${chunk}`)
-      response.writeHead(302, { location: '/elsewhere' }).end()
+      response.writeHead(302, { location: '/elsewhere' }).end(`no ${'x'.repeat(100_000)}`)
     },
     async (url, guard) => {
-      assert.deepEqual(await guard.post(url, '{"a":1}', { 'x-sig': 's' }, { account: 'a', signal }), { status: 302 })
+      const answer = await guard.post(url, '{"a":1}', { 'x-sig': 's' }, { account: 'a', signal })
+      assert.deepEqual(answer, { status: 302, excerpt: `no ${'x'.repeat(1_021)}` })
       assert.deepEqual(seen, ['s {"a":1}'])
       const strict = createGuardedFetch({ world: realWorld })
       await assert.rejects(strict.post(url, '', {}, { account: 'a', signal }), { kind: 'upstream_failed' })

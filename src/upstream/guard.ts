@@ -35,6 +35,8 @@ const DOWNLOAD_LIMITS: Limits = { connectMs: 5_000, firstByteMs: 30_000, totalMs
 const RATE_GRACE_MS = 3_000
 const RATE_BYTES_PER_MS_MIN = 10
 const SOCKET_CLEANUP_MS = 10_000
+/** Of what a receiver answers: enough to see why it refused. */
+const EXCERPT_BYTES_MAX = 1_024
 const USER_AGENT = 'tollgate'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
@@ -44,13 +46,13 @@ export interface GuardedFetch {
     url: string,
     options: { account: string; bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
-  /** Sends to an address that a caller gave; redirects are not followed. Rejects with upstream_failed or rate_limited. */
+  /** Sends to an address that a caller gave; redirects are not followed. Answers the beginning of what comes back. Rejects with upstream_failed or rate_limited. */
   post(
     url: string,
     body: string,
     headers: Readonly<Record<string, string>>,
     options: { account: string; signal: AbortSignal },
-  ): Promise<{ status: number }>
+  ): Promise<{ status: number; excerpt: string }>
   /** Copies a vendor's result, piece by piece; follows three redirects unless fewer are asked for. Rejects with upstream_failed, or with what `write` throws. */
   download(
     url: string,
@@ -205,8 +207,10 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       const call = { method: 'POST', url, headers: { ...headers, 'user-agent': USER_AGENT }, body } as const
       spend(budgets?.posts, account, 1, (max) => `${max} webhooks sent`)
       try {
-        // Whatever the receiver answers beyond its status is of no interest and is not read.
-        return await walk(call, POST_LIMITS, signal, async (reply) => ({ status: reply.status }))
+        return await walk(call, POST_LIMITS, signal, async (reply) => ({
+          status: reply.status,
+          excerpt: await excerptOf(reply),
+        }))
       } catch (error) {
         if (signal.aborted) throw signal.reason
         throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
@@ -252,6 +256,21 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
   }
+}
+
+/** As far as it comes: the status is known by then, and nothing that happens to the rest changes it. */
+async function excerptOf(reply: UpstreamReply): Promise<string> {
+  const pieces = new Gathering(0, EXCERPT_BYTES_MAX)
+  try {
+    await reply.pipe((chunk) => {
+      pieces.add(chunk.subarray(0, EXCERPT_BYTES_MAX - pieces.length))
+      if (pieces.length >= EXCERPT_BYTES_MAX) throw new Refusal('enough was read')
+      return undefined
+    })
+  } catch {
+    // Enough was read, or there is no more.
+  }
+  return pieces.bytes().toString('utf8')
 }
 
 /** Throws what a caller may read when its account has nothing left. */
@@ -316,7 +335,9 @@ class Gathering {
 
   constructor(announced: number, bytesMax: number) {
     this.bytesMax = bytesMax
-    this.buffer = Buffer.allocUnsafeSlow(announced > 0 && announced <= bytesMax ? announced : 65_536)
+    this.buffer = Buffer.allocUnsafeSlow(
+      announced > 0 && announced <= bytesMax ? announced : Math.min(bytesMax, 65_536),
+    )
   }
 
   add(chunk: Buffer): void {

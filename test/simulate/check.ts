@@ -33,7 +33,7 @@ export interface EndedJob {
   readonly open: boolean
   readonly task_id: string | null
   readonly anomaly: string | null
-  readonly called_back: boolean
+  readonly delivered: boolean
 }
 
 export async function checkEnding(ending: Ending, line: Line, lane: Lane, world: VirtualWorld): Promise<void> {
@@ -89,7 +89,8 @@ async function checkVideos(
   world: VirtualWorld,
 ): Promise<bigint> {
   const jobs = await line.see<EndedJob>(
-    `select id, hold_id, status, verdict, open, task_id, anomaly, called_back_at is not null as called_back
+    `select id, hold_id, status, verdict, open, task_id, anomaly,
+       exists (select 1 from delivery d where d.subject = job.id and d.delivered_at is not null) as delivered
      from job order by id`,
   )
   let paid = 0n
@@ -124,7 +125,7 @@ async function checkVideos(
     const seen = call.seen.find((status) => OUTCOMES[status] !== undefined)
     if (seen) assert.equal(job.status, seen, `${job.id} was seen to be ${seen}`)
     if (call.callback) {
-      assert.ok(job.called_back, `${job.id} was not called back`)
+      assert.ok(job.delivered, `what became of ${job.id} was not delivered`)
       assert.ok(call.told.length > 0, `nobody was told of ${job.id}`)
     }
     for (const told of call.told) assert.equal(told, job.status, `${job.id} was told to be ${told}`)

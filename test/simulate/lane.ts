@@ -38,6 +38,7 @@ const WRITTEN = [
   'process',
   'job',
   'job_body',
+  'delivery',
 ]
 const CLEAR = WRITTEN.map((table) => `delete from ${table}`).join('; ')
 

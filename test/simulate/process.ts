@@ -1,5 +1,6 @@
 // One gateway process of a story: the real ledger, path and job engine, on a line that may fail, and mortal itself.
 
+import { createAudit } from '../../src/database/audit.ts'
 import { type JobEngine, startJobs } from '../../src/jobs/engine.ts'
 import { createQueue } from '../../src/jobs/queue.ts'
 import type { JobTiming } from '../../src/jobs/timing.ts'
@@ -35,6 +36,7 @@ const PACE: Partial<JobTiming> = {
   watchEveryMs: 20_000,
   watchForMs: 60_000,
   eventsEveryMs: 5_000,
+  webhookRetrySeconds: 2,
 }
 const SWEEP_MS = 7_000
 
@@ -176,6 +178,8 @@ export class Process implements Mortal {
     return startJobs({
       ...{ database, connection: {}, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
       ownKeys: { use: () => undefined },
+      mailer: undefined,
+      audit: createAudit({ database, world }),
       queue: createQueue(boss.for(this), { world, log }),
       results: {
         copy: (url) =>
@@ -194,7 +198,7 @@ export class Process implements Mortal {
           unreliable(
             () => {
               onWebhook(body)
-              return { status: chance.is(faults()) ? 500 : 204 }
+              return { status: chance.is(faults()) ? 500 : 204, excerpt: '' }
             },
             () => new Fault('upstream_failed'),
           )) as never,

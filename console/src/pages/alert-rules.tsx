@@ -10,7 +10,7 @@ import { Badge, Card } from '../ui/page.tsx'
 import { Fault, Loaded } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { AlertRules, AlertSettings, Receiver } from '../wire.ts'
-import { DeliveryTable } from './alerts.tsx'
+import { DeliveryTable } from './deliveries.tsx'
 
 type Name = keyof AlertRules
 
@@ -264,16 +264,14 @@ function Deliveries({ account }: { account: string | undefined }) {
     (_, signal) => api.alerts(account, { ...(account ? {} : { of: 'gateway' as const }), limit: SHOWN }, signal),
     { everyMs: EVERY_MS },
   )
-  const rows = (list.data ?? []).flatMap(({ id, title, deliveries }) =>
-    deliveries.map((delivery) => ({ id, title, delivery })),
-  )
+  const rows = (list.data ?? []).flatMap(({ deliveries }) => deliveries)
   return (
     <Card
       flush
       title="Deliveries"
       lead="Of the newest alerts. What fails is tried for some six hours, with doubling pauses."
     >
-      {rows.length ? <DeliveryTable titled rows={rows} /> : <p className="card-note muted">None yet.</p>}
+      {rows.length ? <DeliveryTable account={account} rows={rows} /> : <p className="card-note muted">None yet.</p>}
     </Card>
   )
 }

@@ -8,13 +8,14 @@ import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/dialog.tsx'
 import { Segments } from '../ui/field.tsx'
-import { Badge, Facts, Page, ShortId, type Tone, When } from '../ui/page.tsx'
+import { Badge, Facts, Page, ShortId, When } from '../ui/page.tsx'
 import { Empty, Fault } from '../ui/state.tsx'
-import { Table, TableCard } from '../ui/table.tsx'
+import { TableCard } from '../ui/table.tsx'
 import { RouteTabs } from '../ui/tabs.tsx'
 import type { Alert } from '../wire.ts'
 import { AlertTitle, placeOf } from './alert-lines.tsx'
 import { AlertSettingsPanel } from './alert-rules.tsx'
+import { DeliveryTable } from './deliveries.tsx'
 
 const EVERY_MS = 10_000
 
@@ -134,24 +135,17 @@ function AlertList({ account, of = 'gateway' }: { account: string | undefined; o
           { head: 'Told', cell: (alert) => <Told alert={alert} onOpen={() => setOpened(alert)} /> },
         ]}
       />
-      {opened ? <AlertNotice alert={opened} onClose={() => setOpened(undefined)} /> : null}
+      {opened ? <AlertNotice account={account} alert={opened} onClose={() => setOpened(undefined)} /> : null}
     </>
   )
-}
-
-type Delivery = Alert['deliveries'][number]
-const TONES: Record<Delivery['state'], Tone> = { delivered: 'good', waiting: 'busy', failed: 'bad' }
-
-export function DeliveryBadge({ delivery: { state, tries } }: { delivery: Delivery }) {
-  return <Badge tone={state === 'waiting' && tries > 0 ? 'warn' : TONES[state]}>{state}</Badge>
 }
 
 /** In sum; each try is behind it. */
 function Told({ alert, onOpen }: { alert: Alert; onOpen: () => void }) {
   const { deliveries } = alert
   if (deliveries.length === 0) return <span className="muted">console only</span>
-  const done = deliveries.filter(({ state }) => state === 'delivered').length
-  const failed = deliveries.some(({ state }) => state === 'failed')
+  const done = deliveries.filter(({ status }) => status === 'delivered').length
+  const failed = deliveries.some(({ status }) => status === 'given_up')
   return (
     <Button small onClick={onOpen}>
       <Badge tone={failed ? 'bad' : done === deliveries.length ? 'good' : 'busy'}>
@@ -162,7 +156,8 @@ function Told({ alert, onOpen }: { alert: Alert; onOpen: () => void }) {
   )
 }
 
-function AlertNotice({ alert, onClose }: { alert: Alert; onClose: () => void }) {
+function AlertNotice(props: { account: string | undefined; alert: Alert; onClose: () => void }) {
+  const { account, alert, onClose } = props
   const to = placeOf(alert)
   return (
     <Notice title={alert.title} wide onClose={onClose}>
@@ -174,39 +169,7 @@ function AlertNotice({ alert, onClose }: { alert: Alert; onClose: () => void }) 
           ['About', to ? <Link to={to}>{alert.subject || 'gateway'}</Link> : alert.subject || 'gateway'],
         ]}
       />
-      <DeliveryTable rows={alert.deliveries.map((delivery) => ({ delivery, title: alert.title, id: alert.id }))} />
+      <DeliveryTable account={account} rows={alert.deliveries} />
     </Notice>
-  )
-}
-
-interface DeliveryRow {
-  delivery: Delivery
-  title: string
-  id: string
-}
-
-export function DeliveryTable({ rows, titled }: { rows: readonly DeliveryRow[]; titled?: boolean }) {
-  return (
-    <Table
-      label="Deliveries"
-      rows={rows.map((row, place) => ({ ...row, place }))}
-      rowKey={({ id, place }) => `${id} ${place}`}
-      columns={[
-        {
-          head: 'Receiver',
-          main: true,
-          cell: ({ delivery }) => (
-            <>
-              <b>{delivery.kind}</b> {delivery.to}
-            </>
-          ),
-        },
-        titled ? { head: 'Alert', cell: ({ title }) => title } : false,
-        { head: 'State', cell: ({ delivery }) => <DeliveryBadge delivery={delivery} />, tight: true },
-        { head: 'Tries', right: true, cell: ({ delivery }) => delivery.tries },
-        { head: 'Last try', cell: ({ delivery }) => <When at={delivery.at} />, tight: true },
-        { head: 'Why not', cell: ({ delivery }) => delivery.error ?? <span className="muted">–</span> },
-      ]}
-    />
   )
 }

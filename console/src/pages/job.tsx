@@ -1,5 +1,6 @@
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
+import { Link } from '../router.tsx'
 import { Code } from '../ui/code.tsx'
 import { Card, Facts, Page, When } from '../ui/page.tsx'
 import { Loaded } from '../ui/state.tsx'
@@ -31,6 +32,13 @@ export function JobPage({ account, job: id }: { account: string; job: string }) 
                   ['Created', <When key="c" at={data.createdAt} />],
                   ['Started', data.startedAt ? <When key="b" at={data.startedAt} /> : '–'],
                   ['Ended', data.completedAt ? <When key="e" at={data.completedAt} /> : '–'],
+                  data.inputParams.callback_url !== undefined &&
+                    isFinished(data.status) && [
+                      'Webhook',
+                      <Link key="w" to={`${base}/deliveries/msg_${encodeURIComponent(id)}`}>
+                        Its delivery
+                      </Link>,
+                    ],
                 ]}
               />
             </Card>

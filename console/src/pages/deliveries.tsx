@@ -1,0 +1,174 @@
+// What was sent to receivers outside (webhooks, Slack, mails), what became of it, and what is still to come.
+import { api } from '../api.ts'
+import { useList } from '../query.ts'
+import { Link, setQuery, useLocation } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
+import { Badge, Page, ShortId, type Tone, When } from '../ui/page.tsx'
+import { Empty } from '../ui/state.tsx'
+import { Table, TableCard, type TableColumn } from '../ui/table.tsx'
+import type { Delivery } from '../wire.ts'
+
+const EVERY_MS = 5_000
+
+const STATUSES: Record<Delivery['status'], { label: string; tone: Tone }> = {
+  waiting: { label: 'Waiting', tone: 'busy' },
+  sending: { label: 'Being sent', tone: 'busy' },
+  delivered: { label: 'Delivered', tone: 'good' },
+  given_up: { label: 'Given up', tone: 'bad' },
+}
+export const KINDS: Record<Delivery['kind'], string> = { webhook: 'Webhook', slack: 'Slack', email: 'Mail' }
+
+export function DeliveryBadge({ delivery: { status, attempts } }: { delivery: Delivery }) {
+  const { label, tone } = STATUSES[status]
+  return <Badge tone={status === 'waiting' && attempts > 0 ? 'warn' : tone}>{label}</Badge>
+}
+
+/** Of an account, or of the whole gateway. */
+export const deliveriesOf = (account: string | undefined) =>
+  account ? `/a/${encodeURIComponent(account)}/deliveries` : '/operator/deliveries'
+
+export function DeliveriesPage({ account }: { account: string }) {
+  return (
+    <Page
+      title="Deliveries"
+      lead="Webhooks, messages and mails that the gateway sent for this account: every attempt, and what the receiver answered."
+    >
+      <DeliveryList account={account} />
+    </Page>
+  )
+}
+
+export function GatewayDeliveriesPage() {
+  return (
+    <Page
+      title="Deliveries"
+      lead="Webhooks, messages and mails of the gateway and of all accounts: every attempt, and what the receiver answered."
+    >
+      <DeliveryList account={undefined} />
+    </Page>
+  )
+}
+
+const all = (word: string, options: Readonly<Record<string, string>>) =>
+  [['', `All ${word}`], ...Object.entries(options)] as const
+
+function DeliveryList({ account }: { account: string | undefined }) {
+  const { query } = useLocation()
+  const filter = {
+    status: query.get('status') || undefined,
+    kind: query.get('kind') || undefined,
+    ...(account ? {} : { account: query.get('account')?.trim() || undefined }),
+  }
+  const filtered = Object.values(filter).some(Boolean)
+  const list = useList(
+    `deliveries/${account ?? ''}/${JSON.stringify(filter)}`,
+    (cursor, signal) => api.deliveries(account, { ...filter, cursor, limit: 50 }, signal),
+    { everyMs: EVERY_MS },
+  )
+  const labels = Object.fromEntries(Object.entries(STATUSES).map(([name, { label }]) => [name, label]))
+  const to = (delivery: Delivery) => `${deliveriesOf(account)}/${encodeURIComponent(delivery.id)}`
+  return (
+    <>
+      <div className="filters">
+        <SelectField
+          label="Status"
+          value={filter.status ?? ''}
+          onText={(status) => setQuery({ status })}
+          options={all('statuses', labels)}
+        />
+        <SelectField
+          label="Kind"
+          value={filter.kind ?? ''}
+          onText={(kind) => setQuery({ kind })}
+          options={all('kinds', KINDS)}
+        />
+        {account ? null : <AccountField value={query.get('account') ?? ''} />}
+        {filtered ? (
+          <Button onClick={() => setQuery({ status: undefined, kind: undefined, account: undefined })}>Clear</Button>
+        ) : null}
+      </div>
+      <TableCard
+        label="Deliveries"
+        list={list}
+        rowKey={(delivery) => delivery.id}
+        to={to}
+        empty={
+          <Empty icon="send" title={filtered ? 'No deliveries match' : 'Nothing has been sent yet'}>
+            <p>Jobs with a callback address and alerts with receivers make deliveries. They are kept for 30 days.</p>
+          </Empty>
+        }
+        columns={[
+          ...columns(account),
+          account ? false : { head: 'Account', cell: ({ account: whose }) => <Whose account={whose} />, tight: true },
+          { head: 'Next attempt', cell: ({ nextAttemptAt }) => <Maybe at={nextAttemptAt} />, tight: true },
+        ]}
+      />
+    </>
+  )
+}
+
+/** Takes effect when it is left or with Enter: half an id finds nothing. */
+function AccountField({ value }: { value: string }) {
+  return (
+    <form
+      key={value}
+      onSubmit={(event) => {
+        event.preventDefault()
+        setQuery({ account: String(new FormData(event.currentTarget).get('account') ?? '').trim() })
+      }}
+    >
+      <TextField
+        label="Account"
+        name="account"
+        defaultValue={value}
+        placeholder="The id of an account"
+        onBlur={(event) => setQuery({ account: event.currentTarget.value.trim() })}
+      />
+    </form>
+  )
+}
+
+export function Whose({ account }: { account: string | null }) {
+  if (account === null) return 'Gateway'
+  return (
+    <Link to={`/operator/accounts/${encodeURIComponent(account.replace(/_test$/, ''))}`}>
+      <ShortId id={account} />
+    </Link>
+  )
+}
+
+export function Maybe({ at }: { at: string | null }) {
+  return at === null ? <span className="muted">–</span> : <When at={at} />
+}
+
+function columns(account: string | undefined): TableColumn<Delivery>[] {
+  return [
+    {
+      head: 'Delivery',
+      main: true,
+      cell: (delivery) => (
+        <>
+          <Link to={`${deliveriesOf(account)}/${encodeURIComponent(delivery.id)}`} className="cell-link clamp">
+            {delivery.event}
+          </Link>
+          <span className="cell-sub">
+            {KINDS[delivery.kind]} to {delivery.to}
+          </span>
+        </>
+      ),
+    },
+    { head: 'Status', cell: (delivery) => <DeliveryBadge delivery={delivery} />, tight: true },
+    { head: 'Attempts', right: true, cell: ({ attempts }) => attempts },
+    { head: 'Last attempt', cell: ({ lastAttemptAt }) => <Maybe at={lastAttemptAt} />, tight: true },
+    {
+      head: 'Answer',
+      cell: ({ error, statusCode }) => error ?? statusCode ?? <span className="muted">–</span>,
+    },
+  ]
+}
+
+/** Those of one alert, or of a few. */
+export function DeliveryTable({ account, rows }: { account: string | undefined; rows: readonly Delivery[] }) {
+  return <Table label="Deliveries" rows={rows} rowKey={({ id }) => id} columns={columns(account)} />
+}

@@ -1,0 +1,475 @@
+// Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is killed loses none.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, test } from 'node:test'
+import { SMTPServer } from 'smtp-server'
+import { openDatabase } from '../src/database/database.ts'
+import { listMigrations } from '../src/database/migrate.ts'
+import type { AlertView, Receiver } from '../src/jobs/alert-views.ts'
+import { type Message, sealMessage } from '../src/jobs/delivery.ts'
+import type { DeliveryDetail, DeliveryPage, DeliveryView } from '../src/jobs/delivery-views.ts'
+import { createSecrets } from '../src/kernel/secret.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { emptyDatabase, freshDatabase } from './database.ts'
+import { until } from './faults/raw-client.ts'
+import { OPERATOR_TOKEN, SECRET, startGateway, type TestGateway } from './gateway.ts'
+import { FAST } from './job-pace.ts'
+import type { JobProcessOptions } from './job-process.ts'
+
+/** As the guide says: the first, and twelve more. */
+const TRIES_MAX = 13
+
+interface Got {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+let g: TestGateway
+let receiver: Server
+let mails: SMTPServer
+const got: Got[] = []
+const mailed: string[] = []
+/** What the receiver does at a path; 204 without one. */
+const scripts = new Map<string, (response: ServerResponse, count: number) => void>()
+const at = (path: string) => got.filter((one) => one.path === path)
+const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
+const host = () => `127.0.0.1:${portOf(receiver)}`
+
+before(async () => {
+  receiver = createServer(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += piece
+    const path = (request.url ?? '').split('?')[0] ?? ''
+    got.push({ path, headers: request.headers, body })
+    const script = scripts.get(path)
+    if (script) script(response, at(path).length)
+    else response.writeHead(204).end()
+  })
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  mails = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo({ address }, _session, done) {
+      const refused = Object.assign(new Error('no such mailbox'), { responseCode: 550 })
+      done(address.startsWith('nobody') ? refused : null)
+    },
+    onData(stream, _session, done) {
+      let text = ''
+      stream.on('data', (piece: Buffer) => {
+        text += piece
+      })
+      stream.on('end', () => {
+        mailed.push(text)
+        done()
+      })
+    },
+  })
+  await new Promise<void>((resolve) => mails.listen(0, '127.0.0.1', () => resolve()))
+  g = await startGateway({
+    // The pauses double: twelve of them in seconds instead of hours.
+    jobs: { ...FAST, webhookRetrySeconds: 0.001 },
+    env: {
+      TOLLGATE_OUTBOUND_ALLOW: host(),
+      TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${portOf(mails.server)}`,
+      TOLLGATE_MAIL_FROM: 'Tollgate <alerts@gateway.example>',
+    },
+  })
+})
+after(async () => {
+  await g.close()
+  receiver.closeAllConnections()
+  await new Promise((resolve) => receiver.close(resolve))
+  await new Promise<void>((resolve) => mails.close(() => resolve()))
+})
+
+async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const { status, data } = await g.operator<T>(method, path, body)
+  assert.equal(status, 200, `${method} ${path}: ${JSON.stringify(data)}`)
+  return data
+}
+
+const seen = (id: string) => ask<DeliveryDetail>('GET', `/deliveries/${id}`)
+
+async function ended(id: string, status: DeliveryView['status']): Promise<DeliveryDetail> {
+  let found: DeliveryDetail | undefined
+  await until(async () => {
+    // A job's comes into being at its end.
+    const answer = await g.operator<DeliveryDetail>('GET', `/deliveries/${id}`)
+    if (answer.status === 200) found = answer.data
+    return found?.status === status
+  }, 25)
+  assert.ok(found)
+  return found
+}
+
+/** Tells the receivers of a new account a test; answers the deliveries. */
+async function tell(receivers: readonly Receiver[]): Promise<{ account: string; deliveries: DeliveryView[] }> {
+  const { id: account } = await g.account()
+  await ask('PUT', `/accounts/${account}/alert-settings`, { receivers })
+  const { deliveries } = await ask<AlertView>('POST', `/accounts/${account}/alerts/test`)
+  assert.equal(deliveries.length, receivers.length)
+  return { account, deliveries }
+}
+
+const hook = (path: string): Receiver => ({ kind: 'webhook', to: `http://${host()}${path}` })
+
+async function createJob(key: string, callback: string): Promise<string> {
+  const body = { model: 'videogen-2.0', prompt: 'a toll gate', callback_url: callback }
+  const answer = await g.call('/v1/video/seedance', key, body)
+  assert.equal(answer.status, 200)
+  return ((await answer.json()) as { data: { jobId: string } }).data.jobId
+}
+
+test('the webhook of a job is one delivery: refused first, then delivered, with every attempt, and without secrets', async () => {
+  const { id: account, key } = await g.account()
+  const control = '\u0007\u001b[31m'
+  scripts.set('/secret-path', (response, count) => {
+    if (count > 1) response.end('thanks')
+    else
+      response.writeHead(500).end(`broken ${control} at http://${host()}/secret-path?token=sekrit ${'x'.repeat(5_000)}`)
+  })
+  const job = await createJob(key, `http://${host()}/secret-path?token=sekrit`)
+  const found = await ended(`msg_${job}`, 'delivered')
+  assert.deepEqual(
+    [found.account, found.kind, found.event, found.subject, found.to, found.attempts, found.statusCode, found.error],
+    [account, 'webhook', 'job.completed', job, host(), 2, 200, null],
+  )
+  assert.ok(found.deliveredAt)
+  assert.deepEqual([found.givenUpAt, found.nextAttemptAt], [null, null])
+  const [first, second] = found.history
+  assert.deepEqual([first?.statusCode, first?.error], [500, 'The receiver answered with status 500.'])
+  assert.match(first?.response ?? '', /^broken {2}\[31m at \[address\] x+$/)
+  assert.ok((first?.response?.length ?? 0) <= 1_024)
+  assert.deepEqual([second?.number, second?.statusCode, second?.response], [2, 200, 'thanks'])
+  const sent = JSON.parse(at('/secret-path')[0]!.body)
+  assert.match(sent.data.outputResult[0].url[0], /sig=/)
+  const body = JSON.parse(found.body ?? '')
+  assert.deepEqual([body.type, body.data.id], ['job.completed', job])
+  assert.equal(found.bodyBytes, Buffer.byteLength(at('/secret-path')[0]!.body))
+  const everything = JSON.stringify([found, await ask('GET', `/deliveries?account=${account}`)])
+  for (const secret of ['sekrit', 'secret-path', 'sig=']) assert.ok(!everything.includes(secret), secret)
+  const [row] = await g.gateway.database.query<{ row: string }>(
+    { text: `select d::text as row from delivery d where id = $1` },
+    [found.id],
+  )
+  for (const secret of ['sekrit', 'a toll gate']) assert.ok(!row?.row.includes(secret), secret)
+})
+
+test('what is refused to the last attempt is given up, which is not delivered; and can be repeated under the same id', async () => {
+  scripts.set('/never', (response) => response.writeHead(503).end())
+  const { account, deliveries } = await tell([hook('/never')])
+  const { id } = deliveries[0]!
+  const given = await ended(id, 'given_up')
+  assert.equal(given.attempts, TRIES_MAX)
+  assert.ok(given.givenUpAt)
+  assert.deepEqual([given.deliveredAt, given.nextAttemptAt, given.statusCode], [null, null, 503])
+  const of = async (status: string) =>
+    (await ask<DeliveryPage>('GET', `/deliveries?account=${account}&status=${status}`)).items.length
+  assert.deepEqual([await of('given_up'), await of('delivered'), await of('waiting')], [1, 0, 0])
+
+  scripts.delete('/never')
+  const again = await ask<DeliveryView>('POST', `/accounts/${account}/deliveries/${id}/repeat`)
+  assert.deepEqual([again.givenUpAt, again.id], [null, id])
+  const delivered = await ended(id, 'delivered')
+  assert.equal(delivered.attempts, TRIES_MAX + 1)
+  const sent = at('/never')
+  assert.equal(new Set(sent.map(({ headers, body }) => `${headers['webhook-id']} ${body}`)).size, 1)
+  assert.equal(sent[0]?.headers['webhook-id'], id)
+  const audit = await ask<{ items: Array<{ object: string; detail: unknown }> }>('GET', '/audit?action=delivery.repeat')
+  assert.deepEqual(audit.items[0]?.object, id)
+  // What was delivered can be sent again, too.
+  await ask('POST', `/deliveries/${id}/repeat`)
+  await until(async () => at('/never').length === TRIES_MAX + 2)
+  await ended(id, 'delivered')
+})
+
+test('a receiver that answers 410 is sent nothing more', async () => {
+  scripts.set('/gone', (response) => response.writeHead(410).end())
+  const { deliveries } = await tell([hook('/gone')])
+  assert.equal((await ended(deliveries[0]!.id, 'given_up')).attempts, 1)
+})
+
+test('one that is being sent cannot be repeated; one that waits is sent now', async () => {
+  const held = Promise.withResolvers<ServerResponse>()
+  scripts.set('/slow', (response, count) => {
+    if (count === 1) held.resolve(response)
+    else response.writeHead(204).end()
+  })
+  const { deliveries } = await tell([hook('/slow')])
+  const { id } = deliveries[0]!
+  const response = await held.promise
+  assert.equal((await seen(id)).status, 'sending')
+  const refused = await g.operator<{ message: string }>('POST', `/deliveries/${id}/repeat`)
+  assert.equal(refused.status, 409)
+  assert.match(refused.data.message, /being sent at this moment/)
+  response.writeHead(500).end()
+  await until(async () => (await seen(id)).history[0]?.statusCode === 500)
+  // As if its next attempt were far off.
+  await ended(id, 'delivered')
+  await g.gateway.database.query(
+    { text: `update delivery set delivered_at = null, next_at = now() + interval '1 hour' where id = $1` },
+    [id],
+  )
+  const { nextAttemptAt } = await seen(id)
+  assert.ok(nextAttemptAt)
+  const before = at('/slow').length
+  await ask('POST', `/deliveries/${id}/repeat`)
+  await ended(id, 'delivered')
+  assert.equal(at('/slow').length, before + 1)
+})
+
+test('alerts by webhook, Slack and mail are deliveries of the same kind, and mails that are refused say why', async () => {
+  const receivers: Receiver[] = [
+    hook('/hook'),
+    { kind: 'slack', to: `http://${host()}/services/T0/channel-secret` },
+    { kind: 'email', to: 'ada@example.com' },
+    { kind: 'email', to: 'nobody@example.com' },
+  ]
+  const { account, deliveries } = await tell(receivers)
+  const [webhook, slack, mail, refused] = deliveries.map(({ id }) => id)
+  for (const id of [webhook!, slack!, mail!]) assert.equal((await ended(id, 'delivered')).event, 'alert.test')
+  assert.match(mailed.join(), new RegExp(`^Message-ID: <${mail}@gateway\\.example>`, 'm'))
+  await until(async () => (await seen(refused!)).history[0]?.durationMs !== null, 25)
+  const wrong = await seen(refused!)
+  assert.deepEqual(
+    [wrong.to, wrong.deliveredAt, wrong.history[0]?.statusCode, wrong.history[0]?.error],
+    ['nobody@example.com', null, 550, 'The mail server did not take it (EENVELOPE).'],
+  )
+  const { items } = await ask<DeliveryPage>('GET', `/accounts/${account}/deliveries?kind=slack`)
+  assert.deepEqual(
+    items.map(({ id, to }) => [id, to]),
+    [[slack, host()]],
+  )
+  assert.ok(!JSON.stringify(await seen(slack!)).includes('channel-secret'))
+  const [alert] = (await ask<{ items: AlertView[] }>('GET', `/accounts/${account}/alerts`)).items
+  assert.deepEqual(
+    alert?.deliveries.map(({ deliveredAt }) => deliveredAt !== null),
+    [true, true, true, false],
+  )
+})
+
+test('a receiver that is taken out of the settings is sent nothing more, and others are', async () => {
+  scripts.set('/out', (response) => response.writeHead(500).end())
+  scripts.set('/stays', (response) => response.writeHead(500).end())
+  const { account, deliveries } = await tell([hook('/out'), hook('/stays')])
+  await until(async () => at('/out').length > 0 && at('/stays').length > 0)
+  scripts.delete('/stays')
+  await ask('PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/stays')] })
+  assert.equal((await ended(deliveries[0]!.id, 'given_up')).givenUpAt !== null, true)
+  await ended(deliveries[1]!.id, 'delivered')
+})
+
+test('an account sees its own deliveries and nobody else’s, a page at a time', async () => {
+  const mine = await tell(Array.from({ length: 5 }, () => hook('/mine')))
+  const other = await tell([hook('/other')])
+  const ids: string[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const page: DeliveryPage = await ask(
+      'GET',
+      `/accounts/${mine.account}/deliveries?limit=2${cursor && `&cursor=${cursor}`}`,
+    )
+    ids.push(...page.items.map(({ id }) => id))
+    cursor = page.next
+  }
+  assert.deepEqual([...ids].sort(), mine.deliveries.map(({ id }) => id).sort())
+  const theirs = other.deliveries[0]!.id
+  assert.equal((await g.operator('GET', `/accounts/${mine.account}/deliveries/${theirs}`)).status, 404)
+  assert.equal((await g.operator('POST', `/accounts/${mine.account}/deliveries/${theirs}/repeat`)).status, 404)
+  assert.equal((await g.operator('GET', '/deliveries?status=lost')).status, 400)
+  const all = await ask<DeliveryPage>('GET', '/deliveries?limit=200')
+  assert.ok(all.items.some(({ id }) => id === theirs))
+})
+
+test('deliveries are kept for thirty days', async () => {
+  const { deliveries } = await tell([hook('/old'), hook('/young')])
+  const [old, young] = deliveries.map(({ id }) => id)
+  for (const id of [old!, young!]) await ended(id, 'delivered')
+  const age = { text: `update delivery set created_at = now() - $2::interval where id = $1` }
+  await g.gateway.database.query(age, [old!, '31 days'])
+  await g.gateway.database.query(age, [young!, '29 days'])
+  await g.gateway.jobs.deliveries.forget()
+  assert.equal((await g.operator('GET', `/deliveries/${old}`)).status, 404)
+  await seen(young!)
+})
+
+test('addresses inside our network say no more than that they cannot be used', async () => {
+  const { id: account, key } = await g.account()
+  const job = await createJob(key, `http://${host()}/hook`)
+  const { body } = await ended(`msg_${job}`, 'delivered')
+  assert.ok(body)
+  // A name that means another address by the time that it is told.
+  const to = 'http://127.0.0.1:1/inside'
+  const message: Message = { id: `msg_${job}`, account, kind: 'webhook', event: 'x', subject: job, body: '{}', to }
+  const deps = { secrets: createSecrets(SECRET), world: realWorld, guard: g.gateway.guard, mailer: undefined }
+  await g.gateway.database.query({ text: 'update delivery set sealed = $2 where id = $1' }, [
+    message.id,
+    sealMessage(message, deps),
+  ])
+  await ask('POST', `/deliveries/${message.id}/repeat`)
+  await until(async () => (await seen(message.id)).history.length > 1)
+  await until(async () => (await seen(message.id)).history[1]?.error !== null)
+  assert.match((await seen(message.id)).history[1]?.error ?? '', /^The address could not be used\. It must be a public/)
+})
+
+test('an upgrade keeps what alerts were told, and tells the end of jobs whose callers were not told yet', async () => {
+  const old = await emptyDatabase()
+  const database = openDatabase({ connection: old.connection, connectionsMax: 2 })
+  const sql = (text: string, values: string[] = []) => database.query({ text }, values)
+  const folder = join(import.meta.dirname, '..', 'src', 'database', 'migrations')
+  await sql(
+    'create table migration (number integer primary key, name text not null, at timestamptz not null default now())',
+  )
+  for (const { number, name } of (await listMigrations()).filter(({ name: file }) => file < '0005_delivery.sql')) {
+    await sql(await readFile(join(folder, name), 'utf8'))
+    await sql(`insert into migration (number, name) values (${number}, $1)`, [name])
+  }
+  await sql(`insert into account (id, name) values ('acc_old', 'old')`)
+  await sql(
+    `insert into alert (id, scope, rule, subject, level, title, message) values ('01a', 'acc_old', 'balance', 'x', 'on', 't', 'm')`,
+  )
+  await sql(`insert into alert_state (scope, rule, subject, level, rank) values ('acc_old', 'balance', 'x', 'on', 1)`)
+  await sql(`insert into alert_delivery (id, alert_id, receiver, kind, shown, state, tries, error) values
+    ('01a-0', '01a', 0, 'slack', 'hooks.example', 'delivered', 2, null), ('01a-1', '01a', 1, 'webhook', 'a.example', 'failed', 13, 'HTTP 500'),
+    ('01a-2', '01a', 2, 'webhook', 'b.example', 'waiting', 3, 'HTTP 500')`)
+  await sql(
+    `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, verdict, input, request, open, completed_at, callback_url, called_back_at)
+     select 'job_' || told, 'acc_old', 'k', told, 'videogen-2.0', 1, 'COMPLETED', 'COMPLETED', '{}', '{}', false, now(), $1,
+       case told when 'told' then now() end from unnest(array['told', 'untold']) told`,
+    [`http://${host()}/upgraded`],
+  )
+  await database.close()
+  const upgraded = await startGateway({ database: old, env: { TOLLGATE_OUTBOUND_ALLOW: host() } })
+  try {
+    const { data } = await upgraded.operator<DeliveryPage>('GET', '/deliveries?account=acc_old')
+    const alerts = data.items.filter(({ subject }) => subject === '01a').sort((a, b) => (a.id < b.id ? -1 : 1))
+    assert.deepEqual(
+      alerts.map(({ id, kind, to, status, attempts, error }) => [id, kind, to, status, attempts, error]),
+      [
+        ['msg_01a-0', 'slack', 'hooks.example', 'delivered', 2, null],
+        ['msg_01a-1', 'webhook', 'a.example', 'given_up', 13, 'HTTP 500'],
+        ['msg_01a-2', 'webhook', 'b.example', 'given_up', 3, 'HTTP 500'],
+      ],
+    )
+    const refused = await upgraded.operator<{ message: string }>('POST', '/deliveries/msg_01a-1/repeat')
+    assert.deepEqual([refused.status, /did not keep what it sent/.test(refused.data.message)], [409, true])
+    const states = await upgraded.gateway.database.query({ text: 'select 1 from alert_state' })
+    assert.equal(states.length, 0, 'what was on its way fires anew if it is still true')
+    await until(() => at('/upgraded').length > 0, 25)
+    assert.deepEqual(
+      at('/upgraded').map(({ headers }) => headers['webhook-id']),
+      ['msg_job_untold'],
+    )
+  } finally {
+    await upgraded.close()
+    await old.drop()
+  }
+})
+
+// ---- Processes that are killed.
+
+interface Killable {
+  readonly url: string
+  kill(): Promise<void>
+}
+
+async function startProcess(options: JobProcessOptions): Promise<Killable> {
+  const script = join(import.meta.dirname, 'job-process.ts')
+  const child: ChildProcess = spawn(process.execPath, [script, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ready = Promise.withResolvers<string>()
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const [word, what = ''] = line.split(' ')
+    if (word === 'listening') ready.resolve(what)
+  })
+  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
+  const url = await ready.promise
+  return {
+    url,
+    kill: () =>
+      new Promise<void>((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve()
+        child.once('exit', () => resolve())
+        child.kill('SIGKILL')
+      }),
+  }
+}
+
+test('killed between sending and writing it down, a process loses no delivery; and of two processes one sends each attempt', async () => {
+  const fresh = await freshDatabase()
+  const data = await mkdtemp(join(tmpdir(), 'tollgate-deliveries-'))
+  const options = { connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() }
+  const processes: Killable[] = []
+  const start = async () => {
+    const one = await startProcess(options)
+    processes.push(one)
+    return one
+  }
+  const askAt = async <T>({ url }: Killable, method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await fetch(`${url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    assert.equal(answer.status, 200, `${method} ${path}: ${text}`)
+    return JSON.parse(text).data
+  }
+  try {
+    const first = await start()
+    const arrived = Promise.withResolvers<void>()
+    scripts.set('/killed', (response, count) => {
+      // It has arrived, and its sender never hears of that.
+      if (count === 1) arrived.resolve()
+      else response.writeHead(204).end()
+    })
+    const { id: account } = await askAt<{ id: string }>(first, 'POST', '/accounts', { name: 'killed' })
+    await askAt(first, 'PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/killed')] })
+    const { deliveries } = await askAt<AlertView>(first, 'POST', `/accounts/${account}/alerts/test`)
+    await arrived.promise
+    await first.kill()
+
+    const [second, third] = await Promise.all([start(), start()])
+    const { id } = deliveries[0]!
+    let found: DeliveryDetail | undefined
+    await until(async () => {
+      found = await askAt<DeliveryDetail>(second!, 'GET', `/deliveries/${id}`)
+      return found.status === 'delivered'
+    }, 25)
+    assert.deepEqual(
+      found?.history.map(({ number, statusCode, error }) => [number, statusCode, error]),
+      [
+        [1, null, 'The process that sent it ended before it knew the answer.'],
+        [2, 204, null],
+      ],
+    )
+    assert.deepEqual(
+      at('/killed').map(({ headers }) => headers['webhook-id']),
+      [id, id],
+    )
+
+    const { id: many } = await askAt<{ id: string }>(second!, 'POST', '/accounts', { name: 'many' })
+    const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
+    await askAt(second!, 'PUT', `/accounts/${many}/alert-settings`, { receivers })
+    await askAt(third!, 'POST', `/accounts/${many}/alerts/test`)
+    const all = () => askAt<DeliveryPage>(third!, 'GET', `/deliveries?account=${many}&status=delivered`)
+    await until(async () => (await all()).items.length === 10, 25)
+    for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
+    assert.deepEqual(
+      (await all()).items.map(({ attempts }) => attempts),
+      Array(10).fill(1),
+    )
+  } finally {
+    await Promise.all(processes.map((one) => one.kill()))
+    await fresh.drop()
+    await rm(data, { recursive: true, force: true })
+  }
+})
