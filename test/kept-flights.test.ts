@@ -17,7 +17,7 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { until } from './faults/raw-client.ts'
+import { post, until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 const FULL = 50n
@@ -43,10 +43,12 @@ before(async () => {
     world,
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url, onAbort: 'cancel' }
+      document.vendors.heard = { baseUrl: vendor.url }
       document.vendors.google = { baseUrl: 'sandbox/google' }
       const pricing = { unit: 'credits' as const, tiers: [{ call: '0.0003' }] }
       const base = faultModel(['mock'])
       document.models.keeps = { ...base, cache: { ttlSeconds: 60, pricing } }
+      document.models.heard = { ...faultModel(['heard']), cache: { ttlSeconds: 60, pricing } }
       const searches = { unit: 'credits' as const, tiers: [{ input: '1', output: '2', webSearch: '1' }] }
       document.models.searches = { ...base, pricing: searches, cache: { ttlSeconds: 60 } }
       const vendors: Record<TextProtocolName, string> = {
@@ -112,6 +114,9 @@ interface Row {
   held: bigint
   cost: bigint | null
 }
+
+const connections = () =>
+  new Promise<number>((resolve) => g.gateway.app.server.getConnections((_, open) => resolve(open)))
 
 async function rows(account: string): Promise<Row[]> {
   await g.settled()
@@ -188,6 +193,33 @@ test('a leader that leaves in the middle of a stream pays for what it had, and h
   assert.deepEqual(sums(all.slice(0, -1)), [[200, FULL], ...hits(OTHERS - 1)])
   const left = all.at(-1) ?? assert.fail()
   assert.ok(left.status === 499 && left.charged > 0n && left.charged <= left.held)
+  await verified()
+})
+
+test('a leader that leaves a vendor which is heard to its end leaves the whole answer to those who wait, and the vendor is asked once', async () => {
+  const { id, key } = await g.account()
+  const wanted = { model: 'heard', stream: true }
+  const messages = [{ role: 'user', content: `Question ${question}` }]
+  const body = { model: 'heard', messages, temperature: 0, stream: true }
+  const from = waiting
+  const leader = post(g.url, { key, path: CHAT_PATH, body: JSON.stringify(body) })
+  await until(() => vendor.calls.length === 1)
+  const others = Array.from({ length: OTHERS }, () => ask(key, wanted))
+  await until(() => waiting - from === OTHERS)
+  vendor.calls[0]?.response.writeHead(200, STREAM_HEADERS).write(chunk('the first half, '))
+  await leader.until((text) => text.includes('the first half'))
+  const before = await connections()
+  leader.leave()
+  await until(async () => (await connections()) < before)
+  // Nobody asks again while the leader's answer is still coming.
+  assert.equal(vendor.calls.length, 1)
+  answer(0)
+  const texts = await Promise.all(others.map(async (one) => (await one).text()))
+  for (const text of texts) assert.match(text, /the first half, [\s\S]*end[\s\S]*\[DONE\]/)
+  assert.equal(new Set(texts.map(plain)).size, 1)
+  assert.equal(vendor.calls.length, 1)
+  // The leader pays what the vendor reports, the others a hit each.
+  assert.deepEqual(sums(await rows(id)), [...hits(OTHERS), [499, FULL]])
   await verified()
 })
 
