@@ -74,6 +74,14 @@ before(async () => {
           ],
         }
       }
+      for (const { own, other } of PAIRS.filter((pair) => pair.own === 'openai-responses')) {
+        document.vendors[`fails-${other}`] = { baseUrl: able.url }
+        const routes = [
+          { vendor: `fails-${other}`, protocol: own, order: 0 },
+          { vendor: 'unable', protocol: other, order: 1 },
+        ]
+        document.models[`namespace-${other}`] = { ...faultModel([]), doors: [own], routes }
+      }
       for (const { own, other } of PAIRS) {
         const routes = [{ vendor: 'unable', protocol: other }]
         document.models[`${own}-by-${other}`] = { ...faultModel([]), doors: [own], routes }
@@ -124,6 +132,25 @@ test('a request goes to the route that can carry it, wherever that stands', asyn
     assert.equal(reply.status, 200, `${own} ${JSON.stringify(request)}: ${await reply.text()}`)
   }
   assert.equal(unable.calls.length, 0)
+})
+
+test('tools in a namespace are carried in every other format, flat, when the own route fails', async () => {
+  const weather = { type: 'function', name: 'weather', description: 'Today.', parameters: { type: 'object' } }
+  const tools = [{ type: 'namespace', name: 'town', description: 'Of a town.', tools: [weather] }]
+  able.answer = ({ response }) => response.writeHead(500).end()
+  const { key } = await g.account()
+  for (const other of TEXT_PROTOCOLS) {
+    if (other === 'openai-responses') continue
+    unable.answer = ({ response }) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(fixture(other, 'text.json'))
+    const model = `namespace-${other}`
+    const reply = await g.call(pathOf('openai-responses', model), key, { model, input: 'Hi', tools })
+    assert.equal(reply.status, 200, `${other}: ${await reply.text()}`)
+    const sent = unable.calls.at(-1)?.body ?? ''
+    assert.match(sent, /weather/, other)
+    assert.doesNotMatch(sent, /"namespace"/, other)
+  }
+  assert.equal(unable.calls.length, TEXT_PROTOCOLS.length - 1)
 })
 
 test('a request that no route can carry is refused before anything is held', async () => {
