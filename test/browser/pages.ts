@@ -241,6 +241,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'statement', path: `${base}/statement` },
     { name: 'alerts', path: `${base}/alerts` },
+    { name: 'deliveries', path: `${base}/deliveries` },
     {
       name: 'alert-rules',
       path: `${base}/alerts/rules`,
@@ -290,6 +291,11 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-live', path: '/operator/live' },
     { name: 'operator-alerts', path: '/operator/alerts' },
+    {
+      name: 'operator-deliveries',
+      path: '/operator/deliveries',
+      act: (page) => page.getByLabel('Kind').waitFor(),
+    },
     {
       name: 'operator-ledger',
       path: '/operator/ledger',

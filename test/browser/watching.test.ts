@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { setTheme } from './pages.ts'
 
 let home: TestConsole
 let operator: Visitor
@@ -11,13 +12,16 @@ let hooks: Server
 let hookUrl = ''
 let account: Awaited<ReturnType<TestConsole['account']>>
 const told: string[] = []
+/** Whether the receiver refuses what it is told. */
+let broken = false
 
 before(async () => {
   hooks = createServer(async (request, response) => {
     let body = ''
     for await (const piece of request) body += piece
     told.push(body)
-    response.end('ok')
+    if (broken) response.writeHead(500).end('the disk is full')
+    else response.end('ok')
   })
   await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(hooks.address() as AddressInfo).port}`
@@ -74,7 +78,7 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await page.getByRole('button', { name: 'Add' }).click()
   await page.getByRole('button', { name: `Remove ${hookUrl}` }).waitFor()
   await page.getByRole('button', { name: 'Send a test' }).click()
-  await page.getByRole('row', { name: /webhook.*A test.*delivered/ }).waitFor()
+  await page.getByRole('row', { name: /alert\.test.*Webhook.*Delivered/ }).waitFor()
   assert.equal(JSON.parse(told[0] ?? '{}').type, 'alert.test')
 
   await home.gateway.alerts.look()
@@ -88,13 +92,55 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await page.getByRole('button', { name: 'Alerts', exact: true }).locator('visible=true').waitFor()
   const row = page.getByRole('row', { name: /The balance of test is low/ })
   await row.getByRole('button', { name: /of 1 delivered/ }).click()
-  await page.getByRole('dialog').getByText('webhook').waitFor()
+  await page
+    .getByRole('dialog')
+    .getByText(/^Webhook to 127/)
+    .waitFor()
   await page.getByRole('button', { name: 'Done' }).click()
 
   await ada.go(`/a/${account.id}/alerts/rules`)
   await page.getByRole('button', { name: `Remove ${hookUrl}` }).click()
   await page.getByText('Nobody yet').waitFor()
   await ada.close()
+})
+
+test('whoever looks for a webhook finds why it was refused, and repeats it, in both themes', async () => {
+  const { page } = operator
+  const other = await home.account()
+  const { rules } = await home.gateway.alerts.settings(other.id)
+  await home.gateway.alerts.change(other.id, { rules, receivers: [{ kind: 'webhook', to: `${hookUrl}?token=sekrit` }] })
+  broken = true
+  await home.gateway.alerts.test(other.id)
+  await operator.go('/operator/deliveries')
+  await page.getByLabel('Status').selectOption('delivered')
+  await page.getByLabel('Account').fill(other.id)
+  await page.getByLabel('Account').press('Enter')
+  await page.getByText('No deliveries match').waitFor()
+  await page.getByLabel('Status').selectOption('')
+  await page.getByRole('link', { name: 'alert.test' }).click()
+  const attempts = page.getByRole('table', { name: 'Attempts' })
+  await attempts.getByText('the disk is full').first().waitFor()
+  await page.getByRole('button', { name: 'Send now' }).waitFor()
+  assert.match((await page.locator('main').textContent()) ?? '', /The receiver answered with status 500\..*A test/s)
+  assert.doesNotMatch(await page.content(), /sekrit/)
+  for (const theme of ['light', 'dark'] as const) {
+    await setTheme(page, theme)
+    assert.deepEqual(await home.violations(page), [], theme)
+  }
+  broken = false
+  await page.getByRole('button', { name: 'Send now' }).click()
+  await page.getByRole('button', { name: 'Repeat' }).waitFor()
+  await page.locator('main').getByText('Delivered', { exact: true }).first().waitFor()
+  const before = told.length
+  await page.getByRole('button', { name: 'Repeat' }).click()
+  await page.getByText('It is on its way, under the same id.').waitFor()
+  while (told.length === before) await page.waitForTimeout(25)
+  assert.equal(told.at(-1), told.at(-2), 'the same message')
+  await operator.go(`/a/${other.id}/deliveries`)
+  await page.getByRole('row', { name: /alert\.test.*Webhook.*Delivered/ }).waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await operator.go(`/a/${account.id}/deliveries?kind=email`)
+  await page.getByText('No deliveries match').waitFor()
 })
 
 test('an operator’s bell tells of the gateway, and leaves an account’s alerts unread', async () => {
