@@ -19,6 +19,7 @@ import { mountApi } from '../src/http/routes.ts'
 import { createServer } from '../src/http/server.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { createLog } from '../src/kernel/log.ts'
+import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import type { Answered, Arrived, Held, PathDeps } from '../src/pipeline/call.ts'
 import { createDataCache } from '../src/pipeline/data-cache.ts'
@@ -148,6 +149,7 @@ function setUp(upstreamPort: number) {
   } as unknown as PathDeps['ledger']
   const path: PathDeps = {
     ...{ database, ledger, vendors, watch, world, log, cache: createDataCache(world) },
+    sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
     routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
     monitor: createMonitor({ world, log, meters: metrics }),

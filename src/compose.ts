@@ -44,7 +44,7 @@ import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import { DAY_MS } from './kernel/calendar.ts'
 import type { Log } from './kernel/log.ts'
-import { createSecrets, type Secrets } from './kernel/secret.ts'
+import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -125,7 +125,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const path: PathDeps = {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
-    cache: createDataCache(world),
+    ...{ sealer: store.sealer, cache: createDataCache(world) },
   }
   const read = readerOf(options, { guard, assets, ownKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
@@ -198,6 +198,7 @@ async function openStore(options: GatewayOptions) {
   const storeVersion = await checkDurability(database, config.TOLLGATE_ALLOW_UNSAFE_STORE)
   const { distributed, ...migrations } = await migrate(database)
   const secrets = createSecrets(options.secret)
+  const sealer = createContentSealer(secrets, world)
   const changes = createChanges(database, world)
   const audit = createAudit({ database, world })
   const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
@@ -210,7 +211,7 @@ async function openStore(options: GatewayOptions) {
   const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
   await changes.start()
   const kept = { apiKeys, credentials, ownKeys }
-  return { database, distributed, storeVersion, migrations, secrets, changes, audit, catalog, ...kept }
+  return { database, distributed, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
 /** What carries the calls, and what counts and bounds them. */
@@ -221,7 +222,7 @@ function createLoad(
     distributed,
     changes,
     audit,
-    secrets,
+    sealer,
     credentials,
     catalog,
     ownKeys,
@@ -251,7 +252,7 @@ function createLoad(
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const refusals = createRefusals({ database, world, log })
-  const contents = createContents({ database, world, log, audit, secrets, catalog, credentials })
+  const contents = createContents({ database, world, log, audit, sealer, catalog, credentials })
   const upstream = createUpstream({ world })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined

@@ -150,3 +150,56 @@ test('batches and responses in the background go on after kill -9, each answered
   const { problems } = await verifyLedger(database, storedCatalogs(database))
   assert.deepEqual(problems, [])
 })
+
+test('a response that is cancelled right before kill -9 shows what is paid for of it, and nothing else', async () => {
+  const { database } = g.gateway
+  const { id: account, key } = await g.account()
+  const client = (url: string) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
+  const background = async (id: string) => {
+    const text = 'select status, open from background where id = $1'
+    return (await database.query<{ status: string; open: boolean }>({ text }, [id]))[0]!
+  }
+  const until = async (isSo: () => Promise<boolean>) => {
+    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  // Killed when the cancellation was answered, and as soon as it stands in the database.
+  for (const waits of [true, false]) {
+    const now = await startProcess()
+    const story = { model: 'alpha-5.4', input: 'A story. [[chunks=60]] [[slow=20]]', background: true } as const
+    let id = ''
+    for await (const event of await client(now.url).responses.create({ ...story, stream: true })) {
+      if (event.type === 'response.created') id = event.response.id
+      if (event.type === 'response.output_text.delta') break
+    }
+    const cancelling = client(now.url).responses.cancel(id)
+    if (waits) assert.equal((await cancelling).status, 'cancelled')
+    else await until(async () => (await background(id)).status === 'cancelled')
+    const killed = now.kill()
+    await cancelling.catch(() => undefined)
+    await killed
+    // Twenty seconds of silence, at once.
+    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await g.gateway.ledger.sweep()
+    const next = await startProcess()
+    await until(async () => !(await background(id)).open)
+    const answer = await fetch(`${next.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })
+    const shown = (await answer.json()) as { status: string; output: unknown[]; usage?: { output_tokens: number } }
+    const [call] = await database.query<{ charged: bigint }>(
+      {
+        text: `select charged from usage where account_id = $1 and id = (select hold_id from idempotency where key = ' ' || $2 and status is not null)`,
+      },
+      [account, id],
+    )
+    const isPaid = (call?.charged ?? 0n) > 0n
+    assert.deepEqual(
+      [shown.status, shown.output.length > 0, (shown.usage?.output_tokens ?? 0) > 0],
+      ['cancelled', isPaid, isPaid],
+    )
+    await next.kill()
+    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await g.gateway.ledger.sweep()
+  }
+  await g.settled()
+  const { problems } = await verifyLedger(database, storedCatalogs(database))
+  assert.deepEqual(problems, [])
+})

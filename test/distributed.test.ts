@@ -226,7 +226,7 @@ test('one Idempotency-Key is one call, and a job is made with its hold', { skip 
   const of = call(id)
   assert.equal((await reserve(of, { idempotency })).outcome, 'held')
   assert.equal((await reserve(call(id), { idempotency })).outcome, 'idem_running')
-  await settle(of, 4n, { idempotent: true, keep: { status: 200, contentType: 'text/plain', body: Buffer.from('x') } })
+  await settle(of, 4n, { idempotent: true, keep: { status: 200, contentType: 'text/plain', sealed: Buffer.from('x') } })
   assert.equal((await reserve(call(id), { idempotency })).outcome, 'idem_replay')
   const job = call(id)
   const order = { id: `job_${job.id}`, input: '{}', request: '{}', answer: '{}' }

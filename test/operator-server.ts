@@ -28,7 +28,7 @@ import type { Queue } from '../src/jobs/queue.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
-import { createSecrets, type Secrets } from '../src/kernel/secret.ts'
+import { createContentSealer, createSecrets, type Secrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { createStatements } from '../src/ledger/statement.ts'
@@ -115,7 +115,15 @@ export async function startOperatorServer(
     ownKeys: await openOwnKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
-    contents: createContents({ database, world, log: silentLog, audit, secrets, catalog, credentials }),
+    contents: createContents({
+      database,
+      world,
+      log: silentLog,
+      audit,
+      sealer: createContentSealer(secrets, world),
+      catalog,
+      credentials,
+    }),
     contentRules: createContentRules({ database, changes, audit }),
     publicUrl: () => url,
     traceUrl: 'https://traces.example/search?id={request_id}',

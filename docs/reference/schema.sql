@@ -99,7 +99,7 @@ create table background (
   id text collate "C" not null,
   key_id text collate "C" not null,
   product text not null,
-  request text not null,
+  request text,
   status text not null default 'queued'::text,
   answer text,
   streams boolean not null default false,
@@ -112,6 +112,8 @@ create table background (
   lease_until timestamp with time zone,
   step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
   open boolean not null default true,
+  sealed_request bytea,
+  sealed_answer bytea,
   constraint background_pkey PRIMARY KEY (account_id, id),
   constraint background_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'in_progress'::text, 'completed'::text, 'incomplete'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=70);
@@ -122,8 +124,9 @@ create table background_event (
   account_id text collate "C" not null,
   id text collate "C" not null,
   last integer not null,
-  events text not null,
+  events text,
   created_at timestamp with time zone not null default now(),
+  sealed bytea,
   constraint background_event_pkey PRIMARY KEY (account_id, id, last)
 );
 CREATE INDEX background_event_age ON public.background_event USING btree (created_at);
@@ -169,9 +172,10 @@ create table batch_line (
   tries smallint not null default 0,
   result text,
   ok boolean,
+  sealed bytea,
   constraint batch_line_pkey PRIMARY KEY (account_id, batch_id, number)
 ) with (fillfactor=70);
-CREATE INDEX batch_line_left ON public.batch_line USING btree (account_id, batch_id, number) WHERE (result IS NULL);
+CREATE INDEX batch_line_open ON public.batch_line USING btree (account_id, batch_id, number) WHERE (ok IS NULL);
 
 create table catalog_version (
   version integer not null,
@@ -275,9 +279,11 @@ create table idempotency (
   body bytea,
   freed boolean not null default false,
   created_at timestamp with time zone not null default now(),
+  sealed bytea,
   constraint idempotency_pkey PRIMARY KEY (account_id, key)
 );
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
+CREATE INDEX idempotency_background ON public.idempotency USING btree (account_id, key) WHERE (key ~~ ' resp_bg%'::text);
 CREATE INDEX idempotency_hold ON public.idempotency USING btree (account_id, hold_id);
 
 create table invite (
@@ -1130,6 +1136,8 @@ begin
       where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
       update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
         -- A large one was put there before: see admission/idempotency.ts.
+        sealed = coalesce(decode(x.keep ->> 'sealed', 'base64'), d.sealed),
+        -- Of processes of the version before.
         body = coalesce(decode(x.keep ->> 'body', 'base64'), d.body)
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
       where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
@@ -1176,7 +1184,7 @@ begin
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, freed = false, created_at = excluded.created_at
+          content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at
           where idempotency.created_at < yesterday and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then

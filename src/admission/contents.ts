@@ -8,7 +8,7 @@ import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Log } from '../kernel/log.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
-import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import { later, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { plain, quoted } from '../ledger/columns.ts'
@@ -82,13 +82,12 @@ interface Options {
   readonly world: World
   readonly log: Log
   readonly audit: Audit
-  readonly secrets: Secrets
+  readonly sealer: ContentSealer
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly credentials: Pick<Credentials, 'get'>
 }
 
-export function createContents({ database, world, log, audit, secrets, catalog, credentials }: Options): Contents {
-  const key = secrets.key('content')
+export function createContents({ database, world, log, audit, sealer, catalog, credentials }: Options): Contents {
   const waiting: Recording[] = []
   const room = { left: HELD_BYTES_MAX }
   let dropped = 0
@@ -103,7 +102,7 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
   function sealed(recording: Recording): Buffer {
     const { account, requestId } = recording.call
     const clean = (text: string) => withoutCredentials(redact(text, known()))
-    return seal(key, placeOf(account, idOf(requestId)), JSON.stringify(recording.kept(clean)), world)
+    return sealer.seal(placeOf(account, idOf(requestId)), JSON.stringify(recording.kept(clean)))
   }
 
   async function write(): Promise<void> {
@@ -164,7 +163,7 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
         idOf(requestId),
       ])
       if (!row) return undefined
-      const text = unseal(key, placeOf(account, idOf(requestId)), row.sealed)
+      const text = sealer.open(placeOf(account, idOf(requestId)), row.sealed)?.toString()
       if (text === undefined) return undefined
       await database.transaction((tx) =>
         audit.write(tx, by, { action: 'content.read', object: requestId, detail: { account } }),
@@ -185,7 +184,4 @@ export function createContents({ database, world, log, audit, secrets, catalog, 
 
 const idOf = (requestId: string) => requestId.slice('req_'.length)
 
-/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
-function placeOf(account: string, id: string): string {
-  return `content|${account} ${id}|sealed|1`
-}
+const placeOf = (account: string, id: string) => ({ table: 'content', row: `${account} ${id}`, column: 'sealed' })

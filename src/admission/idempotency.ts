@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import type { Keep } from '../ledger/operation.ts'
 import { bytesOf } from '../upstream/sse.ts'
 import type { Application } from './admit.ts'
@@ -24,16 +25,24 @@ export function hashRequest(endpoint: string, body: string | Buffer): string {
 
 const STORED = statement(
   'idempotency_stored',
-  'select status, content_type, body from idempotency where account_id = $1 and key = $2',
+  'select hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = $2',
 )
 const STORED_OF = statement(
   'idempotency_stored_of',
-  'select key, hold_id as hold, status, body from idempotency where account_id = $1 and key = any($2) and status is not null',
+  'select key, hold_id as hold, status, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
 )
 /** Large, and alone: nobody else's settlement waits for it. It counts when the settlement has said its status. */
 const PUT = statement(
   'idempotency_put',
-  'update idempotency set body = $3 where account_id = $1 and hold_id = $2 and status is null',
+  'update idempotency set sealed = $3 where account_id = $1 and hold_id = $2 and status is null',
+)
+const RUNS = statement(
+  'idempotency_runs',
+  'select 1 from idempotency where account_id = $1 and key = $2 and status is null and not freed',
+)
+const DROP = statement(
+  'idempotency_drop',
+  'delete from idempotency where account_id = $1 and key = $2 and (status is not null or freed)',
 )
 const FORGET = statement(
   'idempotency_forget',
@@ -50,26 +59,68 @@ interface Replayable {
   readonly out: { send(status: number, headers: Record<string, string>, body: Buffer): void }
 }
 
-export async function replay(call: Replayable, database: Database): Promise<undefined> {
-  const [row] = await database.query<{ status: number | null; content_type: string; body: Buffer }>(STORED, [
-    call.principal.accountId,
-    call.idempotency!.key,
-  ])
+interface Stores {
+  readonly database: Database
+  readonly sealer: ContentSealer
+}
+
+interface StoredRow {
+  readonly hold: string
+  /** Of what is made here and says nothing (a job's id), and of rows of the version before. */
+  readonly body: Buffer | null
+  readonly sealed: Buffer | null
+}
+
+const placeOf = (account: string, hold: string) => ({
+  table: 'idempotency',
+  row: `${account} ${hold}`,
+  column: 'sealed',
+})
+
+/** Undefined: it was sealed under another secret. */
+function opened(account: string, { hold, body, sealed }: StoredRow, sealer: ContentSealer): Buffer | undefined {
+  return sealed ? sealer.open(placeOf(account, hold), sealed) : (body ?? Buffer.alloc(0))
+}
+
+export async function replay(call: Replayable, { database, sealer }: Stores): Promise<undefined> {
+  const account = call.principal.accountId
+  type Row = StoredRow & { status: number | null; content_type: string }
+  const [row] = await database.query<Row>(STORED, [account, call.idempotency!.key])
   if (!row || row.status === null)
     throw new Fault('conflict', {
       message: 'A request with this Idempotency-Key has just changed; try again.',
       retryAfterSeconds: 1,
     })
-  call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, row.body)
+  const body = opened(account, row, sealer)
+  if (!body)
+    throw invalid(
+      'The answer to this Idempotency-Key was encrypted under another TOLLGATE_SECRET and cannot be given again. Use another key.',
+      'Idempotency-Key',
+    )
+  call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, body)
 }
 
 /** What was paid for with these keys, for somebody who will not call again. */
-export function storedAnswers(
-  database: Database,
+export async function storedAnswers(
+  { database, sealer }: Stores,
   account: string,
   keys: readonly string[],
 ): Promise<readonly { key: string; hold: string; status: number; body: Buffer }[]> {
-  return database.query(STORED_OF, [account, keys])
+  const rows = await database.query<StoredRow & { key: string; status: number }>(STORED_OF, [account, keys])
+  return rows.flatMap((row) => {
+    const body = opened(account, row, sealer)
+    return body ? [{ key: row.key, hold: row.hold, status: row.status, body }] : []
+  })
+}
+
+/** Whether the call of this key has not ended. */
+export async function runsWith(database: Database, account: string, key: string): Promise<boolean> {
+  return (await database.query(RUNS, [account, key])).length > 0
+}
+
+/** What was stored with this key of ours goes, once its call has ended. */
+export async function dropStoredAnswer(database: Database, account: string, key: string): Promise<void> {
+  await database.query(DROP, [account, key])
 }
 
 interface Keeping {
@@ -85,19 +136,33 @@ interface WholeAnswer {
 }
 
 /** What a replay will answer with; undefined: nobody can ask for one, or it is too much to go with the settlement. */
-export function keepOf({ idempotency }: Keeping, { status, contentType, body }: WholeAnswer): Keep | undefined {
-  if (!idempotency) return undefined
+export function keepOf(
+  call: Keeping,
+  { status, contentType, body }: WholeAnswer,
+  sealer: ContentSealer,
+): Keep | undefined {
+  if (!call.idempotency) return undefined
   const bytes = body()
-  return bytes === undefined || bytes.length > KEPT_BYTES_MAX ? undefined : { status, contentType, body: bytes }
+  if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return undefined
+  return { status, contentType, sealed: sealedFor(call, bytes, sealer) }
 }
 
 /** What would be made again is there, however large, before it is paid for. */
-export async function keepLarge(call: Keeping, answer: WholeAnswer, database: Database): Promise<Keep | undefined> {
+export async function keepLarge(
+  call: Keeping,
+  answer: WholeAnswer,
+  { database, sealer }: Stores,
+): Promise<Keep | undefined> {
   const { idempotency, principal, admitted } = call
   const { status, contentType, body } = answer
   if (!idempotency?.keepsAll) return undefined
-  await database.query(PUT, [principal.accountId, admitted.id, body() ?? null])
+  const bytes = body()
+  await database.query(PUT, [principal.accountId, admitted.id, bytes ? sealedFor(call, bytes, sealer) : null])
   return { status, contentType }
+}
+
+function sealedFor({ principal, admitted }: Keeping, bytes: Buffer, sealer: ContentSealer): Buffer {
+  return sealer.seal(placeOf(principal.accountId, admitted.id), bytes)
 }
 
 export async function forgetOldAnswers(database: Database): Promise<void> {
@@ -112,19 +177,21 @@ interface Room {
 /** A stream's bytes for a replay or a cache, as long as they are few enough to be stored. */
 export class KeptStream {
   readonly #room: Room | undefined
+  readonly #bytesMax: number
   #pieces: Buffer[] = []
   #bytes = 0
   isOver = false
 
-  constructor(room?: Room) {
+  constructor(room?: Room, bytesMax = KEPT_BYTES_MAX) {
     this.#room = room
+    this.#bytesMax = bytesMax
   }
 
   push(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
     if (this.isOver) return
     const bytes = bytesOf(piece, encoding)
     this.#bytes += bytes.length
-    this.isOver = this.#bytes > KEPT_BYTES_MAX || this.#room?.carry(bytes.length) === false
+    this.isOver = this.#bytes > this.#bytesMax || this.#room?.carry(bytes.length) === false
     if (this.isOver) this.#pieces = []
     else this.#pieces.push(bytes)
   }

@@ -45,7 +45,8 @@ export const STORED_RESPONSES = {
     tag: 'Text',
     surface: 'responses',
     title: 'Delete a stored response',
-    description: 'Has the vendor delete a response of this account. Free of charge. An extension of the contract.',
+    description:
+      'Deletes a response of this account: at its vendor, and of one in the background everything that the gateway has of it. Free of charge. An extension of the contract.',
     returns: '`{id, object, deleted}`.',
     params: { id: responseId },
     answer: responseDeletedAnswer,
@@ -57,8 +58,9 @@ export const STORED_RESPONSES = {
     surface: 'responses',
     title: 'Cancel a response in the background',
     description:
-      'Ends a response that was made with `background`. What its vendor has worked on by then is charged. An extension of the contract.',
-    returns: 'The `response`.',
+      'Ends a response that was made with `background`: its vendor is cut off, unless it tells only at the end what it bills, and what was made by then is charged. One that has ended stays what it is. An extension of the contract.',
+    returns:
+      'The `response`, with `status` `cancelled`, and as soon as the charge is known with the output and the `usage` that it is for.',
     params: { id: responseId },
     answer: responseAnswer,
   },

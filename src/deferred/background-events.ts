@@ -3,6 +3,7 @@
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
@@ -31,8 +32,9 @@ const FROM_ROW = new Set([
 /** One row for what came within a moment: events in lines, numbered up to `last`. */
 const KEEP = statement(
   'background_event_keep',
-  `insert into background_event (account_id, id, last, events)
-   select $1, $2, $3, $4 where exists (select 1 from background where account_id = $1 and id = $2 and version = $5)
+  // Locked, so that whoever deletes the response comes before these events or removes them.
+  `insert into background_event (account_id, id, last, sealed)
+   select $1, $2, $3, $4 from (select 1 from background where account_id = $1 and id = $2 and version = $5 for key share) mine
    on conflict do nothing`,
 )
 const HAS = statement(
@@ -41,7 +43,7 @@ const HAS = statement(
 )
 const AFTER = statement(
   'background_event_after',
-  `select last, events from background_event where account_id = $1 and id = $2 and last > $3 order by last limit ${PAGE}`,
+  `select last, events, sealed from background_event where account_id = $1 and id = $2 and last > $3 order by last limit ${PAGE}`,
 )
 const LAST = statement(
   'background_event_last',
@@ -61,14 +63,25 @@ interface Whose {
   readonly id: string
 }
 
+interface Stores {
+  readonly database: Database
+  readonly sealer: ContentSealer
+  readonly world: World
+}
+
+const placeOf = ({ account_id, id }: Whose, last: number) => ({
+  table: 'background_event',
+  row: `${account_id} ${id} ${last}`,
+  column: 'sealed',
+})
+
 export const forgetEvents = (database: Database) => removeAll(database, FORGET)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
 /** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */
 export class EventTaker extends AnswerTaker {
   readonly #row: Whose & { readonly version: number }
-  readonly #database: Database
-  readonly #world: World
+  readonly #stores: Stores
   readonly #decoder = new SseDecoder()
   #isShown: boolean
   #lines: string[] = []
@@ -80,12 +93,12 @@ export class EventTaker extends AnswerTaker {
 
   constructor(
     row: Whose & { readonly version: number },
-    { database, world, signal, isShown }: { database: Database; world: World; signal: AbortSignal; isShown: boolean },
+    { signal, isShown }: { signal: AbortSignal; isShown: boolean },
+    stores: Stores,
   ) {
     super(signal, ANSWER_BYTES_MAX)
     this.#row = row
-    this.#database = database
-    this.#world = world
+    this.#stores = stores
     this.#isShown = isShown
   }
 
@@ -94,7 +107,7 @@ export class EventTaker extends AnswerTaker {
     if (!this.#isShown) return undefined
     for (const { data } of this.#decoder.push(bytesOf(piece, encoding))) this.#take(readData(data))
     if (this.#chars > FLUSH_CHARS) return this.#flush()
-    if (this.#lines.length > 0) this.#cancel ??= this.#world.after(FLUSH_MS, () => void this.#flush())
+    if (this.#lines.length > 0) this.#cancel ??= this.#stores.world.after(FLUSH_MS, () => void this.#flush())
     return undefined
   }
 
@@ -120,10 +133,12 @@ export class EventTaker extends AnswerTaker {
     this.#cancel = undefined
     const { account_id, id, version } = this.#row
     if (this.#lines.length > 0) {
-      const values = [account_id, id, this.#last, this.#lines.join('\n'), version]
+      const { database, sealer } = this.#stores
+      const sealed = sealer.seal(placeOf(this.#row, this.#last), this.#lines.join('\n'))
+      const values = [account_id, id, this.#last, sealed, version]
       this.#lines = []
       this.#chars = 0
-      const write = () => this.#database.query(KEEP, values)
+      const write = () => database.query(KEEP, values)
       this.#writing = this.#writing.then(write).catch(() => {
         // A gap would shift the numbers of what follows.
         this.#isShown = false
@@ -160,11 +175,7 @@ interface Following {
 let followers = 0
 
 /** Sends what is there, and what comes, until the response has ended or nobody listens. */
-export async function follow(
-  row: Followed,
-  following: Following,
-  deps: { database: Database; world: World },
-): Promise<void> {
+export async function follow(row: Followed, following: Following, deps: Stores): Promise<void> {
   checkFollowed(row, deps.world)
   followers += 1
   try {
@@ -191,7 +202,7 @@ function checkFollowed({ streams, created_at }: Followed, world: World): void {
 async function send(
   { account_id, id }: Followed,
   { out, after, begun, ended }: Following,
-  { database, world }: { database: Database; world: World },
+  { database, sealer, world }: Stores,
 ): Promise<void> {
   out.startStream({
     'content-type': 'text/event-stream; charset=utf-8',
@@ -205,9 +216,16 @@ async function send(
   while (!out.signal.aborted) {
     // Asked for first: when it has ended, all of its events are there.
     const ending = await ended()
-    const rows = await database.query<{ last: number; events: string }>(AFTER, [account_id, id, seen])
-    for (const { last, events } of rows) {
-      const lines = events.split('\n')
+    type Row = { last: number; events: string | null; sealed: Buffer | null }
+    const rows = await database.query<Row>(AFTER, [account_id, id, seen])
+    for (const { last, events, sealed } of rows) {
+      const text = sealed ? sealer.open(placeOf({ account_id, id }, last), sealed)?.toString() : events
+      // What was sealed under another secret is not shown; the last event has the response.
+      if (text === undefined || text === null) {
+        seen = last
+        continue
+      }
+      const lines = text.split('\n')
       const fresh = lines.slice(Math.max(0, lines.length - (last - seen)))
       await out.write(fresh.map((line) => encodeEvent(line, typeOf(line))).join(''))
       seen = last

@@ -11,6 +11,7 @@ import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
 import { Fault, GONE, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import type { Out } from '../pipeline/out.ts'
@@ -19,7 +20,7 @@ import { type PaidSpec, read } from '../pipeline/read.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/members.ts'
 import { EventTaker, follow, forgetEvents, hasEvents, ours, removeEvents } from './background-events.ts'
-import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
+import { callLater, type DeferredDeps, dropPaid, isLater, isUnderWay, paidBefore, type Told } from './call.ts'
 import { type Errand, startErrands } from './errands.ts'
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
@@ -31,17 +32,29 @@ interface BackgroundDeps extends DeferredDeps {
   readonly timing: JobTiming
 }
 
+/** The calls of this process, by the id of their response. */
+type Running = Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>
+
 interface BackgroundRow extends Errand {
   readonly key_id: string
   readonly product: string
-  readonly request: string
-  readonly status: string
+  /** In plain only in rows of the version before. */
+  readonly request: string | null
   readonly answer: string | null
+  readonly sealed_request: Buffer | null
+  readonly sealed_answer: Buffer | null
+  readonly status: string
   readonly vendor_id: string | null
   readonly created_at: Date
   readonly overdue: boolean
   /** Its events are kept, for those who follow it. */
   readonly streams: boolean
+}
+
+/** A row that was read: without a request, it was sealed under another secret. */
+interface Opened extends Omit<BackgroundRow, 'request' | 'answer' | 'sealed_request' | 'sealed_answer'> {
+  readonly request: string | undefined
+  readonly answer: string | null | undefined
 }
 
 interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 'streams' | 'created_at'> {
@@ -70,6 +83,7 @@ export interface Background {
 }
 
 const PREFIX = 'resp_bg'
+const UNREADABLE = 'This response was encrypted under another TOLLGATE_SECRET and cannot be read.'
 const ID = /^resp_bg[0-9a-z]{26}$/
 const AT_ONCE = 64
 const OPEN_MAX = 100
@@ -78,10 +92,11 @@ const NO_ROOM_MS = 500
 const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 const CANCEL_LOOK_MS = 1_000
+const CANCEL_WAIT_MS = 2_000
 
 const INSERT = statement(
   'background_insert',
-  `insert into background (account_id, id, key_id, product, request, streams)
+  `insert into background (account_id, id, key_id, product, sealed_request, streams)
    select $1, $2, $3, $4, $5, $7 where (select count(*) from background where account_id = $1 and open) < $6
    on conflict (account_id, id) do update set id = excluded.id returning *`,
 )
@@ -96,18 +111,23 @@ const TRIED = statement(
 )
 const END = statement(
   'background_end',
-  `update background set status = $4, answer = $5, vendor_id = $6, ended_at = now()
+  `update background set status = $4, sealed_answer = $5, vendor_id = $6, ended_at = now()
    where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
 )
+// Open until it is known what of it is paid for: whoever works on it says so, or whoever comes after that one has died.
 const CANCEL = statement(
   'background_cancel',
-  `update background set status = 'cancelled', ended_at = now(), answer = $3
-   where account_id = $1 and id = $2 and status in ('queued', 'in_progress') returning id`,
+  `update background set status = 'cancelled', ended_at = now(), step_at = '-infinity'
+   where account_id = $1 and id = $2 and status in ('queued', 'in_progress') returning account_id, id`,
+)
+const CANCELLED = statement(
+  'background_cancelled',
+  `update background set sealed_answer = $4 where account_id = $1 and id = $2 and version = $3 and status = 'cancelled' and sealed_answer is null`,
 )
 const REMOVE = statement('background_remove', 'delete from background where account_id = $1 and id = $2')
-const IS_OVER = statement(
-  'background_is_over',
-  `select 1 from background where account_id = $1 and id = $2 and status in ('queued', 'in_progress')`,
+const STATUS = statement(
+  'background_status',
+  `select status, status in ('queued', 'in_progress') or (status = 'cancelled' and open) as going from background where account_id = $1 and id = $2`,
 )
 const FORGET = statement(
   'background_forget',
@@ -117,21 +137,47 @@ const FORGET = statement(
    ) select count(*)::int as count from gone`,
 )
 
+/** Answers to calls of responses that were deleted while they ran, by a process that was killed then. */
+const FORGET_STRAY = statement(
+  'background_forget_stray',
+  `with gone as (
+     delete from idempotency where (account_id, key) in (
+       select i.account_id, i.key from idempotency i where i.key like ' ${PREFIX}%' and (i.status is not null or i.freed)
+         and not exists (select 1 from background b where b.account_id = i.account_id and b.id = substr(i.key, 2)) limit 1000)
+     returning 1
+   ) select count(*)::int as count from gone`,
+)
+
 export function startBackground(deps: BackgroundDeps): Background {
   const { path, queue, timing } = deps
   const { database, world, log } = path
+  const running: Running = new Map()
   const errands = startErrands<BackgroundRow>('background', {
     ...{ database, queue, world, log, timing, atOnceMax: AT_ONCE },
-    step: (row) => stepOne(row, deps),
+    step: (row) => stepOne(opened(row, path.sealer), { ...deps, running }),
   })
-  const load = async (account: string, id: string) =>
-    ID.test(id) ? (await database.query<BackgroundRow>(FIND, [account, id]))[0] : undefined
+  const load = async (account: string, id: string) => {
+    const [row] = ID.test(id) ? await database.query<BackgroundRow>(FIND, [account, id]) : []
+    return row && opened(row, path.sealer)
+  }
 
   async function goingOn(json: JsonText, account: string): Promise<JsonText> {
     const previous = text(json.value.previous_response_id)
     const kept = previous === undefined ? undefined : await load(account, previous)
     if (!kept?.vendor_id) return json
     return readJson(Buffer.from(splice(json, { replace: { previous_response_id: JSON.stringify(kept.vendor_id) } })))
+  }
+
+  /** Ends the call at once where it is this process that works on it; others look once a second. */
+  async function cut(id: string): Promise<void> {
+    const call = running.get(id)
+    if (!call) return
+    call.abort.abort(GONE)
+    // Most are charged within a moment, and then what they came to can be shown.
+    const waited = Promise.withResolvers<void>()
+    const cancel = world.after(CANCEL_WAIT_MS, waited.resolve)
+    await Promise.race([call.ended, waited.promise])
+    cancel()
   }
 
   return {
@@ -143,8 +189,10 @@ export function startBackground(deps: BackgroundDeps): Background {
       const { ask } = read({ spec, catalog, principal, params: {}, query: '', body: { json: request } }, deps.read)
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
       const streams = json.value.stream === true
-      const values = [accountId, id, keyId, ask.product, request.text, OPEN_MAX, streams]
-      const [row] = await database.query<BackgroundRow>(INSERT, values)
+      const sealed = path.sealer.seal(placeOf(accountId, id, 'request'), request.text)
+      const values = [accountId, id, keyId, ask.product, sealed, OPEN_MAX, streams]
+      const [made] = await database.query<BackgroundRow>(INSERT, values)
+      const row = made && opened(made, path.sealer)
       if (!row)
         throw new Fault('rate_limited', {
           message: `This account has ${OPEN_MAX} responses in the background that have not ended, which is the most.`,
@@ -160,25 +208,27 @@ export function startBackground(deps: BackgroundDeps): Background {
       const row = await load(account_id, id)
       if (!row) throw new Fault('not_found')
       const ended = async () => {
-        if ((await database.query(IS_OVER, [account_id, id])).length > 0) return undefined
+        if ((await statusOf(row, database))?.going) return undefined
         const last = await load(account_id, id)
         return last ? (JSON.parse(viewOf(last)) as Json) : null // As it was written.
       }
-      await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, { database, world })
+      await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, path)
     },
     async find(principal, id) {
       const row = await load(principal.accountId, id)
       return row && maySee(principal, row) ? { ...row, answer: viewOf(row) } : undefined
     },
     async cancel({ account_id, id, answer }) {
-      const cancelled = JSON.stringify({ ...(JSON.parse(answer) as Json), status: 'cancelled' }) // As it was written.
-      await database.query(CANCEL, [account_id, id, cancelled])
+      const [cancelled] = await database.query<Pick<Errand, 'account_id' | 'id'>>(CANCEL, [account_id, id])
+      if (cancelled) errands.hasten(cancelled)
+      await cut(id)
       const row = await load(account_id, id)
-      return row ? viewOf(row) : cancelled
+      return row ? viewOf(row) : answer
     },
     async remove({ account_id, id }) {
       await database.query(REMOVE, [account_id, id])
-      await removeEvents({ account_id, id }, database)
+      running.get(id)?.abort.abort(GONE)
+      await removeRest({ account_id, id }, database)
       return JSON.stringify({ id, object: 'response', deleted: true })
     },
     stop: (forMs) => errands.stop(forMs),
@@ -187,7 +237,29 @@ export function startBackground(deps: BackgroundDeps): Background {
 
 export async function forgetBackground(database: Database): Promise<void> {
   await removeAll(database, FORGET)
+  await removeAll(database, FORGET_STRAY)
   await forgetEvents(database)
+}
+
+/** What lies elsewhere of a response that was deleted. */
+async function removeRest(row: Pick<Errand, 'account_id' | 'id'>, database: Database): Promise<void> {
+  await removeEvents(row, database)
+  await dropPaid(row.account_id, row.id, database)
+}
+
+const placeOf = (account: string, id: string, column: 'request' | 'answer') => ({
+  ...{ table: 'background', row: `${account} ${id}`, column },
+})
+
+function opened(row: BackgroundRow, sealer: ContentSealer): Opened {
+  const { sealed_request, sealed_answer, request, answer, ...rest } = row
+  const open = (column: 'request' | 'answer', sealed: Buffer) =>
+    sealer.open(placeOf(row.account_id, row.id, column), sealed)?.toString()
+  return {
+    ...rest,
+    request: sealed_request ? open('request', sealed_request) : (request ?? undefined),
+    answer: sealed_answer ? open('answer', sealed_answer) : answer,
+  }
 }
 
 /** Two that come with the same key are one. */
@@ -212,49 +284,93 @@ function readyToRun(json: JsonText): JsonText {
   return readJson(Buffer.from(splice(json, { remove: ['background', 'stream', 'stream_options'] })))
 }
 
-async function stepOne(row: BackgroundRow, deps: BackgroundDeps): Promise<number | undefined> {
-  const { path, keys, overload } = deps
-  const { database, world, log } = path
+async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running }): Promise<number | undefined> {
+  const { path, overload } = deps
+  const { database } = path
+  if (row.status === 'cancelled') return endCancelled(row, deps)
   if (row.status !== 'queued' && row.status !== 'in_progress') return undefined
   if (row.overdue) {
     const paid = (await paidBefore(row.account_id, [row.id], deps)).get(row.id)
     const late = failed(row, 'expired', 'This response was not begun within a day.')
     return end(row, paid ? answerOf(row, paid) : late, deps)
   }
+  if (row.request === undefined) return end(row, failed(row, 'server_error', UNREADABLE), deps)
   if (!overload.spare) return NO_ROOM_MS
-  const spec = endpointAt('/v1/responses')
   const [mine] = await database.query(BEGIN, [row.account_id, row.id, row.version])
-  if (!spec || !mine) return undefined
-  const cancelled = new AbortController()
+  if (!mine) return endCancelled(row, deps)
+  const abort = new AbortController()
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  deps.running.set(row.id, { abort, ended })
   const look = async () => {
-    const going = await database.query(IS_OVER, [row.account_id, row.id])
-    if (going.length === 0) cancelled.abort(GONE)
+    const now = await statusOf(row, database)
+    if (!now || now.status === 'cancelled') abort.abort(GONE)
   }
-  const stopLooking = every(world, CANCEL_LOOK_MS, look, log)
+  const stopLooking = every(path.world, CANCEL_LOOK_MS, look, path.log)
   try {
-    const principal = await keys.holder(row.key_id, row.account_id)
-    const { signal } = cancelled
-    const isShown = row.streams && !(await hasEvents(row, database))
-    const out = row.streams ? new EventTaker(row, { database, world, signal, isShown }) : undefined
-    const body = Buffer.from(row.streams ? streaming(row.request) : row.request)
-    const call = { account: row.account_id, principal, spec, body, name: row.id, signal, ...(out ? { out } : {}) }
-    const ending = await callLater(call, deps)
-    await out?.flushed()
-    if (cancelled.signal.aborted) return undefined
-    if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)
-    if (!ending.isVendors || (await triedOf(row, database)) < VENDOR_TRIES_MAX)
-      return Math.min(ending.afterMs, WAIT_MS_MAX)
-    return await end(row, answerOf(row, ending.told), deps)
+    return await work(row, row.request, abort.signal, deps)
   } finally {
     stopLooking()
+    deps.running.delete(row.id)
+    resolve()
   }
+}
+
+async function work(row: Opened, request: string, signal: AbortSignal, deps: BackgroundDeps) {
+  const { path, keys } = deps
+  const { database } = path
+  const spec = endpointAt('/v1/responses')
+  if (!spec) return undefined
+  const principal = await keys.holder(row.key_id, row.account_id)
+  const isShown = row.streams && !(await hasEvents(row, database))
+  const out = new EventTaker(row, { signal, isShown }, path)
+  // As a stream, also where nobody follows it: of one that is cancelled, what was made by then is there.
+  const body = Buffer.from(streaming(request))
+  const call = { account: row.account_id, principal, spec, body, name: row.id, signal, out }
+  const ending = await callLater(call, deps)
+  await out.flushed()
+  if (signal.aborted) return endCancelled(row, deps)
+  if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)
+  if (!ending.isVendors || (await triedOf(row, database)) < VENDOR_TRIES_MAX)
+    return Math.min(ending.afterMs, WAIT_MS_MAX)
+  return await end(row, answerOf(row, ending.told), deps)
+}
+
+interface StatusRow {
+  readonly status: string
+  /** Not over; or cancelled, and what of it is paid for is not known. */
+  readonly going: boolean
+}
+
+async function statusOf({ account_id, id }: Pick<Errand, 'account_id' | 'id'>, database: Database) {
+  return (await database.query<StatusRow>(STATUS, [account_id, id]))[0]
+}
+
+/** What was made until it was cancelled is paid for, and shown. Of one that was deleted nothing is left. */
+async function endCancelled(row: Opened, deps: BackgroundDeps): Promise<number | undefined> {
+  const { path } = deps
+  const { account_id, id } = row
+  const now = await statusOf(row, path.database)
+  if (now?.status !== 'cancelled') {
+    if (!now) await removeRest(row, path.database)
+    return undefined
+  }
+  if (await isUnderWay(account_id, id, path.database)) return CANCEL_LOOK_MS
+  const paid = (await paidBefore(account_id, [id], deps)).get(id)
+  const made = paid && answerOf(row, paid)
+  const shown = made && made.status !== 'failed' ? made.answer : begun(row)
+  const sealed = path.sealer.seal(
+    placeOf(account_id, id, 'answer'),
+    JSON.stringify({ ...shown, status: 'cancelled', completed_at: null }),
+  )
+  await path.database.query(CANCELLED, [account_id, id, row.version, sealed])
+  return undefined
 }
 
 function streaming(request: string): string {
   return splice(readJson(Buffer.from(request)), { add: { stream: 'true' } })
 }
 
-async function triedOf({ account_id, id }: BackgroundRow, database: Database): Promise<number> {
+async function triedOf({ account_id, id }: Opened, database: Database): Promise<number> {
   const [row] = await database.query<{ tries: number }>(TRIED, [account_id, id])
   return row?.tries ?? 0
 }
@@ -265,16 +381,12 @@ interface Ended {
   readonly vendorId: string | null
 }
 
-async function end(
-  row: BackgroundRow,
-  { status, answer, vendorId }: Ended,
-  { path }: BackgroundDeps,
-): Promise<undefined> {
-  const values = [row.account_id, row.id, row.version, status, JSON.stringify(answer), vendorId]
-  await path.database.query(END, values)
+async function end(row: Opened, { status, answer, vendorId }: Ended, { path }: BackgroundDeps): Promise<undefined> {
+  const sealed = path.sealer.seal(placeOf(row.account_id, row.id, 'answer'), JSON.stringify(answer))
+  await path.database.query(END, [row.account_id, row.id, row.version, status, sealed, vendorId])
 }
 
-function answerOf(row: BackgroundRow, { status, body }: Told): Ended {
+function answerOf(row: Opened, { status, body }: Told): Ended {
   const said: unknown = JSON.parse(body)
   const response = isObject(said) ? said : {}
   if (status < 200 || status > 299) {
@@ -289,24 +401,26 @@ function answerOf(row: BackgroundRow, { status, body }: Told): Ended {
   }
 }
 
-function failed(row: BackgroundRow, code: string, message: string): Ended {
+function failed(row: Opened, code: string, message: string): Ended {
   return { status: 'failed', answer: { ...begun(row), status: 'failed', error: { code, message } }, vendorId: null }
 }
 
 /** Before there is an answer, what is known of it. */
-function begun({ id, request, product, created_at, status }: BackgroundRow): Json {
+function begun({ id, request, product, created_at, status }: Opened): Json {
   return {
     id,
     object: 'response',
     created_at: secondsOf(created_at),
     status,
     output: [],
-    ...echoed(readJson(Buffer.from(request)).value),
+    ...(request === undefined ? {} : echoed(readJson(Buffer.from(request)).value)),
     model: product,
     ...ours(id),
   }
 }
 
-function viewOf(row: BackgroundRow): string {
-  return row.answer ?? JSON.stringify(begun(row))
+function viewOf(row: Opened): string {
+  if (typeof row.answer === 'string') return row.answer
+  const isReadable = row.request !== undefined && row.answer === null
+  return JSON.stringify(isReadable ? begun(row) : failed(row, 'server_error', UNREADABLE).answer)
 }

@@ -3,6 +3,7 @@
 import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import type { Errand } from './errands.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 
@@ -81,7 +82,7 @@ const MOVE = statement(
 const LEFT = statement(
   'batch_left',
   `select number, custom_id, first_byte, bytes from batch_line
-   where account_id = $1 and batch_id = $2 and result is null order by number limit $3`,
+   where account_id = $1 and batch_id = $2 and ok is null order by number limit $3`,
 )
 const TRIED = statement(
   'batch_tried',
@@ -90,8 +91,8 @@ const TRIED = statement(
 const TOLD = statement(
   'batch_told',
   `with told as (
-     update batch_line set result = $4, ok = $5
-     where account_id = $1 and batch_id = $2 and number = $3 and result is null returning 1
+     update batch_line set sealed = $4, ok = $5
+     where account_id = $1 and batch_id = $2 and number = $3 and ok is null returning 1
    )
    update batch set completed = completed + (select count(*) from told where $5), failed = failed + (select count(*) from told where not $5)
    where account_id = $1 and id = $2 returning status`,
@@ -101,19 +102,13 @@ const RESULTS_BYTES_MAX = 4_000_000
 const RESULTS = statement(
   'batch_results',
   `with page as (
-     select number, custom_id, result, ok from batch_line where account_id = $1 and batch_id = $2 and number > $3
-     order by number limit 500
+     select number, custom_id, result, sealed, ok, coalesce(octet_length(sealed), octet_length(result), 0) as bytes from batch_line
+     where account_id = $1 and batch_id = $2 and number > $3 and ($4::boolean is null or ok = $4) order by number limit 500
    ), measured as (
-     select page.*, row_number() over by_number as place,
-       sum(octet_length(coalesce(result, ''))) over by_number - octet_length(coalesce(result, '')) as bytes_before
+     select page.*, row_number() over by_number as place, sum(bytes) over by_number - bytes as bytes_before
      from page window by_number as (order by number)
    )
-   select number, custom_id, result, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`,
-)
-const HEADS = statement(
-  'batch_heads',
-  `select number, left(result, ${HEAD_CHARS}) as head from batch_line
-   where account_id = $1 and batch_id = $2 and ok = $3 and number > $4 order by number limit $5`,
+   select number, custom_id, result, sealed, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`,
 )
 const END = statement(
   'batch_end',
@@ -146,8 +141,25 @@ interface ResultLine {
 /** One account may have so many that have not ended. */
 export const OPEN_MAX = 50
 
-export function createBatchTable(database: Database) {
+export function createBatchTable(database: Database, sealer: ContentSealer) {
   const of = ({ account_id, id }: Pick<Errand, 'account_id' | 'id'>) => [account_id, id] as const
+  const placeOf = (batch: Errand, number: number) => ({
+    table: 'batch_line',
+    row: [...of(batch), number].join(' '),
+    column: 'sealed',
+  })
+
+  /** Some lines after a number, of those that ended so or of all. What was sealed under another secret is as if it had not ended. */
+  async function results(batch: Errand, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
+    type Row = ResultLine & { readonly sealed: Buffer | null }
+    const rows = await database.query<Row>(RESULTS, [...of(batch), after, ok])
+    return rows.map(({ sealed, ...line }) => {
+      if (!sealed) return line
+      const result = sealer.open(placeOf(batch, line.number), sealed)?.toString() ?? null
+      return { ...line, result, ok: result === null ? null : line.ok }
+    })
+  }
+
   return {
     /** Undefined when there are too many. */
     async insert(batch: NewBatch): Promise<BatchRow | undefined> {
@@ -196,11 +208,28 @@ export function createBatchTable(database: Database) {
       (await database.query<{ tries: number }>(TRIED, [...of(batch), number]))[0]?.tries ?? 0,
     /** The status of the batch, which may have been cancelled meanwhile. */
     told: async (batch: Errand, number: number, line: { result: string; ok: boolean }): Promise<string | undefined> =>
-      (await database.query<{ status: string }>(TOLD, [...of(batch), number, line.result, line.ok]))[0]?.status,
+      (
+        await database.query<{ status: string }>(TOLD, [
+          ...of(batch),
+          number,
+          sealer.seal(placeOf(batch, number), line.result),
+          line.ok,
+        ])
+      )[0]?.status,
     /** The beginnings of results, in their order. */
-    heads: (batch: Errand, { ok, after, limit }: { ok: boolean; after: number; limit: number }) =>
-      database.query<{ number: number; head: string }>(HEADS, [...of(batch), ok, after, limit]),
-    results: (batch: Errand, after: number) => database.query<ResultLine>(RESULTS, [...of(batch), after]),
+    async heads(batch: Errand, { ok, after, limit }: { ok: boolean; after: number; limit: number }) {
+      const heads: Array<{ number: number; head: string }> = []
+      for (let last = after; heads.length < limit; ) {
+        const page = await results(batch, last, ok)
+        if (page.length === 0) break
+        for (const { number, result } of page) {
+          if (result !== null && heads.length < limit) heads.push({ number, head: result.slice(0, HEAD_CHARS) })
+          last = number
+        }
+      }
+      return heads
+    },
+    results,
     /** With its results, in one transaction; false when it is in other hands. */
     end: (
       batch: Errand,

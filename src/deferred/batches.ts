@@ -56,7 +56,7 @@ const VENDOR_TRIES_MAX = 5
 export function startBatches(deps: BatchDeps): Batches {
   const { path, files, timing } = deps
   const { world, log, database } = path
-  const table = createBatchTable(database)
+  const table = createBatchTable(database, path.sealer)
   const step = (batch: ClaimedBatch, isStopping: () => boolean) => stepBatch(batch, { ...deps, table, isStopping })
   const errands: Errands = startErrands<ClaimedBatch>('batch', {
     ...{ database, queue: deps.queue, world, log, timing, step },

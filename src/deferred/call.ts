@@ -2,10 +2,11 @@
 // tried, by however many processes, it is paid for once.
 
 import type { Principal } from '../admission/api-key.ts'
-import { hashRequest, storedAnswers } from '../admission/idempotency.ts'
+import { dropStoredAnswer, hashRequest, runsWith, storedAnswers } from '../admission/idempotency.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Catalog, CatalogStore, Product } from '../catalog/store.ts'
+import type { Database } from '../database/database.ts'
 import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
@@ -14,7 +15,7 @@ import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
-import { rollUpResponse } from '../protocols/text/openai-responses/roll.ts'
+import { rollUpKept } from '../protocols/text/openai-responses/roll.ts'
 import { readEvents } from '../protocols/text/whole.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
 
@@ -116,10 +117,20 @@ export async function paidBefore(
   names: readonly string[],
   { path }: Pick<DeferredDeps, 'path'>,
 ): Promise<ReadonlyMap<string, Told>> {
-  const stored = await storedAnswers(path.database, account, names.map(keyOf))
+  const stored = await storedAnswers(path, account, names.map(keyOf))
   return new Map(
     stored.map(({ key, hold, status, body }): [string, Told] => [key.slice(1), told(status, `req_${hold}`, body)]),
   )
+}
+
+/** Whether a call of this name has begun, here or elsewhere, and not ended. */
+export function isUnderWay(account: string, name: string, database: Database): Promise<boolean> {
+  return runsWith(database, account, keyOf(name))
+}
+
+/** What a call of this name came to goes, where it has ended. */
+export function dropPaid(account: string, name: string, database: Database): Promise<void> {
+  return dropStoredAnswer(database, account, keyOf(name))
 }
 
 /** No caller can send one that begins so. */
@@ -155,7 +166,7 @@ export function inBatch<T extends Read>(asked: T): T {
 function told(status: number, requestId: string, body: Buffer): Told {
   if (body.length === 0 || body[0] === 0x7b) return { status, requestId, body: inOneLine(body.toString()) }
   try {
-    return { status, requestId, body: JSON.stringify(rollUpResponse(readEvents(body))) }
+    return { status, requestId, body: JSON.stringify(rollUpKept(readEvents(body))) }
   } catch (error) {
     const { code, message } = openaiError(asFault(error))
     return { status: 502, requestId, body: JSON.stringify({ error: { code, message } }) }

@@ -8,9 +8,9 @@ import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { PathDeps } from '../pipeline/call.ts'
+import type { Out } from '../pipeline/out.ts'
 import { serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
-import type { Caller } from './caller.ts'
 import { arrive } from './paid.ts'
 import { rawQuery } from './server.ts'
 
@@ -22,7 +22,7 @@ export interface KeepingDeps {
 
 interface Question {
   readonly spec: EndpointSpec
-  readonly out: Caller
+  readonly out: Out
   /** The vendor's. */
   readonly id: string
   /** What is said to those for whom it is not kept. */

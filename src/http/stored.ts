@@ -1,11 +1,12 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { findKeptAnswer } from '../admission/kept-answers.ts'
+import { dropKeptAnswer, findKeptAnswer } from '../admission/kept-answers.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import type { Background } from '../deferred/background.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
+import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
 import { conversationHandlers } from './conversations.ts'
 import { askKeeper, type KeepingDeps, knownQuery } from './keeping.ts'
@@ -37,6 +38,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
         if (own && after !== undefined) return background.follow(own, after, out)
         if (own && below === '') {
           const body = method === 'GET' ? own.answer : await background.remove(own)
+          if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
           return out.send(200, { 'content-type': JSON_TYPE }, body)
         }
         if (after !== undefined && (await findKeptAnswer(database, principal, asked)))
@@ -47,6 +49,28 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
         const ask = (product: string) => storedAsk(question, product)
         await askKeeper(request, { spec, out, id, unknown, removes: method === 'DELETE', ask }, deps)
       })
+    }
+  }
+
+  /** Ours is gone by now, and whoever asked does not know this id: a vendor that does not do it forgets it by itself after its time. */
+  async function removeAtVendor(request: FastifyRequest, id: string, signal: AbortSignal): Promise<void> {
+    const question = {
+      method: 'DELETE',
+      path: `/responses/${encodeURIComponent(id)}`,
+      query: '',
+      isResponse: false,
+    } as const
+    const out = new AnswerTaker(signal, DELETED_BYTES_MAX)
+    const spec = FREE['responses/{id}/delete']
+    try {
+      await askKeeper(
+        request,
+        { spec, out, id, unknown, removes: true, ask: (product) => storedAsk(question, product) },
+        deps,
+      )
+    } catch (error) {
+      deps.log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
+      await dropKeptAnswer(database, request.principal!.accountId, id) // The key was checked before the handler.
     }
   }
 
@@ -66,6 +90,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
   }
 }
 
+const DELETED_BYTES_MAX = 65_536
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 function unknown(): Fault {

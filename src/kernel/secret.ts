@@ -43,20 +43,50 @@ export function sameBytes(a: Buffer, b: Buffer): boolean {
 }
 
 /** AES-256-GCM; `place` (table, row, column) is authenticated, so a sealed value cannot be moved elsewhere. */
-export function seal(key: Buffer, place: string, text: string, world: World): Buffer {
+export function seal(key: Buffer, place: string, content: string | Buffer, world: World): Buffer {
   const nonce = world.bytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const sealed = Buffer.concat([cipher.update(bytesOf(content)), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
 }
 
 /** Undefined when the key, the place or a byte is another. */
 export function unseal(key: Buffer, place: string, sealed: Buffer): string | undefined {
+  return unsealBytes(key, place, sealed)?.toString('utf8')
+}
+
+function unsealBytes(key: Buffer, place: string, sealed: Buffer): Buffer | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12)).setAAD(Buffer.from(place))
     decipher.setAuthTag(sealed.subarray(12, 28))
-    return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('utf8')
+    return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()])
   } catch {
     return undefined
+  }
+}
+
+const bytesOf = (content: string | Buffer) => (typeof content === 'string' ? Buffer.from(content) : content)
+
+/** Where a content is stored: a sealed value that was moved elsewhere does not open. */
+interface Place {
+  readonly table: string
+  readonly row: string
+  readonly column: string
+}
+
+/** Encrypts what callers sent and were sent, wherever it is stored. */
+export interface ContentSealer {
+  seal(place: Place, content: string | Buffer): Buffer
+  /** Undefined: it was sealed under another secret, or elsewhere. */
+  open(place: Place, sealed: Buffer): Buffer | undefined
+}
+
+export function createContentSealer(secrets: Secrets, world: World): ContentSealer {
+  const key = secrets.key('content')
+  // The last is the form of what is sealed.
+  const nameOf = ({ table, row, column }: Place) => `${table}|${row}|${column}|1`
+  return {
+    seal: (place, content) => seal(key, nameOf(place), content, world),
+    open: (place, sealed) => unsealBytes(key, nameOf(place), sealed),
   }
 }

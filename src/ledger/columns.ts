@@ -232,6 +232,6 @@ function quote(value: string | undefined): string {
   return /["\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `"${value}"`
 }
 
-function keepRecord({ status, contentType, body }: Keep): object {
-  return { status, type: contentType, body: body?.toString('base64') }
+function keepRecord({ status, contentType, sealed }: Keep): object {
+  return { status, type: contentType, sealed: sealed?.toString('base64') }
 }

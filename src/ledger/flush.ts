@@ -9,7 +9,7 @@ const LARGE_CHARS = 8_000
 
 /** Whether an operation has so much of its account's own text that nobody else should wait for it. */
 export function isLarge({ kind, value }: Op): boolean {
-  if (kind === 'resolve') return (value.keep?.body?.length ?? 0) > LARGE_CHARS
+  if (kind === 'resolve') return (value.keep?.sealed?.length ?? 0) > LARGE_CHARS
   return (
     kind === 'reserve' && value.job !== undefined && value.job.input.length + value.job.request.length > LARGE_CHARS
   )

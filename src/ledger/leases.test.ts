@@ -199,7 +199,7 @@ test('a key that was freed and used again is paid once: the late settlement is a
   await other.sweep()
   const again = await reserve(other, acc, 100n, { idempotency })
   assert.equal(again.outcome, 'held')
-  const keep = { status: 200, contentType: 'text/plain', body: Buffer.from('an answer') }
+  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.from('an answer') }
   await settle(other, acc, again.id, 40n, { idempotent: true, keep })
   const late = await settle(slept, acc, first.id, 40n, { idempotent: true, keep })
   assert.deepEqual([late.outcome, late.paid, late.loss], ['late', 0n, 40n])

@@ -229,7 +229,7 @@ test('the same idempotency key makes one hold; its answer is kept, and a failed 
   const winner = `${acc}-${results.findIndex((r) => r.outcome === 'held')}`
   await ledger.resolve(resolution(winner, acc, 'released', 0n, { idempotent: true }))
   assert.equal((await ledger.reserve(reservation(`${acc}-p`, acc, 1n, { idempotency }))).outcome, 'held')
-  const keep = { status: 200, contentType: 'application/json', body: Buffer.from('{"a":1}') }
+  const keep = { status: 200, contentType: 'application/json', sealed: Buffer.from('{"a":1}') }
   await ledger.resolve(resolution(`${acc}-p`, acc, 'settled', 1n, { idempotent: true, keep }))
   assert.equal((await ledger.reserve(reservation(`${acc}-q`, acc, 1n, { idempotency }))).outcome, 'idem_replay')
 })
@@ -384,7 +384,7 @@ test('what one account has stored does not travel in the flush of another', asyn
     shared.reserve(reservation(`${small}-${i}`, small, 10n)),
   )
   await shared.reserve(reservation(`${large}-kept`, large, 10n, { idempotency }))
-  const keep = { status: 200, contentType: 'text/plain', body: Buffer.alloc(1_000_000) }
+  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.alloc(1_000_000) }
   await around(shared.resolve(resolution(`${large}-kept`, large, 'settled', 5n, { idempotent: true, keep })), (i) =>
     shared.resolve(resolution(`${small}-${i}`, small, 'settled', 1n)),
   )

@@ -84,11 +84,11 @@ export interface Resolution {
   readonly keep?: Keep
 }
 
-/** Without a body: it stands with the key already. */
+/** The answer, sealed; without it, it stands with the key already. */
 export interface Keep {
   readonly status: number
   readonly contentType: string
-  readonly body?: Buffer
+  readonly sealed?: Buffer
 }
 
 export interface Resolved {

@@ -270,7 +270,7 @@ const BACKGROUND = statement(
   'verify_background',
   DEFERRED(
     'background',
-    `((x.status in ('completed', 'incomplete')) and x.answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
+    `((x.status in ('completed', 'incomplete')) and x.answer is null and x.sealed_answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
   ),
 )
 

@@ -70,7 +70,7 @@ const sql = (text: string) => database.query({ text })
 interface Calling extends Partial<Reservation> {
   readonly usage?: Usage | undefined
   readonly estimated?: boolean
-  readonly keep?: { status: number; contentType: string; body: Buffer }
+  readonly keep?: { status: number; contentType: string; sealed: Buffer }
 }
 
 function common(options: Partial<Reservation> = {}) {
@@ -127,7 +127,7 @@ async function useEverything(): Promise<void> {
   ids.strange = await call({ account: ids.other!, key: 'key_2', want: 1_000n, usage: { input: 1 } })
   ids.open = await reserve()
   ids.running = await reserve({ idempotency: { key: 'running', requestHash: 'h' } })
-  const keep = { status: 200, contentType: 'text/plain', body: Buffer.from('ok') }
+  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.from('ok') }
   ids.answered = await reserve({ idempotency: { key: 'answered', requestHash: 'h' } })
   await resolve({ id: ids.answered, usage: { input: 5 }, keep })
   ids.filming = await job('job_open', undefined)

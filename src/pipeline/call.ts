@@ -4,6 +4,7 @@ import type { Keeper } from '../admission/kept-answers.ts'
 import type { Database } from '../database/database.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Refusals } from '../ledger/refusals.ts'
@@ -19,6 +20,7 @@ import type { StreamWatch } from './stream-watch.ts'
 
 export interface PathDeps {
   readonly database: Database
+  readonly sealer: ContentSealer
   readonly ledger: Ledger
   readonly upstream: Upstream
   readonly vendors: Vendors
@@ -59,6 +61,11 @@ export interface Held extends Arrived {
 export interface Answered extends Held {
   readonly ask: Ask
   readonly attempted: Attempted
+}
+
+/** Whoever left may ask again with the same key. What nobody waits for ends only when it was cancelled, and then at once. */
+export function isRepeatable({ idempotency }: Arrived): boolean {
+  return idempotency !== undefined && !idempotency.keepsAll
 }
 
 /** What every answer of the path tells besides its body, put behind what `headers` has. */

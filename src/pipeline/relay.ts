@@ -4,10 +4,11 @@ import { keepAnswer } from '../admission/kept-answers.ts'
 import { asFault, Fault, GONE } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
+import { cutEvent } from '../protocols/text/openai-responses/roll.ts'
 import { tell, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
+import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
 import type { KeptAnswer } from './data-cache.ts'
 import type { Out } from './out.ts'
 import {
@@ -77,7 +78,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
 /** For whoever asks again with the same idempotency key. */
 function kept(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
   const whole = { status, contentType, body: () => Buffer.from(body) }
-  return keepOf(answered, whole) ?? keepLarge(answered, whole, deps.database)
+  return keepOf(answered, whole, deps.sealer) ?? keepLarge(answered, whole, deps)
 }
 
 function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Record<string, string> {
@@ -124,7 +125,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   }
   if (last === undefined)
     throw heard(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
-  const keep = keepOf(answered, { status: 200, contentType, body: () => kept?.whole('') })
+  const keep = keepOf(answered, { status: 200, contentType, body: () => kept?.whole('') }, deps.sealer)
   const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), keep }, deps)
   out.end(last)
   return receipt
@@ -159,7 +160,8 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { out, attempted, requestId } = answered
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
-  const kept = answered.idempotency || answered.flight ? new KeptStream(answered.flight) : undefined
+  const bytesMax = answered.idempotency?.keepsAll ? ANSWER_BYTES_MAX : undefined
+  const kept = answered.idempotency || answered.flight ? new KeptStream(answered.flight, bytesMax) : undefined
   let settling = false
 
   const caller = watchCaller(out, deps, () => {
@@ -211,7 +213,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
         price: relay.state.price,
-        keep: keepOf(answered, { status: 200, contentType: typeOf(relay), body: () => whole }),
+        keep: await keptStream(answered, typeOf(relay), whole, deps),
       },
       deps,
     )
@@ -222,15 +224,8 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await attempted.exchange.discard?.()
-    const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
-    if (!settling && hasLeft(out, error)) {
-      if (usage) return await settle(answered, { usage, estimated: false, status: LEFT_STATUS, price }, deps)
-      if (outputTokensSeen > 0 || uses || promptUsage) {
-        const seen = seenUsage(answered, relay.state)
-        return await settle(answered, { usage: seen, estimated: true, status: LEFT_STATUS, price }, deps)
-      }
-      throw GONE
-    }
+    if (!settling && hasLeft(out, error)) return await settleLeft(answered, relay, kept, deps)
+    const { usage } = relay.state
     const fault = asFault(heard(error, answered, deps))
     // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
     const settled =
@@ -249,6 +244,27 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     caller.unwatch()
     drained()
   }
+}
+
+/** The caller has left: what was reported is owed, or what was delivered. Of what nobody waits for, that was a cancellation: what is paid for is kept with its payment. */
+async function settleLeft(
+  answered: Answered,
+  relay: StreamRelay,
+  kept: KeptStream | undefined,
+  deps: PathDeps,
+): Promise<Settled> {
+  const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
+  if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) throw GONE
+  const owed = usage ?? seenUsage(answered, relay.state)
+  const cut = answered.idempotency?.keepsAll && cutEvent(possibleUsage(answered, withUses(answered, owed)))
+  const keep = cut ? await keptStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
+  return settle(answered, { usage: owed, estimated: usage === undefined, status: LEFT_STATUS, price, keep }, deps)
+}
+
+/** For whoever asks again, or later. */
+function keptStream(answered: Answered, contentType: string, body: Buffer | undefined, deps: PathDeps) {
+  const whole = { status: 200, contentType, body: () => body }
+  return body && (keepOf(answered, whole, deps.sealer) ?? keepLarge(answered, whole, deps))
 }
 
 /** As far as the stream came. */
@@ -316,7 +332,7 @@ async function remember(answered: Answered, ids: readonly string[], { database, 
 function boundDrain(answered: Answered, deps: PathDeps): () => void {
   const { reply, drains } = answered.attempted
   // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
-  if (drains !== 'answer' || answered.idempotency) return () => {}
+  if (drains !== 'answer' || isRepeatable(answered)) return () => {}
   const { signal } = answered.out
   let cancel: () => void = () => {}
   const bound = () => {

@@ -10,7 +10,7 @@ import type { Pricing } from '../meter/price.ts'
 import type { Ask, JobAsk } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
 import { byOwnKeys, type Candidate, routeAsk } from '../routing/route.ts'
-import type { Answered, Arrived, Held, PathDeps } from './call.ts'
+import { type Answered, type Arrived, type Held, isRepeatable, type PathDeps } from './call.ts'
 import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
 import { withKeeper } from './keeper.ts'
 import type { Seen } from './monitor.ts'
@@ -71,7 +71,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   const { ask, out } = arrived
   const admitted = await admit(arrived, deps.ledger)
   if (admitted === 'replay') {
-    await replay(arrived, deps.database)
+    await replay(arrived, deps)
     return REPLAYED
   }
   seen.stage('admit')
@@ -103,7 +103,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
   const job = await deps.jobs.open(arrived.ask.order, arrived, arrived.out.signal)
   const admitted = await admit(arrived, deps.ledger, job.row)
-    .then((found) => (found === 'replay' ? replay(arrived, deps.database) : found))
+    .then((found) => (found === 'replay' ? replay(arrived, deps) : found))
     .catch(async (error: unknown) => {
       await job.drop(error)
       throw error
@@ -135,7 +135,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
     requestId: held.requestId,
     account: held.principal.accountId,
     trail: held.seen.trail,
-    isRepeatable: held.idempotency !== undefined,
+    isRepeatable: isRepeatable(held),
     createdSeconds: nowSeconds(),
     nowSeconds,
     signal: held.out.signal,

@@ -6,7 +6,7 @@ import { createQueue } from '../../src/jobs/queue.ts'
 import type { JobTiming } from '../../src/jobs/timing.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import { silentLog } from '../../src/kernel/log.ts'
-import { createSecrets } from '../../src/kernel/secret.ts'
+import { createContentSealer, createSecrets } from '../../src/kernel/secret.ts'
 import { newId } from '../../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts'
 import type { PathDeps } from '../../src/pipeline/call.ts'
@@ -83,6 +83,7 @@ export class Process implements Mortal {
     }
     this.path = {
       database,
+      sealer: createContentSealer(createSecrets('of a simulated process'), world),
       ledger: this.ledger,
       upstream: faultyVendor({ world, mortal: this, onCall: around.onCall }),
       world,

@@ -10,7 +10,7 @@
 -- s_lease: null where the call has a hold of its own; else the lease that covered it, by s_cover. s_keep: what was not spent stays in the lease.
 -- s_again: one of these was tried before, and the answer was lost.
 -- {{facts}}: an array for each column of `usage` that is not money, named s_ and the column; see database/functions.ts.
--- s_kept: null, or [{id, keep?: {status, type, body}}] for the resolutions that had an idempotency key.
+-- s_kept: null, or [{id, keep?: {status, type, sealed}}] for the resolutions that had an idempotency key.
 -- s_given_up: null, or those of s_id whose reservation made a job of which nobody was told. Unless it has been begun, the job
 -- goes with its hold; if it has, it goes on, and its hold stays.
 -- r_want, r_floor, r_most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is
@@ -400,6 +400,8 @@ begin
       where d.account_id = any(accounts){{one d.account_id}} and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
       update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
         -- A large one was put there before: see admission/idempotency.ts.
+        sealed = coalesce(decode(x.keep ->> 'sealed', 'base64'), d.sealed),
+        -- Of processes of the version before.
         body = coalesce(decode(x.keep ->> 'body', 'base64'), d.body)
       from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
       where d.account_id = any(accounts){{one d.account_id}} and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
@@ -446,7 +448,7 @@ begin
       if r_idem[i] is not null then
         insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
         on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, freed = false, created_at = excluded.created_at
+          content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at
           where idempotency.created_at < yesterday and idempotency.status is not null or idempotency.freed
         returning * into earlier;
         if not found then

@@ -1,0 +1,175 @@
+// What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
+import type { ChatVendor } from './faults/chat-vendor.ts'
+import {
+  chatBody,
+  chunk,
+  DONE,
+  faultModel,
+  MODEL,
+  STREAM_HEADERS,
+  startVendor,
+  usage,
+  usageChunk,
+  wholeAnswer,
+} from './faults/chat-vendor.ts'
+import { until } from './faults/raw-client.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const ASKED = 'heliotrope-question'
+const ANSWERED = 'heliotrope-answer'
+
+let vendor: ChatVendor
+let g: TestGateway
+/** The vendor ends its answers when this resolves. */
+let going = Promise.withResolvers<void>()
+before(async () => {
+  vendor = await startVendor()
+  g = await startGateway({
+    catalog(document: any) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.models[MODEL] = { ...faultModel(['mock']), doors: ['openai-chat', 'openai-responses'] }
+    },
+  })
+  vendor.answer = async ({ response, body, prompt }) => {
+    const { stream } = JSON.parse(body) as { stream?: boolean }
+    if (!stream) {
+      if (prompt.includes('slow')) await going.promise
+      return response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer(ANSWERED, usage(10, 5)))
+    }
+    response.writeHead(200, STREAM_HEADERS)
+    response.write(chunk(ANSWERED))
+    if (prompt.includes('slow')) await going.promise
+    response.end(chunk('', 'stop') + usageChunk(usage(10, 5)) + DONE)
+  }
+})
+after(async () => {
+  going.resolve()
+  await g.settled()
+  await g.close()
+  await vendor.close()
+})
+
+/** Tables in which one of the words stands, as it is or as Postgres and JSON write bytes. */
+async function readable(...words: string[]): Promise<string[]> {
+  const { database } = g.gateway
+  const tables = await database.query<{ name: string }>({
+    text: `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+  })
+  assert.ok(tables.length > 30)
+  const forms = words.flatMap((word) => [word, Buffer.from(word).toString('hex'), ...inBase64(word)])
+  const found: string[] = []
+  for (const { name } of tables) {
+    const rows = await database.query<{ row: string }>({ text: `select t::text as row from ${name} t` })
+    if (rows.some(({ row }) => forms.some((form) => row.includes(form)))) found.push(name)
+  }
+  return found
+}
+
+/** What of a word is the same in base64 wherever it begins. */
+const inBase64 = (word: string) =>
+  [0, 1, 2].map((shift) =>
+    Buffer.from('x'.repeat(shift) + word)
+      .toString('base64')
+      .slice(4, -4),
+  )
+
+const background = async (key: string, over: object = {}) => {
+  const asked = { model: MODEL, input: ASKED, background: true, ...over }
+  const answer = await g.call('/v1/responses', key, asked)
+  assert.equal(answer.status, 200)
+  if (!('stream' in over)) return ((await answer.json()) as { id: string }).id
+  const reader = answer.body!.getReader()
+  let text = ''
+  while (!/"id":"(resp_bg\w+)"/.test(text)) text += Buffer.from((await reader.read()).value ?? []).toString()
+  void reader.cancel()
+  return /"id":"(resp_bg\w+)"/.exec(text)![1]!
+}
+const retrieve = async (key: string, id: string) => (await (await g.call(`/v1/responses/${id}`, key)).json()) as any
+const ended = (key: string, id: string) => until(async () => (await retrieve(key, id)).status === 'completed')
+const rowsOf = async (id: string) => {
+  const { database } = g.gateway
+  const tables = [
+    ['background', 'id = $1'],
+    ['background_event', 'id = $1'],
+    ['idempotency', `key = ' ' || $1`],
+  ]
+  const counts: Record<string, number> = {}
+  for (const [table, of] of tables)
+    counts[table!] = (await database.query({ text: `select 1 from ${table} where ${of}` }, [id])).length
+  return counts
+}
+const NOTHING = { background: 0, background_event: 0, idempotency: 0 }
+
+test('requests and answers in the background are not readable in the database, and deleting leaves nothing', async () => {
+  const { key } = await g.account()
+  const made = [await background(key), await background(key, { stream: true })]
+  for (const id of made) await ended(key, id)
+  going = Promise.withResolvers()
+  const runs = await background(key, { input: `${ASKED} slow`, stream: true })
+  await until(async () => (await rowsOf(runs)).background_event! > 0)
+  assert.deepEqual(await readable(ASKED, ANSWERED), [])
+  for (const id of made) {
+    assert.match(JSON.stringify(await retrieve(key, id)), new RegExp(ANSWERED), 'its account reads it')
+    assert.equal((await g.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })).status, 200)
+    assert.deepEqual(await rowsOf(id), NOTHING)
+    assert.equal((await g.call(`/v1/responses/${id}`, key)).status, 404)
+  }
+  // One that runs: what comes after the deletion goes as well.
+  assert.equal((await g.call(`/v1/responses/${runs}`, key, undefined, { method: 'DELETE' })).status, 200)
+  going.resolve()
+  await g.settled()
+  await until(async () => JSON.stringify(await rowsOf(runs)) === JSON.stringify(NOTHING))
+})
+
+test('answers to Idempotency-Keys and lines of batches are not readable in the database', async () => {
+  const { key } = await g.account()
+  const headers = { 'idempotency-key': 'one' }
+  const send = (more: object = {}) => g.call('/v1/chat/completions', key, chatBody(ASKED, more), { headers })
+  const first = await (await send()).text()
+  const again = await send()
+  assert.deepEqual([again.headers.get('idempotent-replayed'), await again.text()], ['true', first])
+  assert.equal((await send({ temperature: 1 })).status, 409)
+
+  going = Promise.withResolvers()
+  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
+  const lines = [ASKED, `${ASKED} slow`].map((text, at) =>
+    JSON.stringify({
+      custom_id: `${at}`,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: JSON.parse(chatBody(text)),
+    }),
+  )
+  const file = await client.files.create({
+    file: await toFile(Buffer.from(lines.join('\n')), 'l.jsonl'),
+    purpose: 'batch',
+  })
+  const batch = await client.batches.create({
+    ...{ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
+  })
+  await until(async () => (await client.batches.retrieve(batch.id)).request_counts!.completed === 1)
+  assert.deepEqual(await readable(ASKED, ANSWERED), [])
+  const account = (
+    await g.gateway.database.query<{ account_id: string }>({ text: 'select account_id from batch where id = $1' }, [
+      batch.id,
+    ])
+  )[0]!
+  const shown = await g.operator<any>(
+    'GET',
+    `/accounts/${account.account_id}/batches/${batch.id}/lines?outcome=completed`,
+  )
+  assert.deepEqual(
+    shown.data.items.map(({ customId, status }: any) => [customId, status]),
+    [['0', 200]],
+  )
+  going.resolve()
+  await until(async () => (await client.batches.retrieve(batch.id)).status === 'completed')
+  const { output_file_id } = await client.batches.retrieve(batch.id)
+  const results = (await (await client.files.content(output_file_id!)).text()).trim().split('\n')
+  assert.equal(results.length, 2)
+  for (const line of results) assert.equal(JSON.parse(line).response.body.choices[0].message.content, ANSWERED)
+  assert.deepEqual(await readable(ASKED, ANSWERED), [])
+})
