@@ -209,6 +209,11 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   ),
   'a worker that has lost a job concludes it': instead('job_conclude', 'and version = $2', 'and $2::int > 0'),
   'a neglected job is never found': instead('job_neglected', 'where open', 'where open and false'),
+  'a neglected delivery is never found': instead(
+    'delivery_neglected',
+    'where next_at is not null',
+    'where next_at is not null and false',
+  ),
 }
 
 /** Those that do harm in few stories, and what must happen for it. */
