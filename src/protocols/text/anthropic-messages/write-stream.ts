@@ -21,7 +21,10 @@ export class MessagesWriter implements StreamWriter {
   private started = false
   private blocks = 0
   private open: { readonly kind: 'text' | 'thought'; readonly index: number } | undefined
-  /** A thought that stays open beside the text until its proof is there: clients look for the text in the last block. */
+  /**
+   * A thought that stays open beside the text until its proof is there. It is begun before the text though it may stay empty: Google sends the
+   * signature with the last part, blocks cannot be put before one that was sent, and clients look for the text in the last block.
+   */
   private unproven: number | undefined
   /** Calls may be open side by side, since some vendors interleave their inputs; readers go by the index. */
   private readonly calls = new Map<number, CallBlock>()
