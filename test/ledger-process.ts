@@ -18,6 +18,8 @@ const swarms = await Promise.all(
     const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
     const ledger = createLedger({ database, world: realWorld, processId: name, ...PATIENT })
     await ledger.sweep()
+    // What is held by whoever is not heard of is on its way back, and nobody is refused for it.
+    const heard = setInterval(() => void ledger.sweep().catch(() => undefined), 1_000)
     const counts = { held: 0, refused: 0, failed: 0 }
     async function call(settles: boolean): Promise<boolean> {
       const id = newId(realWorld)
@@ -47,6 +49,7 @@ const swarms = await Promise.all(
         return counts
       },
       async end() {
+        clearInterval(heard)
         await ledger.idle()
         await database.close()
       },

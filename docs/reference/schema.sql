@@ -405,6 +405,7 @@ create table lease (
   amount bigint not null,
   recalled_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
+  in_use bigint not null default 0,
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
@@ -1217,17 +1218,23 @@ begin
         -- It may be that others only have leased what is missing here. They are asked to give it back.
         if n in (share_own, share_jobs) and kind = 'limited' then
           new_as[i] := 'share';
-        elsif kind = 'short' or c_room[n] < r_floor[i] then
-          -- What was asked for longer ago has been given back, but for what calls need.
+        elsif kind = 'short' or c_room[n] < r_floor[i] or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] then
+          -- What was asked for longer ago has been given back, but for what calls need. Of a minute, this process has used up what it was given itself.
           if asked[a] is null or kind <> 'short' then
             update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
               and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-              and (kind = 'short' or c_scope[n] in ('account', e.key_id));
+              and (kind = 'short' or c_scope[n] in ('account', e.key_id) and (c_room[n] < r_floor[i] or e.process_id <> process));
             asked[a] := found;
           end if;
           if asked[a] then
             new_as[i] := 'tight';
           end if;
+        end if;
+      end if;
+      if kind = 'short' and new_as[i] is null then
+        -- What a process holds that does not answer comes back when it is taken for dead: until then, nobody can say that it is not there.
+        if room + ledger_unreturned(accounts[a], process) >= r_floor[i] then
+          new_as[i] := 'away';
         end if;
       end if;
       if kind = 'held' then
@@ -1476,7 +1483,7 @@ begin
       select v.account_id, v.scope, sum(j.charged)::bigint as paid
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2 order by 1, 2) x;
-    if exists (select 1 from limited l where l.limits ? 'tokensPerMinute' and (l.account_id = '' or l.account_id = any(accounts))) then
+    if exists (select 1 from limited l where l.account_id = any(accounts || ''::text) and l.limits ? 'tokensPerMinute') then
       select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
         into u_account, u_scope, u_second, u_made, u_more
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
@@ -1577,6 +1584,19 @@ begin
     return next;
   end loop;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_unreturned(account text, process text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce(sum(x.amount), 0)::bigint from (
+    select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
+      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
+    union all
+    select h.amount from hold h left join process p on p.id = h.process_id
+      where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) x
+$function$;
 
 CREATE OR REPLACE FUNCTION public.limited_counted(scopes limited[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
  RETURNS limited[]

@@ -10,6 +10,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
+import { HELD } from '../ledger/available.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { accountFacts } from '../ledger/statement.ts'
@@ -163,6 +164,6 @@ interface AccountRow {
 
 const ACCOUNT = statement(
   'own_account',
-  `select a.id, a.name, a.posted, a.held, a.limits, k.limits as key_limits
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, k.limits as key_limits
    from account a left join api_key k on k.id = $2 where a.id = $1`,
 )

@@ -2,6 +2,7 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
+import { HELD } from '../ledger/available.ts'
 import { type AlertRules, type AlertView, alertRules } from './alert-views.ts'
 
 export interface AlertFact {
@@ -135,10 +136,10 @@ const BALANCES = statement(
   `${RULES}, spent as (
      select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' group by account_id
    )
-   select a.id, a.name, a.posted - a.held as available, coalesce(s.week, 0)::bigint as week
+   select a.id, a.name, a.posted - ${HELD('a')} as available, coalesce(s.week, 0)::bigint as week
    from account a left join spent s on s.account_id = a.id ${RULED('a.id')}
    -- What was moved to another database has its money there.
-   where ${OWN('a.id')} and a.frozen_until is distinct from 'infinity' and (a.posted - a.held < ${RULE('below')} or (s.week > 0 and (a.posted - a.held)::numeric * 7 <= s.week * ${RULE('days')}))`,
+   where ${OWN('a.id')} and a.frozen_until is distinct from 'infinity' and (a.posted - ${HELD('a')} < ${RULE('below')} or (s.week > 0 and (a.posted - ${HELD('a')})::numeric * 7 <= s.week * ${RULE('days')}))`,
 )
 const LIMITS = statement(
   'alert_limits',

@@ -5,6 +5,7 @@ import { DAY_MS } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime } from '../kernel/world.ts'
+import { HELD } from './available.ts'
 import type { FillView, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './figure-views.ts'
 import { type Limits, showLimits } from './limits.ts'
 import { daysLeft } from './overview.ts'
@@ -312,9 +313,9 @@ const HOME_TOP = statement(
 )
 const HOME_LOW = statement(
   'home_low',
-  `select a.id, a.name, a.posted - a.held as available, s.week from (
+  `select a.id, a.name, a.posted - ${HELD('a')} as available, s.week from (
      select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' and ${OWN} group by account_id having sum(charged) > 0
-   ) s join account a on a.id = s.account_id order by (a.posted - a.held)::numeric / s.week limit $1`,
+   ) s join account a on a.id = s.account_id order by (a.posted - ${HELD('a')})::numeric / s.week limit $1`,
 )
 const HOME_REFUSED = statement(
   'home_refused',

@@ -15,6 +15,7 @@ import { createLanes } from './lanes.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
 import {
+  type Away,
   type Cover,
   type Done,
   type Leased,
@@ -90,6 +91,7 @@ const ISOLATED_MAX = 256
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 const SHARES_MAX = 5
 const TEND_EVERY_MS = 500
+const AWAY_SECONDS = 5
 /** How long somebody who reads the books waits for what is on its way into them. */
 const BOOKED_WAIT_MS = 500
 
@@ -140,6 +142,11 @@ export function createLedger(options: LedgerOptions): Ledger {
   const leases = createLeases({
     world,
     isHeard: () => options.leases !== false && liveness.isHeard(),
+    async note(inUse) {
+      const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
+      const rows = await database.query<{ id: string }>(options.distributed ? IN_USE_ANYWHERE : IN_USE, columns)
+      return new Set(rows.map(({ id }) => id))
+    },
     change(change) {
       tend()
       // What is added or given must not be repeated while it is not known whether it was done.
@@ -227,7 +234,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     return within(going, resolveForMs, world)
   }
 
-  async function hold(reservation: Reservation, lost: () => void): Promise<Reserved> {
+  async function hold(reservation: Reservation, lost: () => void): Promise<Reserved | Away> {
     const cameMs = world.elapsedMs()
     let last = false
     for (let asked = 0; ; ) {
@@ -266,7 +273,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** For no longer than its caller waits. */
-  async function holdInTime(reservation: Reservation): Promise<Reserved> {
+  async function holdInTime(reservation: Reservation): Promise<Reserved | Away> {
     const { account } = reservation
     if (lanes.pending > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
@@ -299,7 +306,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const ledger: Ledger = {
     async reserve(reservation) {
       const flood = floods.of(reservation)
-      const own = () => holdInTime(reservation)
+      const own = () => holdInTime(reservation).then(decided)
       const reserved =
         leases.admit(reservation, flood === undefined) ??
         (await (flood ? floods.decide(flood, reservation, own) : own()))
@@ -376,6 +383,15 @@ export function createLedger(options: LedgerOptions): Ledger {
   return ledger
 }
 
+function decided(reserved: Reserved | Away): Reserved {
+  if (reserved.outcome !== 'away') return reserved
+  throw new Fault('unavailable', {
+    message:
+      'Credits of this account are held by a part of the gateway that does not answer. They come back within 20 seconds. Nothing was charged; try again shortly.',
+    ...{ retryAfterSeconds: AWAY_SECONDS, internal: { why: 'credits lie with a silent process' } },
+  })
+}
+
 const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled_at is not null')
 const RECALL = statement(
   'lease_recall',
@@ -383,6 +399,19 @@ const RECALL = statement(
      update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at
    )
    select 1 from recalled where recalled_at > now() - interval '2 seconds'`,
+)
+const IN_USE = statement(
+  'lease_in_use',
+  `with free as (
+     select e.account_id, e.id from lease e where e.account_id = any($1::text[]) and e.id = any($2::text[]) order by e.account_id, e.id for update skip locked
+   )
+   update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
+   where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
+)
+/** Where accounts lie on several servers, rows cannot be locked before. */
+const IN_USE_ANYWHERE = statement(
+  'lease_in_use_anywhere',
+  'update lease set in_use = ($3::bigint[])[array_position($2::text[], id)] where account_id = any($1::text[]) and id = any($2::text[]) returning id',
 )
 const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2), $3) as larger')
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')

@@ -47,7 +47,10 @@ export type Reserved =
   | { outcome: 'frozen' }
 
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
-export type Undecided = { outcome: 'tight' } | { outcome: 'share' }
+export type Undecided = { outcome: 'tight' } | { outcome: 'share' } | Away
+
+/** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
+export type Away = { outcome: 'away' }
 
 export interface Resolution {
   readonly id: string

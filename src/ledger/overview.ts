@@ -1,6 +1,7 @@
 // An account at a glance, from the hourly sums: what it costs does not grow with the number of calls.
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { HELD } from './available.ts'
 import type { Overview } from './views.ts'
 
 /** Up to two days are shown by the hour, more by the day; in UTC. */
@@ -84,7 +85,7 @@ interface ProductRow {
   charged: bigint
 }
 
-const BALANCES = statement('overview_balances', 'select posted, held from account where id = $1')
+const BALANCES = statement('overview_balances', `select a.posted, ${HELD('a')} as held from account a where a.id = $1`)
 // Steps of so many hours, because a day of a session's own time zone may have 23 or 25.
 const STEPS = `span as (
      select date_trunc($2, now(), 'UTC') - ($3::int - 1 - i) * make_interval(hours => case $2 when 'hour' then 1 else 24 end) as at

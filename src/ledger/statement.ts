@@ -7,6 +7,7 @@ import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
+import { HELD } from './available.ts'
 import { type Limits, showLimits } from './limits.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
 import { OWN_KEY } from './operation.ts'
@@ -234,12 +235,12 @@ function formatExact(amount: bigint): string {
 
 const ACCOUNT = statement(
   'statement_account',
-  'select id, name, posted, held, limits, created_at from account where id = $1',
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at from account a where a.id = $1`,
 )
 // A search is for the text itself: no pattern language, so nothing in it can make the search slow.
 const ACCOUNTS = statement(
   'statement_accounts',
-  `select id, name, posted, held, limits, created_at from account
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at from account a
    where id < $1 and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,

@@ -40,7 +40,7 @@ interface Kept {
   readonly deliveries: Pick<Deliveries, 'forget'>
 }
 
-const SWEEP_EVERY_MS = 5_000
+const SWEEP_EVERY_MS = 2_500
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000
 const TIDY_EVERY_MS = 60_000

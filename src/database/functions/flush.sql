@@ -29,6 +29,17 @@
 -- for how many seconds, the present second (they were counted to the last of these), and what is available of the account. `details`, by place, says which limit
 -- refused a reservation.
 
+-- What others hold of an account although no call needs it, or although nobody has heard of them lately (they speak every 2.5 seconds): of those that were asked for it.
+create or replace function ledger_unreturned(account text, process text) returns bigint
+language sql stable as $$
+  select coalesce(sum(x.amount), 0)::bigint from (
+    select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
+      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
+    union all
+    select h.amount from hold h left join process p on p.id = h.process_id
+      where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) x
+$$;
+
 -- Its parameters follow the columns of `usage`: one with others would stand beside this one and not be replaced by it.
 do $$
 declare
@@ -481,17 +492,23 @@ begin
         -- It may be that others only have leased what is missing here. They are asked to give it back.
         if n in (share_own, share_jobs) and kind = 'limited' then
           new_as[i] := 'share';
-        elsif kind = 'short' or c_room[n] < r_floor[i] then
-          -- What was asked for longer ago has been given back, but for what calls need.
+        elsif kind = 'short' or c_room[n] < r_floor[i] or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] then
+          -- What was asked for longer ago has been given back, but for what calls need. Of a minute, this process has used up what it was given itself.
           if asked[a] is null or kind <> 'short' then
             update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
               and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-              and (kind = 'short' or c_scope[n] in ('account', e.key_id));
+              and (kind = 'short' or c_scope[n] in ('account', e.key_id) and (c_room[n] < r_floor[i] or e.process_id <> process));
             asked[a] := found;
           end if;
           if asked[a] then
             new_as[i] := 'tight';
           end if;
+        end if;
+      end if;
+      if kind = 'short' and new_as[i] is null then
+        -- What a process holds that does not answer comes back when it is taken for dead: until then, nobody can say that it is not there.
+        if room + ledger_unreturned(accounts[a], process) >= r_floor[i] then
+          new_as[i] := 'away';
         end if;
       end if;
       if kind = 'held' then

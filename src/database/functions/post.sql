@@ -79,7 +79,7 @@ begin
       select v.account_id, v.scope, sum(j.charged)::bigint as paid
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
       where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}}) group by 1, 2 order by 1, 2) x;
-    if exists (select 1 from limited l where l.limits ? 'tokensPerMinute' and (l.account_id = '' or l.account_id = any(accounts))) then
+    if exists (select 1 from limited l where l.account_id = any(accounts || ''::text) and l.limits ? 'tokensPerMinute') then
       select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
         into u_account, u_scope, u_second, u_made, u_more
       from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)

@@ -1,0 +1,34 @@
+// What a caller sees of its credits while the gateway holds some of them in advance.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseCredits } from '../src/kernel/credits.ts'
+import { testGateway } from './gateway.ts'
+
+const g = testGateway()
+const CHAT = { model: 'alpha-5.4', max_completion_tokens: 50, messages: [{ role: 'user', content: 'Hello' }] }
+
+test('with nothing running all credits are available, and a quote that says so is right', async () => {
+  const { id, key } = await g.account({ credits: 3_000_000n })
+  for (let made = 0; made < 10; made += 1) assert.equal((await g.call('/v1/chat/completions', key, CHAT)).status, 200)
+  const [leased] = await g.gateway.database.query<{ amount: bigint }>(
+    { text: 'select coalesce(sum(amount), 0)::bigint as amount from lease where account_id = $1' },
+    [id],
+  )
+  assert.ok(leased!.amount > 0n, 'nothing is leased')
+  const { data } = (await (await g.call('/v1/account', key)).json()) as {
+    data: { balance: string; held: string; available: string }
+  }
+  assert.deepEqual([data.available, data.held], [data.balance, '0'])
+  // As much output as the whole balance pays for.
+  const balance = parseCredits(data.balance)!
+  const ask = async (max: number) => {
+    const answer = await g.call('/v1/quote', key, { ...CHAT, max_completion_tokens: max })
+    return ((await answer.json()) as { data: { affordable: boolean; costAtMost: string } }).data
+  }
+  const one = parseCredits((await ask(1_000)).costAtMost)!
+  const most = Number((balance * 990n) / one)
+  const quoted = await ask(most)
+  assert.equal(quoted.affordable, true, JSON.stringify(quoted))
+  const answer = await g.call('/v1/chat/completions', key, { ...CHAT, max_completion_tokens: most })
+  assert.equal(answer.status, 200, await answer.text())
+})
