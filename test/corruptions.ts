@@ -1,8 +1,10 @@
 // What somebody, or a fault, might do to the tables that money is in. `$call` and the like are ids of the test that plants them,
 // src/ledger/verify.test.ts.
+import { COSTS, DEFERRED, OTHERS, UNMOVED } from './corruptions-of-reasons.ts'
 
-/** What is done by hand, and what is said of it. */
-export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> = [
+/** What is done by hand, what is said of it, and whether only a full run says it. */
+export type Corruption = readonly [what: string, said: RegExp, run?: 'full']
+export const CORRUPTIONS: readonly Corruption[] = [
   // account
   [`update account set posted = posted + 1 where id = '$account'`, /balance is/],
   [`update account set held = held + 1 where id = '$account'`, /held amount is/],
@@ -81,7 +83,7 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
   [`update transfer set balance = balance + 1 where id = '$call'`, /statement says .* after transfer \$call, but/],
   [`update transfer set balance = null where id = '$call'`, /Transfer \$call has no place in the statement/],
   [`update transfer set moved_at = null, balance = null where id = '$call'`, /\$call has no place in the statement/],
-  [`update transfer set moved_at = at, balance = 0 where id = '$released'`, /\$released has no place in the statement/],
+  [`update transfer set moved_at = at, balance = 0 where id = '$released'`, /says 0 after transfer \$released, but/],
   [`update transfer set moved_at = moved_at - interval '1 day' where id = '$call'`, /its statement says/],
   [
     `update transfer t set moved_at = o.moved_at from transfer o where t.id = '$call' and o.account_id = t.account_id and o.kind = 'grant'`,
@@ -119,7 +121,7 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
   [`update transfer set note = 'a gift' where kind = 'takeback'`, /by others or for other reasons/],
   [`update audit set actor = 'nobody' where action = 'account.credit'`, /Audit row .* was changed/],
   [`delete from audit where action = 'catalog.apply'`, /Audit row .* was changed, or one before it/],
-  [`delete from audit where id = (select max(id) from audit where action = 'key.create')`, /Audit row .* was removed/],
+  [`delete from audit where id = (select max(id) from audit)`, /Audit row .* was removed/],
   [`delete from grant_key`, /idempotency key that is gone/],
   [
     `insert into grant_key values ('$other', 'payment-2', 'h', '{}')`,
@@ -156,7 +158,10 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
   [`update usage_hour set requests = requests + 1 where account_id = '$account'`, /hourly sum of requests/],
   [`update usage_hour set errors = errors + 1 where account_id = '$account'`, /hourly sum of errors/],
   [`update usage_hour set duration_ms = duration_ms + 1 where account_id = '$account'`, /hourly sum of durations/],
-  [`update usage_hour set product = 'socialapi' where account_id = '$account'`, /hourly sum of requests .*socialapi/],
+  [
+    `update usage_hour set product = 'socialapi' where account_id = '$account' and product = 'alpha-5.4'`,
+    /hourly sum of requests .*socialapi/,
+  ],
   [`update usage_hour set key_id = 'key_x' where account_id = '$account'`, /hourly sum of requests .*key_x/],
   [`update usage_hour set hour = hour - interval '1 hour' where account_id = '$account'`, /hourly sum of requests/],
   [`delete from usage_hour where account_id = '$other'`, /hourly sum of requests .* is 0/],
@@ -298,12 +303,16 @@ export const CORRUPTIONS: ReadonlyArray<readonly [what: string, said: RegExp]> =
   [`update transfer set hash = null where id = '$call'`, /transfer .* was changed, or the one before it/],
   [`update account set chain = sha256('x') where id = '$account'`, /\$account: its last transfer is not the one/],
   [`update account set chain = null where id = '$other'`, /\$other: its last transfer is not the one/],
+  ...COSTS,
+  ...UNMOVED,
+  ...DEFERRED,
+  ...OTHERS,
   // process
   [`update process set heartbeat_at = now() + interval '1 year' where id = 'p1'`, /said to have lived in the future/],
 ]
 
 /** What a thorough hand does to one call: all that sums it up follows. */
-function coveredUp(): ReadonlyArray<readonly [string, RegExp]> {
+function coveredUp(): readonly Corruption[] {
   const follow = (by: string) => `
     update transfer set balance = balance + ${by} where account_id = '$account' and moved_at > (select min(moved_at) from transfer where id = '$first');
     update account set posted = posted + ${by} where id = '$account';
@@ -346,6 +355,6 @@ function coveredUp(): ReadonlyArray<readonly [string, RegExp]> {
 
 /** A settlement that is not in the books yet, of a call like another. */
 export function journalRow(id: string, like: string): string {
-  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, lease_id, tokens, second, input_tokens, output_tokens)
-    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, 'lease_1', 0, 0, 1, 1 from usage where id = '${like}'`
+  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens)
+    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1 from usage where id = '${like}'`
 }

@@ -7,11 +7,12 @@ create table account (
   posted bigint not null default 0,
   held bigint not null default 0,
   moved_at timestamp with time zone,
-  chain bytea,
   limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
   search text generated always as (lower(name)) stored,
+  chain bytea,
+  chained_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -114,6 +115,7 @@ create table background (
   open boolean not null default true,
   sealed_request bytea,
   sealed_answer bytea,
+  call_id text collate "C",
   constraint background_pkey PRIMARY KEY (account_id, id),
   constraint background_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'in_progress'::text, 'completed'::text, 'incomplete'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=70);
@@ -373,7 +375,6 @@ create table journal (
   story jsonb,
   cost bigint,
   credential text,
-  attributes jsonb,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
   process_id text collate "C" not null,
@@ -382,6 +383,8 @@ create table journal (
   second bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
+  attributes jsonb,
+  cost_basis jsonb,
   constraint journal_pkey PRIMARY KEY (process_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
@@ -579,7 +582,7 @@ create table transfer (
   hash bytea,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE ((kind <> 'settled'::text) AND (moved_at IS NOT NULL));
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'takeback'::text]));
 CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
@@ -603,9 +606,10 @@ create table usage (
   story jsonb,
   cost bigint,
   credential text,
-  attributes jsonb,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
+  attributes jsonb,
+  cost_basis jsonb,
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
@@ -739,6 +743,7 @@ CREATE OR REPLACE FUNCTION public.ledger_expire(silent interval, most integer)
 AS $function$
 declare
   free text[];
+  moment timestamptz;
 begin
   free := array(
     select a.id from account a where a.id in (
@@ -748,6 +753,8 @@ begin
       where p.id is null or p.heartbeat_at not between now() - silent and now() + silent
       order by x.account_id limit most)
     order by a.id for update skip locked);
+  -- Not before the accounts are locked: what others wrote lies before it.
+  moment := clock_timestamp();
   with silent_ones as (
     select p.id from process p where p.heartbeat_at not between now() - silent and now() + silent
   ), dead as (
@@ -763,8 +770,17 @@ begin
     select account_id, key_id, process_id, amount, 1 as calls from dead union all select account_id, key_id, process_id, amount, 0 from ended
   ), sums as (
     select account_id, sum(amount) as amount from given group by account_id
+  ), placed as (
+    select d.account_id, d.id, d.amount, a.posted, a.chain,
+      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over (partition by d.account_id order by d.id) - 1) * interval '1 microsecond' as moved_at
+    from dead d join account a on a.id = d.account_id
+  ), linked as (
+    select p.*, transfer_chain(p.chain, p.account_id, p.id, 'expired', 0, p.amount, p.posted) over (partition by p.account_id order by p.id) as hash from placed p
+  ), last_ones as (
+    select distinct on (l.account_id) l.account_id, l.moved_at, l.hash from linked l order by l.account_id, l.id desc
   ), accounts as (
-    update account a set held = a.held - s.amount from sums s where a.id = s.account_id
+    update account a set held = a.held - s.amount, moved_at = coalesce(l.moved_at, a.moved_at), chain = coalesce(l.hash, a.chain)
+    from sums s left join last_ones l on l.account_id = s.account_id where a.id = s.account_id
   ), scopes as (
     select x.account_id, x.scope, sum(g.amount) as amount, sum(g.calls) as calls from given g,
       lateral (values (g.account_id, 'account'), (g.account_id, g.key_id), ('', case when not right(g.account_id, 5) = '_test' then 'system@' || g.process_id end)) as x(account_id, scope)
@@ -774,7 +790,8 @@ begin
     -- A share that is not divided yet has counted none of it, nor has a scope that limits only the minute.
     from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}' and (l.account_id = '' or limited_is_money(l.limits))
   ), moved as (
-    insert into transfer (account_id, id, kind, amount, held) select account_id, id, 'expired', 0, amount from dead
+    insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
+    select account_id, id, 'expired', 0, amount, moved_at, posted, hash from linked
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
     select account_id, id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
@@ -791,7 +808,7 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_attributes jsonb DEFAULT NULL::jsonb, s_client text[] DEFAULT NULL::text[], r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], s_attributes jsonb DEFAULT NULL::jsonb, s_cost_basis jsonb DEFAULT NULL::jsonb, r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
  RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -811,15 +828,16 @@ declare
   l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
-  -- When the balance of each account last changed, and the moments of this flush's changes.
+  -- When the last transfer of each account was written, and the moments of this flush's.
   now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
   done_moved timestamptz[];
-  -- The hash of each account's last change, and those of this flush.
+  -- The hash of each account's last transfer, and those of this flush.
   now_chain bytea[] := array_fill(null::bytea, array[cardinality(accounts)]);
   done_hash bytea[];
   moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
+  was_moved timestamptz[];
   -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
   frozen int[] := '{}';
   r record;
@@ -918,7 +936,7 @@ begin
       end if;
     end loop;
   end if;
-  was_posted := now_posted; was_held := now_held;
+  was_posted := now_posted; was_held := now_held; was_moved := now_moved;
 
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited);
@@ -1083,14 +1101,12 @@ begin
           paid := 0;
         end if;
       end if;
-      if paid > 0 then
-        now_posted[a] := now_posted[a] - paid;
-        now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
-        done_moved[i] := now_moved[a];
-        now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
-          case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
-        done_hash[i] := now_chain[a];
-      end if;
+      now_posted[a] := now_posted[a] - paid;
+      now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
+      done_moved[i] := now_moved[a];
+      now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
+        case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
+      done_hash[i] := now_chain[a];
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
         foreach n in array array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
@@ -1121,10 +1137,10 @@ begin
       from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
     ), moved as (
       insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end, done_hash[i] from done
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], after_posted[i], done_hash[i] from done
     ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], nullif(s_attributes -> (i - 1), 'null'::jsonb), coalesce(s_client[i], ''::text) from done
+      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis)
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text), nullif(s_attributes -> (i - 1), 'null'::jsonb), nullif(s_cost_basis -> (i - 1), 'null'::jsonb) from done
     )
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
@@ -1378,8 +1394,8 @@ begin
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at, chain = x.chain
-  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held) as x(id, posted, held, moved_at, chain, posted_was, held_was)
-  where o.id = any(accounts) and o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was);
+  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held, was_moved) as x(id, posted, held, moved_at, chain, posted_was, held_was, moved_was)
+  where o.id = any(accounts) and o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was or x.moved_at is distinct from x.moved_was);
   return next;
 end $function$;
 
@@ -1399,13 +1415,10 @@ begin
   moved := greatest(amount, held - posted);
   posted := posted + moved;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  if moved <> 0 then
-    link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
-    update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
-  end if;
+  link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
+  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
   insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
-    case when moved <> 0 then moment end, case when moved <> 0 then posted end, case when moved <> 0 then link end);
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor, moment, posted, link);
   return next;
 end $function$;
 
@@ -1498,17 +1511,16 @@ begin
     delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
   ), placed as (
     select t.*, a.chain, (a.posted - sum(t.charged) over w)::bigint as balance,
-      greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
+      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over w - 1) * interval '1 microsecond' as moved_at
     from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
   ), linked as (
     select p.*, transfer_chain(p.chain, p.account_id, p.id, p.outcome, p.charged, p.held, p.balance) over (partition by p.account_id order by p.id) as hash from placed p
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
-    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end,
-      case when p.charged > 0 then p.hash end from linked p
+    select p.account_id, p.id, p.outcome, p.charged, p.held, p.moved_at, p.balance, p.hash from linked p
   ), used as (
-    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client)
-    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, attributes, client from taken
+    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis)
+    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis from taken
   ), summed as (
     insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
     select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
@@ -1520,9 +1532,8 @@ begin
     from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
     where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at), chain = x.hash
-    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged,
-      max(p.moved_at) filter (where p.charged > 0) as moved_at from linked p group by 1) x
+    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = x.moved_at, chain = x.hash
+    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged, max(p.moved_at) as moved_at from linked p group by 1) x
     where a.id = any(wanted) and a.id = x.account_id returning a.id
   )
   select count(*) into n from paid;
@@ -1577,7 +1588,7 @@ begin
     select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
       leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
       s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
-      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_attributes => jsonb_build_array(j.attributes), s_client => array[j.client]) f;
+      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_client => array[j.client], s_attributes => jsonb_build_array(j.attributes), s_cost_basis => jsonb_build_array(j.cost_basis)) f;
     if resolved not like 'busy;%' then
       delete from journal o where o.process_id = process and o.id = j.id;
     end if;
@@ -1866,9 +1877,6 @@ CREATE OR REPLACE FUNCTION public.transfer_link(hash bytea, before bytea, accoun
  IMMUTABLE
 AS $function$
 begin
-  if amount = 0 then
-    return coalesce(hash, before);
-  end if;
   return transfer_hash(coalesce(hash, before), account, id, kind, amount, 0, held, balance);
 end $function$;
 

@@ -157,7 +157,9 @@ export const MONEY_COMMANDS: readonly Command[] = [
       const counts = Object.entries(answer.checked).map(([what, count]) => `${count} ${what}`)
       const found = answer.ok ? ['Everything adds up.'] : answer.problems.map((problem) => `  ${problem}`)
       if (answer.failure !== null) found.push(`It could not come to an end: ${answer.failure}`)
-      return { answer, words: [`Checked ${counts.join(', ')}.`, ...found].join('\n'), failed: !answer.ok }
+      const took = ((answer.durationMs ?? 0) / 1000).toFixed(1)
+      const checked = `Checked ${counts.join(', ')}. Recomputed the price and cost of ${answer.checked.charges} calls. Took ${took} s.`
+      return { answer, words: [checked, ...found].join('\n'), failed: !answer.ok }
     },
   },
   {

@@ -111,7 +111,7 @@ const TRIED = statement(
 )
 const END = statement(
   'background_end',
-  `update background set status = $4, sealed_answer = $5, vendor_id = $6, ended_at = now()
+  `update background set status = $4, sealed_answer = $5, vendor_id = $6, call_id = $7, ended_at = now()
    where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
 )
 // Open until it is known what of it is paid for: whoever works on it says so, or whoever comes after that one has died.
@@ -379,14 +379,17 @@ interface Ended {
   readonly status: string
   readonly answer: Json
   readonly vendorId: string | null
+  /** The call that answered it. */
+  readonly callId?: string
 }
 
-async function end(row: Opened, { status, answer, vendorId }: Ended, { path }: BackgroundDeps): Promise<undefined> {
+async function end(row: Opened, ended: Ended, { path }: BackgroundDeps): Promise<undefined> {
+  const { status, answer, vendorId, callId = null } = ended
   const sealed = path.sealer.seal(placeOf(row.account_id, row.id, 'answer'), JSON.stringify(answer))
-  await path.database.query(END, [row.account_id, row.id, row.version, status, sealed, vendorId])
+  await path.database.query(END, [row.account_id, row.id, row.version, status, sealed, vendorId, callId])
 }
 
-function answerOf(row: Opened, { status, body }: Told): Ended {
+function answerOf(row: Opened, { status, body, requestId }: Told): Ended {
   const said: unknown = JSON.parse(body)
   const response = isObject(said) ? said : {}
   if (status < 200 || status > 299) {
@@ -398,6 +401,7 @@ function answerOf(row: Opened, { status, body }: Told): Ended {
     status: isWhole ? 'completed' : 'incomplete',
     answer: { ...response, ...ours(row.id) },
     vendorId: response.store === true ? (text(response.id) ?? null) : null,
+    callId: requestId.replace(/^req_/, ''),
   }
 }
 

@@ -47,7 +47,8 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     firstByteMs: 0,
     inputTokens: 0,
     outputTokens: paid?.outputTokens ?? 0,
-    cost: paid?.cost,
+    cost: paid?.cost?.amount,
+    costBasis: paid?.cost?.basis,
     attributes: paid?.attributes,
     credential: paid ? (job.credential ?? undefined) : undefined,
     story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
@@ -93,7 +94,9 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   const isLess = got.amount < asked.amount
   const charge: Charge = isLess ? got : asked
   const attributes = decidingOf(pricing, { resolution: isLess ? resolution : request.resolution })
-  const cost = fee ? 0n : costOf(product.routes[job.route - 1]?.cost, usage, { resolution })
+  const cost = fee
+    ? { amount: 0n, basis: undefined }
+    : costOf(product.routes[job.route - 1]?.cost, usage, { resolution }, { lines: charge.lines, attributes })
   return { charge, estimated, outputTokens: usage.output ?? 0, cost, attributes }
 }
 

@@ -62,6 +62,7 @@ const FACTS: Record<string, Fact> = {
 const RARE_FACTS: Record<string, (resolution: Resolution) => object | undefined> = {
   story: ({ story }) => story && storable(story),
   attributes: ({ attributes }) => attributes && storable(attributes),
+  cost_basis: ({ costBasis }) => costBasis && storable(costBasis),
 }
 
 /** Left out when nobody knows what the calls of the flush cost. */

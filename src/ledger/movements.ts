@@ -64,13 +64,16 @@ function ledgerView(row: TransferRow): LedgerView {
 }
 
 const READ = (AT: string, WHERE: string, ORDER: string) =>
-  `select t.id, ${AT} as at, t.kind, t.amount, t.loss, t.note, t.actor, t.balance, u.product
+  `select t.id, ${AT} as at, t.kind, t.amount, t.loss, t.note, t.actor, case when t.amount <> 0 then t.balance end as balance, u.product
    from transfer t left join usage u on u.account_id = $1 and u.id = t.id
    where t.account_id = $1 and ($3::timestamptz is null or ${AT} >= $3) and ($4::timestamptz is null or ${AT} < $4)
      and ($5::text is null or t.kind = $5) and ${WHERE}
    order by ${ORDER} desc limit $6`
 // A page goes on after the row of its cursor.
 const AFTER = `t.moved_at < case when $2::text is null then 'infinity' else (select c.moved_at from transfer c where c.account_id = $1 and c.id = $2) end`
-const MOVED = statement('statement_moved', READ('t.moved_at', AFTER, 't.moved_at'))
-const FEW = statement('statement_given', READ('t.moved_at', `t.kind <> 'settled' and ${AFTER}`, 't.moved_at'))
-const ZERO = statement('statement_zero', READ('t.at', `t.moved_at is null and t.id < coalesce($2, '~')`, 't.id'))
+const MOVED = statement('statement_moved', READ('t.moved_at', `t.amount <> 0 and ${AFTER}`, 't.moved_at'))
+const FEW = statement(
+  'statement_given',
+  READ('t.moved_at', `t.amount <> 0 and t.kind in ('grant', 'takeback') and ${AFTER}`, 't.moved_at'),
+)
+const ZERO = statement('statement_zero', READ('t.at', `t.amount = 0 and t.id < coalesce($2, '~')`, 't.id'))

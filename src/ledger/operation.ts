@@ -1,6 +1,6 @@
 // What the ledger is asked to do, and what becomes of it.
 import type { Credits } from '../kernel/credits.ts'
-import type { ChargeLine } from '../meter/charge.ts'
+import type { ChargeLine, CostBasis } from '../meter/charge.ts'
 import type { Story } from './views.ts'
 
 /** What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in lower case. */
@@ -78,6 +78,8 @@ export interface Resolution {
   readonly attributes?: Readonly<Record<string, string>> | undefined
   /** What the vendor takes for it, where the route's cost is known. */
   readonly cost?: Credits | undefined
+  /** What decided it besides lines and attributes. */
+  readonly costBasis?: CostBasis | undefined
   /** Only of a call that failed, or needed more than one attempt. */
   readonly story?: Story | undefined
   /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */

@@ -4,9 +4,10 @@
 // statement that wrote a row has counted it to, tell when a row came that is older still.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { movedBy } from './movements.ts'
-import type { RateCheck } from './rate-check.ts'
+import { BATCH, type RateCheck } from './rate-check.ts'
 import {
   checkCharge,
   checkPair,
@@ -17,7 +18,15 @@ import {
   type UsageRow,
 } from './verify-call.ts'
 import { checkChain } from './verify-chain.ts'
-import { addHour, compareHours, type HourSums, readHours, readYoungHours } from './verify-hours.ts'
+import {
+  addHour,
+  addMargin,
+  compareHours,
+  type HourSums,
+  type MarginSums,
+  readHours,
+  readYoungHours,
+} from './verify-hours.ts'
 import { checkLimits } from './verify-limits.ts'
 
 export interface AccountCheck {
@@ -28,10 +37,14 @@ export interface AccountCheck {
   /** By the database's clock: now, and the full hour before which everything is written. */
   readonly nowMs: number
   readonly settledMs: number
+  /** When the chains began of accounts that were there before them; those of accounts from another database may have begun later. */
+  readonly chainedMsMax: number
   /** Whether the account is read from its beginning in any case. */
   readonly whole: boolean
   /** What is wrong with a grant in the eyes of the audit; nothing is asked where there is no audit. */
   readonly audited?: ((account: string, grant: TransferRow) => Promise<string | undefined>) | undefined
+  /** Of all accounts, where everything is read. */
+  readonly margins: MarginSums | undefined
   readonly pieceRows: number
   /** Between two pages: a large account takes a while. */
   readonly onPage: () => Promise<void> | undefined
@@ -70,7 +83,11 @@ const SAVE = statement(
    on conflict (account_id) do update set until = excluded.until, oldest = excluded.oldest, posted = excluded.posted, settled = excluded.settled`,
 )
 const FORGET = statement('verified_forget', 'delete from verified where account_id = $1')
-const OPEN = statement('verify_open', 'select min(id) as id from hold where account_id = $1')
+const OPEN = statement(
+  'verify_open',
+  `select (select min(id) from hold where account_id = $1) as id,
+     (select coalesce(extract(epoch from a.chained_at) * 1000, 0) from account a where a.id = $1 and isfinite(a.chained_at))::float8 as chained_ms`,
+)
 const FAR = statement(
   'verify_far',
   'select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1',
@@ -81,11 +98,12 @@ const TRANSFERS = statement(
    where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
 )
 const USAGE_COLUMNS =
-  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, credential, endpoint, route, attributes, at'
+  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, first_byte_ms, credential, endpoint, route, attributes, cost, cost_basis, client, at'
 const USAGE = statement(
   'verify_usage',
   `select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`,
 )
+const MOVED_HERE = statement('verify_moved_here', 'select 1 from account_move where account_id = $1')
 const ONE_TRANSFER = statement(
   'verify_transfer',
   'select id, kind, amount, loss, held, note, actor, at, moved_at, balance from transfer where account_id = $1 and id = $2',
@@ -112,8 +130,9 @@ async function replay(check: AccountCheck, account: string, start: Mark): Promis
   const done = { problems, transfers: 0, usage: 0, charges: 0 }
   for (let mark = start; ; ) {
     // Before anything is read: whatever is written meanwhile was held by now, or began later.
-    const [open] = await database.query<{ id: string | null }>(OPEN, [account])
-    const piece = await nextPiece(check, account, mark)
+    const [open] = await database.query<{ id: string | null; chained_ms: number | null }>(OPEN, [account])
+    const chainedMs = open?.chained_ms ?? 0
+    const piece = { ...(await nextPiece(check, account, mark)), chainedMs }
     const walked = await walk(check, account, piece)
     done.transfers += walked.transfers
     done.usage += walked.usage
@@ -129,7 +148,9 @@ async function replay(check: AccountCheck, account: string, start: Mark): Promis
       settled: mark.settled + walked.settled,
     }
     if (piece.last) {
-      problems.push(...(await checkChain(database, account, start.untilMs)))
+      problems.push(...(await checkChain(database, account, { sinceMs: start.untilMs, chainedMs })))
+      if (chainedMs > check.chainedMsMax && (await database.query(MOVED_HERE, [account])).length === 0)
+        problems.push(`Account ${account}: its chain is said to begin after all chains began.`)
       problems.push(...(await checkBalance(check, account, mark)))
     }
     if (problems.length === 0)
@@ -145,10 +166,12 @@ interface Piece {
   readonly high: string
   /** It reaches to the present. */
   readonly last: boolean
+  /** From when on all transfers of the account are in its chain. */
+  readonly chainedMs: number
 }
 
 /** As many hours as have about so many rows. */
-async function nextPiece(check: AccountCheck, account: string, mark: Mark): Promise<Piece> {
+async function nextPiece(check: AccountCheck, account: string, mark: Mark): Promise<Omit<Piece, 'chainedMs'>> {
   const [far] = await check.database.query<{ id: string }>(FAR, [account, mark.oldest, check.pieceRows])
   const settledMs = Math.max(check.settledMs, mark.untilMs)
   const hourMs = far ? Math.floor(timeOfId(far.id) / HOUR_MS) * HOUR_MS : settledMs
@@ -168,10 +191,12 @@ class Walked {
   transfers = 0
   usage = 0
   charges = 0
+  /** A call of each batch that was met. */
+  readonly batched = new Map<string, UsageRow>()
   /** The last transfer: an expired hold's late settlement follows it. */
   previous: TransferRow | undefined
 
-  say(problem: string | undefined): void {
+  readonly say = (problem: string | undefined): void => {
     if (problem !== undefined && this.problems.length < PROBLEMS_MAX) this.problems.push(problem)
   }
 }
@@ -194,10 +219,30 @@ async function walk(check: AccountCheck, account: string, piece: Piece): Promise
     for (const id of byId.keys())
       if (!(await check.database.query(ONE_TRANSFER, [account, id]))[0])
         walked.say(`Usage row ${id} of account ${account} has no transfer.`)
+    await checkBatched(check, account, walked)
     await check.onPage()
     if (last === undefined || walked.problems.length >= PROBLEMS_MAX) return walked
     low = high
   }
+}
+
+const BATCHES = statement('verify_batches_of', 'select id from batch where account_id = $1 and id = any($2)')
+/** Batches are kept for longer after they have ended. */
+const BATCH_MS = 29 * 24 * HOUR_MS
+
+/** The price of batches is for their calls only. */
+async function checkBatched(
+  { database, nowMs }: AccountCheck,
+  account: string,
+  { batched, say }: Walked,
+): Promise<void> {
+  const young = [...batched].filter(([, { at }]) => at.getTime() > nowMs - BATCH_MS)
+  batched.clear()
+  if (young.length === 0) return
+  const rows = await database.query<{ id: string }>(BATCHES, [account, young.map(([id]) => id)])
+  const known = new Set(rows.map(({ id }) => id))
+  for (const [id, usage] of young)
+    if (!known.has(id)) say(`Call ${usage.id} has the price of batches, but account ${account} has no batch "${id}".`)
 }
 
 interface Movement {
@@ -212,7 +257,7 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   if (isYoung && row.id < walked.oldest) walked.oldest = row.id
   if (isYoung && !piece.last) return
   walked.transfers += 1
-  for (const problem of checkTransfer(row, check.nowMs)) walked.say(problem)
+  for (const problem of checkTransfer(row, { nowMs: check.nowMs, chainedMs: piece.chainedMs })) walked.say(problem)
   if (!isYoung) {
     walked.posted += movedBy(row)
     walked.settled += row.kind === 'settled' ? row.amount : 0n
@@ -225,10 +270,15 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   if (!isOfCall(row)) walked.say(await check.audited?.(account, row))
   if (!usage) return
   walked.usage += 1
-  if (usage.outcome === 'settled') walked.charges += 1
+  if (usage.outcome === 'settled') {
+    walked.charges += 1
+    if (check.margins && !isTestAccount(account)) addMargin(check.margins, usage)
+  }
   for (const problem of checkPair(row, usage)) walked.say(problem)
   const expired = row.id.endsWith(LATE) ? await expiredBefore(check.database, account, movement) : undefined
-  walked.say(await checkCharge(usage, expired?.held ?? usage.held, check.rates))
+  const heldFor = expired?.held ?? usage.held
+  walked.say(await checkCharge(usage, { heldFor, chainedMs: piece.chainedMs }, check.rates))
+  if (usage.endpoint.startsWith(BATCH)) walked.batched.set(usage.client, usage)
   if (!isYoung && usage.at.getTime() >= check.usageSinceMs) addHour(walked.hours, usage)
 }
 
@@ -256,9 +306,10 @@ const BALANCE = statement(
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
      coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
-     coalesce((select t.balance from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1), 0)::bigint as told,
-     a.chain is not distinct from (select t.hash from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1) as whole
-   from (select 1) one left join account a on a.id = $1`,
+     coalesce(l.balance, 0)::bigint as told,
+     a.chain is not distinct from l.hash and a.moved_at is not distinct from l.moved_at as whole
+   from (select 1) one left join account a on a.id = $1
+   left join (select t.balance, t.hash, t.moved_at from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1) l on true`,
 )
 
 /** What the account says of itself, against all that was read and what is too young to be kept, in one snapshot. */

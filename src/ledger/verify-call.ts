@@ -1,7 +1,7 @@
 // What must be true of one movement and the usage row of the same id.
 import { formatCredits } from '../kernel/credits.ts'
 import { timeOfId } from '../kernel/world.ts'
-import type { ChargeLine } from '../meter/charge.ts'
+import type { Attributes, ChargeLine, CostBasis } from '../meter/charge.ts'
 import { movedBy } from './movements.ts'
 import type { RateCheck } from './rate-check.ts'
 import { movement } from './views.ts'
@@ -35,7 +35,11 @@ export interface UsageRow {
   readonly credential: string | null
   readonly endpoint: string
   readonly route: number
-  readonly attributes: Readonly<Record<string, string>> | null
+  readonly first_byte_ms: number
+  readonly attributes: Attributes | null
+  readonly cost: bigint | null
+  readonly cost_basis: CostBasis | null
+  readonly client: string
   readonly at: Date
 }
 
@@ -48,15 +52,19 @@ export function isOfCall({ kind }: TransferRow): boolean {
   return kind !== 'grant' && kind !== 'takeback'
 }
 
-/** What the transfer alone says. */
-export function* checkTransfer(row: TransferRow, nowMs: number): Generator<string> {
+/** What the transfer alone says. `chainedMs`: from when on those that moved nothing have a place in the chain too. */
+export function* checkTransfer(
+  row: TransferRow,
+  { nowMs, chainedMs }: { readonly nowMs: number; readonly chainedMs: number },
+): Generator<string> {
   const { id, kind, at } = row
   if (!KINDS.includes(kind)) yield `Transfer ${id} is a "${kind}", which is nothing that moves money.`
   if (row.amount < 0n || row.loss < 0n || row.held < 0n) yield `Transfer ${id} has a negative amount.`
   if (!isOfCall(row) && (row.loss !== 0n || row.held !== 0n))
     yield `Transfer ${id} is a ${kind}, but has a loss or a hold.`
-  if ((movedBy(row) === 0n) !== (row.moved_at === null) || (row.moved_at === null) !== (row.balance === null))
-    yield `Transfer ${id} has no place in the statement that its amount would have.`
+  const hasPlace = row.moved_at !== null
+  if (hasPlace !== (row.balance !== null) || (!hasPlace && (movedBy(row) !== 0n || at.getTime() >= chainedMs)))
+    yield `Transfer ${id} has no place in the statement that it must have.`
   const madeMs = timeOfId(id)
   if (at.getTime() < madeMs - CLOCKS_MS) yield `Transfer ${id} was written before its id was made.`
   if (Math.max(at.getTime(), madeMs) > nowMs + CLOCKS_MS) yield `Transfer ${id} lies in the future.`
@@ -84,10 +92,17 @@ export function* checkPair(row: TransferRow, usage: UsageRow): Generator<string>
 }
 
 /** `heldFor`: what was held for the call; a late settlement has no hold of its own any more. */
-export async function checkCharge(usage: UsageRow, heldFor: bigint, rates: RateCheck): Promise<string | undefined> {
+export async function checkCharge(
+  usage: UsageRow,
+  { heldFor, chainedMs }: { readonly heldFor: bigint; readonly chainedMs: number },
+  rates: RateCheck,
+): Promise<string | undefined> {
+  if (usage.outcome !== 'settled' && usage.cost !== null)
+    return `Call ${usage.id} was ${usage.outcome}, but has a cost.`
+  const cost = usage.at.getTime() >= chainedMs ? usage.cost : undefined
   const checking =
     usage.outcome === 'settled'
-      ? rates.check({ ...usage, charge: usage.charged + usage.loss, held: heldFor })
+      ? rates.check({ ...usage, charge: usage.charged + usage.loss, held: heldFor, cost })
       : rates.knows(usage.catalog_version, usage.product)
   const wrong = checking instanceof Promise ? await checking : checking
   return wrong && `Call ${usage.id}: ${wrong}`

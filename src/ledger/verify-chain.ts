@@ -1,5 +1,5 @@
-// The statement's balances, each of which must be the one before it and what moved, and its hashes, each of which is over the one before. Read in the order in which money moved, in pages:
-// nothing ever comes before a movement that can be read.
+// The chain of an account's transfers: each balance must be the one before it and what moved, and each hash is over the one before. Read in the
+// order in which they were written, in pages: nothing ever comes before a transfer that can be read.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 
@@ -7,7 +7,7 @@ const PAGE_ROWS = 10_000
 /** As functions/chain.sql makes it, in words that a server of accounts understands which has none of our functions. */
 const HASH = (BEFORE: string) =>
   `sha256(coalesce(${BEFORE}, '') || convert_to(concat(account_id, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'))`
-const MOVED = `case kind when 'grant' then amount else -amount end`
+const MOVED = `case kind when 'grant' then amount when 'takeback' then -amount when 'settled' then -amount else 0 end`
 /** The moment at which a reading begins. */
 const START = `to_timestamp($2::double precision / 1000)`
 
@@ -27,7 +27,7 @@ const PAGE = statement(
    ), wrong as (
      select id, balance, expected from chain where balance is distinct from expected or moved_at = earlier order by moved_at limit 1
    ), broken as (
-     select id from chain where hash is distinct from ${HASH('before')} order by moved_at limit 1
+     select id from chain where moved_at >= to_timestamp($5::double precision / 1000) and hash is distinct from ${HASH('before')} order by moved_at limit 1
    )
    select count(*)::int as rows, max(moved_at)::text as at, (select balance from page order by moved_at desc limit 1) as balance,
      (select hash from page order by moved_at desc limit 1) as hash, (select id from broken) as broken,
@@ -46,15 +46,19 @@ interface PageRow {
   readonly expected: bigint | null
 }
 
-/** Of what moved since a moment before which the statement was checked. */
-export async function checkChain(database: Queryable, account: string, sinceMs: number): Promise<string[]> {
+/** Of what was written since a moment before which it was checked. `chainedMs`: from when on there are hashes. */
+export async function checkChain(
+  database: Queryable,
+  account: string,
+  { sinceMs, chainedMs }: { readonly sinceMs: number; readonly chainedMs: number },
+): Promise<string[]> {
   const [before] = await database.query<{ at: string; balance: bigint; hash: Buffer | null }>(BEFORE, [
     account,
     sinceMs,
   ])
   let last = before ?? { at: '-infinity', balance: 0n, hash: null }
   for (;;) {
-    const [page] = await database.query<PageRow>(PAGE, [account, last.at, last.balance, last.hash])
+    const [page] = await database.query<PageRow>(PAGE, [account, last.at, last.balance, last.hash, chainedMs])
     if (!page || page.rows === 0) return []
     if (page.id !== null) {
       const [is, should] = [page.is, page.expected].map((amount) =>

@@ -1,4 +1,4 @@
-// The hours' sums, by product and key, against the usage rows that they sum up.
+// The hours' sums, by product and key, against the usage rows that they sum up; and those of margins, by product and route, over all accounts.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { UsageRow } from './verify-call.ts'
@@ -83,4 +83,56 @@ function byName(rows: readonly HourRow[]): Hours {
 
 function nameOf({ hour, product, key_id }: Pick<HourRow, 'hour' | 'product' | 'key_id'>): string {
   return `${hour.toISOString()} ${product} ${key_id}`
+}
+
+/** What calls brought and what vendors took for them, by product and route. */
+export type MarginSums = Map<string, Record<(typeof MARGINS)[number], bigint>>
+const MARGINS = ['calls', 'charged', 'costed', 'cost'] as const
+
+export function addMargin(sums: MarginSums, { product, route, charged, cost }: UsageRow): void {
+  const name = `${product} by route ${route}`
+  let sum = sums.get(name)
+  if (!sum) {
+    sum = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
+    sums.set(name, sum)
+  }
+  sum.calls += 1n
+  sum.charged += charged
+  if (cost === null) return
+  sum.costed += charged
+  sum.cost += cost
+}
+
+const IMPOSSIBLE = statement(
+  'verify_margins_impossible',
+  `select hour, product, route::int as route from margin_hour where least(calls, charged, costed, cost) < 0 or costed > charged order by 1, 2, 3 limit 100`,
+)
+const MARGIN_SUMS = statement(
+  'verify_margins',
+  `select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
+   from margin_hour where hour >= $1 and hour < $2 and not exists (select 1 from account_move where state = 'gone') group by product, route order by product, route`,
+)
+
+/**
+ * Processes count them and may lose the last seconds, so that they are at most what the usage rows of that time give. Those are only known when all
+ * were read, and no account has gone to another database.
+ */
+export async function* checkMargins(
+  on: Queryable,
+  counted: MarginSums | undefined,
+  { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
+): AsyncGenerator<string> {
+  for (const { hour, product, route } of await on.query<{ hour: Date; product: string; route: number }>(IMPOSSIBLE))
+    yield `The margin of ${product} by route ${route} (${hour.toISOString()}) cannot be: it is negative, or has a cost for more than was charged.`
+  if (!counted) return
+  const rows = await on.query<Record<(typeof MARGINS)[number], bigint> & { name: string }>(MARGIN_SUMS, [
+    new Date(fromMs),
+    new Date(untilMs),
+  ])
+  for (const row of rows)
+    for (const what of MARGINS) {
+      const most = counted.get(row.name)?.[what] ?? 0n
+      if (row[what] > most)
+        yield `The margins of ${row.name} sum to ${row[what]} (${what}), but its usage rows give ${most} at most.`
+    }
 }

@@ -1,7 +1,7 @@
 // What is on its way into the books: each settlement of the journal against its account, its lease and what was booked.
 import { type Database, statement } from '../database/database.ts'
-import type { ChargeLine } from '../meter/charge.ts'
-import type { RateCheck } from './rate-check.ts'
+import type { Attributes, ChargeLine, CostBasis } from '../meter/charge.ts'
+import { BATCH, type RateCheck } from './rate-check.ts'
 
 interface JournalCheck {
   readonly database: Database
@@ -17,13 +17,17 @@ interface JournalRow {
   readonly catalog_version: number
   readonly outcome: string
   readonly charged: bigint
+  readonly loss: bigint
   readonly held: bigint
   readonly lines: ChargeLine[]
   readonly estimated: boolean
   readonly credential: string | null
   readonly endpoint: string
   readonly route: number
-  readonly attributes: Readonly<Record<string, string>> | null
+  readonly first_byte_ms: number
+  readonly attributes: Attributes | null
+  readonly cost: bigint | null
+  readonly cost_basis: CostBasis | null
   readonly minutes: number
   readonly leased: boolean
   readonly known: boolean
@@ -35,7 +39,7 @@ const PAGE_ROWS = 1_000
 const LATE_MINUTES = 2
 const JOURNAL = statement(
   'verify_journal',
-  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.attributes, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
+  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.loss, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.first_byte_ms, j.attributes, j.cost, j.cost_basis, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
      a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
      exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
    from journal j left join account a on a.id = j.account_id
@@ -63,12 +67,24 @@ export async function checkJournal({ database, rates, report }: JournalCheck): P
   }
 }
 
-function* problemsOf({ known, outcome, charged, held, minutes, booked, leased }: JournalRow): Generator<string> {
+function* problemsOf({
+  known,
+  outcome,
+  charged,
+  loss,
+  held,
+  endpoint,
+  minutes,
+  booked,
+  leased,
+}: JournalRow): Generator<string> {
   if (!known) yield 'is of an account that does not exist.'
   if (outcome !== 'settled' && outcome !== 'released') yield `is "${outcome}".`
   // It is only written while its lease is there, which does not end before it is booked.
   if (!leased && !booked) yield 'is covered by no lease.'
   if (charged < 0n || charged > held) yield `charges ${charged} micro-credits of ${held} that were held for it.`
+  if (loss !== 0n) yield 'has a loss, though its lease covers it.'
+  if (endpoint.startsWith(BATCH)) yield 'is of a batch, whose calls have holds of their own.'
   if (minutes >= LATE_MINUTES)
     yield booked ? `was booked, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`
 }

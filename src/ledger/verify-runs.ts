@@ -206,6 +206,7 @@ function viewOf(row: RunRow): VerificationRun {
     full: row.whole,
     startedAt: row.started_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,
+    durationMs: row.ended_at && row.ended_at.getTime() - row.started_at.getTime(),
     ok: row.ended_at === null || row.failure !== null ? null : row.problems.length === 0,
     progress: { accounts: Number(row.accounts_done), of: Number(row.accounts_total) },
     checked: { ...NO_COUNTS, ...row.checked },

@@ -3,6 +3,7 @@
 // lie on another server than their money: what is joined with them is found first, by itself.
 import { type Database, type Statement, statement } from '../database/database.ts'
 import type { RateCheck } from './rate-check.ts'
+import { LATE } from './verify-call.ts'
 import { checkJournal } from './verify-journal.ts'
 
 interface TableCheck {
@@ -10,6 +11,8 @@ interface TableCheck {
   readonly rates: RateCheck
   /** Jobs that ended before were checked by an earlier run. */
   readonly since: Date
+  /** Usage from before may have been trimmed. */
+  readonly usageSince: Date
   readonly report: (problem: string) => void
 }
 
@@ -156,13 +159,17 @@ interface JobRow extends Keyed {
   readonly held_as: string | null
   readonly kind: string | null
   readonly used_as: string | null
+  readonly route: number
+  readonly credential: string | null
+  readonly used_route: number | null
+  readonly used_credential: string | null
 }
 const FACTS_OF = `product || ' ' || key_id || ' ' || catalog_version as facts`
 // By its hold, whose id sorts by time. The trimmed usage of a job that has ended long ago is not missed.
 const JOBS = statement(
   'verify_jobs',
   `with page as materialized (
-     select j.account_id, j.hold_id as id, j.id as job_id, j.product, j.key_id, j.catalog_version, j.status, j.verdict,
+     select j.account_id, j.hold_id as id, j.id as job_id, j.product, j.key_id, j.catalog_version, j.status, j.verdict, j.route, j.credential,
        floor(extract(epoch from now() - j.deadline_at) / 60)::int as late_minutes
      from job j where (j.account_id, j.hold_id) > ($1, $2) and (j.open or j.completed_at is null or j.completed_at >= $3)
      order by j.account_id, j.hold_id limit ${PAGE_ROWS}
@@ -173,9 +180,9 @@ const JOBS = statement(
    ), t as materialized (
      select account_id, id, kind from transfer where (account_id, id) in (select account_id, id from page)
    ), u as materialized (
-     select account_id, id, ${FACTS_OF} from usage where (account_id, id) in (select account_id, id from page)
+     select account_id, id, ${FACTS_OF}, route, credential from usage where (account_id, id) in (select account_id, id from page)
    )
-   select page.*, a.id is not null as known, h.facts as held_as, t.kind, u.facts as used_as
+   select page.*, a.id is not null as known, h.facts as held_as, t.kind, u.facts as used_as, u.route as used_route, u.credential as used_credential
    from page left join h using (account_id, id) left join t using (account_id, id) left join u using (account_id, id) left join a on a.id = page.account_id
    order by page.account_id, page.id`,
 )
@@ -205,6 +212,11 @@ function* jobProblems(job: JobRow): Generator<string> {
   const facts = `${job.product} ${job.key_id} ${job.catalog_version}`
   const paidAs = held_as ?? job.used_as
   if (paidAs !== null && paidAs !== facts) yield `is one of ${facts}, but its hold or charge is one of ${paidAs}.`
+  if (kind === 'settled' && job.used_route !== null) {
+    if (job.used_route !== job.route) yield `was done by route ${job.route}, but its charge says ${job.used_route}.`
+    if (job.used_credential !== job.credential)
+      yield `was done with the credential ${job.credential}, but its charge says ${job.used_credential}.`
+  }
   if (verdict === null && job.late_minutes >= JOB_LATE_MINUTES)
     yield `should have ended ${job.late_minutes} minutes ago.`
 }
@@ -241,51 +253,73 @@ async function checkKeys({ database, report }: TableCheck): Promise<void> {
 
 interface DeferredRow extends Keyed {
   readonly status: string
-  readonly open: boolean
   readonly known: boolean
   /** Neither the account's own key nor that of another is told by a null: it was removed. */
   readonly key_account: string | null
   readonly wrong: boolean
+  /** What its calls in the books say against it, if they do. */
+  readonly unpaid: string | null
 }
-const DEFERRED = (TABLE: string, WRONG: string) => `with page as materialized (
-     select x.account_id, x.id, x.key_id, x.status, x.open, ${WRONG} as wrong from ${TABLE} x
-     where (x.account_id, x.id) > ($1, $2) order by x.account_id, x.id limit ${PAGE_ROWS}
+/** `CALLS`: finds by `page` what is in the books; by itself, since it may lie on another server. `UNPAID`: a sentence. */
+const DEFERRED = ({ TABLE, WRONG, CALLS, UNPAID }: Record<'TABLE' | 'WRONG' | 'CALLS' | 'UNPAID', string>) =>
+  `with page as materialized (
+     select x.*, ${WRONG} as wrong from ${TABLE} x
+     where (x.account_id, x.id) > ($1, $2) and (x.open or x.ended_at is null or x.ended_at >= $3) order by x.account_id, x.id limit ${PAGE_ROWS}
    ), a as materialized (
      select id from account where id in (select account_id from page)
    ), k as materialized (
      select id, account_id from api_key where id in (select key_id from page)
+   ), u as materialized (
+     ${CALLS}
    )
-   select page.*, a.id is not null as known, k.account_id as key_account from page left join a on a.id = page.account_id left join k on k.id = page.key_id
+   select page.account_id, page.id, page.status, page.wrong, a.id is not null as known, k.account_id as key_account,
+     case when page.created_at >= $4 then ${UNPAID} end as unpaid
+   from page left join a on a.id = page.account_id left join k on k.id = page.key_id left join u on u.account_id = page.account_id and u.name = page.id
    order by page.account_id, page.id`
-// What it says of itself must agree: whoever is told of a result has paid for it.
+// What it says of itself must agree: whoever is told of a result has paid for it. A request that failed may have been charged for what was delivered of it.
 const BATCHES = statement(
   'verify_batches',
-  DEFERRED(
-    'batch',
-    `(x.completed < 0 or x.failed < 0 or x.completed + x.failed > x.total or (x.status = 'completed' and x.completed + x.failed <> x.total)
+  DEFERRED({
+    TABLE: 'batch',
+    WRONG: `(x.completed < 0 or x.failed < 0 or x.completed + x.failed > x.total or (x.status = 'completed' and x.completed + x.failed <> x.total)
        or (x.status in ('completed', 'failed', 'expired', 'cancelled')) <> (x.ended_at is not null))`,
-  ),
+    CALLS: `select account_id, client as name, count(*) as calls from usage
+       where client <> '' and (account_id, client) in (select account_id, id from page) and outcome = 'settled' and status between 200 and 299 and endpoint like 'batch:%'
+       group by account_id, client`,
+    UNPAID: `case when coalesce(u.calls, 0) < page.completed or (page.ended_at is not null and coalesce(u.calls, 0) > page.completed + page.failed)
+       then 'has ' || page.completed || ' completed and ' || page.failed || ' failed requests, but ' || coalesce(u.calls, 0) || ' of its calls were charged.' end`,
+  }),
 )
 const BACKGROUND = statement(
   'verify_background',
-  DEFERRED(
-    'background',
-    `((x.status in ('completed', 'incomplete')) and x.answer is null and x.sealed_answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
-  ),
+  DEFERRED({
+    TABLE: 'background',
+    WRONG: `((x.status in ('completed', 'incomplete')) and x.answer is null and x.sealed_answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
+    // A settlement that came after its hold had expired has a name of its own.
+    CALLS: `select page.account_id, page.id as name, max(c.id) as call, bool_or(c.outcome = 'settled') as settled,
+         bool_and(c.product = page.product) as same_product
+       from page join usage c on c.account_id = page.account_id and c.id in (page.call_id, page.call_id || '${LATE}')
+       where page.call_id is not null group by page.account_id, page.id`,
+    UNPAID: `case when page.call_id is null then null
+       when u.call is null and page.status in ('completed', 'incomplete') then 'was answered by call ' || page.call_id || ', of which there is no usage row.'
+       when not u.settled and page.status in ('completed', 'incomplete') then 'was answered by call ' || page.call_id || ', which was not settled.'
+       when not u.same_product then 'is one of ' || page.product || ', but call ' || page.call_id || ' is not.' end`,
+  }),
 )
 
-/** Batches and responses in the background: whose they are, and whether what they say of themselves agrees. */
-async function checkDeferred({ database, report }: TableCheck): Promise<void> {
+/** Batches and responses in the background: whose they are, and whether what they say of themselves agrees with itself and the books. */
+async function checkDeferred({ database, since, usageSince, report }: TableCheck): Promise<void> {
   for (const [what, page] of [
     ['Batch', BATCHES],
     ['Background response', BACKGROUND],
   ] as const)
-    for await (const row of rowsOf<DeferredRow>(database, page)) {
+    for await (const row of rowsOf<DeferredRow>(database, page, [since, usageSince])) {
       const name = `${what} ${row.id} of account ${row.account_id}`
       if (!row.known) report(`${name}: there is no such account; it does not exist.`)
       if (row.key_account !== null && row.key_account !== row.account_id)
         report(`${name} is paid for by a key of account ${row.key_account}.`)
       if (row.wrong) report(`${name} is ${row.status}, but its counts, its answer or its end say otherwise.`)
+      if (row.unpaid !== null) report(`${name} ${row.unpaid}`)
     }
 }
 

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { CORRUPTIONS, journalRow } from '../../test/corruptions.ts'
+import { CORRUPTIONS, type Corruption, journalRow } from '../../test/corruptions.ts'
+import { NO_MONEY, NO_REASON } from '../../test/corruptions-of-reasons.ts'
 import { freshDatabase } from '../../test/database.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { type Accounts, createAccounts } from '../admission/accounts.ts'
 import { createKeys } from '../admission/keys.ts'
+import type { CatalogInput } from '../catalog/document.ts'
 import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store.ts'
 import { type Audit, createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld, timeOfId } from '../kernel/world.ts'
-import { chargeOf } from '../meter/charge.ts'
+import { chargeOf, costOf, decidingOf } from '../meter/charge.ts'
+import { scaled } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import type { Reservation } from './operation.ts'
@@ -18,6 +21,34 @@ import { verifyLedger } from './verify.ts'
 
 const BY = { actor: 'olive', ip: null, requestId: null }
 const HOUR_MS = 3_600_000
+
+/** With all that a price and a cost can depend on. */
+const BETA = {
+  name: 'Beta',
+  type: 'text',
+  family: 'beta',
+  doors: ['openai-chat'],
+  routes: [
+    {
+      ...{ vendor: 'textworks', protocol: 'openai-chat' },
+      cost: {
+        unit: 'credits',
+        tiers: [
+          { when: { effort: 'high' }, input: '3', output: '6', codeRun: '0.01' },
+          { input: '1', output: '2', codeRun: '0.01' },
+        ],
+      },
+    },
+    { vendor: 'simulated', protocol: 'openai-chat', cost: { unit: 'credits', tiers: [{ input: '1', output: '3' }] } },
+  ],
+  pricing: {
+    unit: 'credits',
+    tiers: [{ input: '4', output: '8' }],
+    multipliers: { service_tier: { priority: '2' } },
+  },
+  batchFactor: '0.75',
+  cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] } },
+} satisfies NonNullable<CatalogInput['models']>[string]
 
 let database: Database
 let drop: () => Promise<void>
@@ -36,7 +67,7 @@ before(async () => {
   audit = createAudit({ database, world: realWorld })
   const changes = createChanges(database, realWorld)
   catalog = await openCatalog({ database, changes, audit, initial: SMALL_CATALOG })
-  await catalog.apply({ ...SMALL_CATALOG, endpoints: {} }, BY, 'fewer')
+  await catalog.apply({ ...SMALL_CATALOG, models: { ...SMALL_CATALOG.models, beta: BETA }, endpoints: {} }, BY, 'fewer')
   accounts = createAccounts({ database, world: realWorld, ledger, audit })
   await ledger.sweep()
   await sql(`update process set started_at = now() - interval '1 day'`)
@@ -44,6 +75,7 @@ before(async () => {
   const limits = { concurrency: 100, spendTotal: '90000000' }
   ids.account = await accounts.create({ name: 'A', credits: 100_000_000n, limits }, BY)
   ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
+  ids.poor = await accounts.create({ name: 'C', credits: 7n }, BY)
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
   const keys = createKeys({
@@ -71,11 +103,30 @@ interface Calling extends Partial<Reservation> {
   readonly usage?: Usage | undefined
   readonly estimated?: boolean
   readonly keep?: { status: number; contentType: string; sealed: Buffer }
+  readonly attributes?: Readonly<Record<string, string>>
+  readonly batch?: string
+  /** From a kept answer. */
+  readonly kept?: boolean
 }
 
 function common(options: Partial<Reservation> = {}) {
-  const { id = newId(realWorld), account = ids.account!, key = ids.key! } = options
-  return { id, account, key, product: 'alpha-5.4', catalogVersion: catalog.current.version }
+  const { id = newId(realWorld), account = ids.account!, key = ids.key!, product = 'alpha-5.4' } = options
+  return { id, account, key, product, catalogVersion: catalog.current.version }
+}
+
+/** As the path prices it. */
+function pricedAs({ product = 'alpha-5.4', usage, attributes, batch, kept = false }: Calling) {
+  if (!usage) return { charge: { amount: 0n, lines: [] } }
+  const model = catalog.current.document.models[product]!
+  const base =
+    batch && 'batchFactor' in model && model.batchFactor ? scaled(model.pricing, model.batchFactor) : model.pricing
+  const pricing = kept ? (model.cache?.pricing ?? base) : base
+  const charge = chargeOf(pricing, usage, attributes)
+  const deciding = decidingOf(pricing, attributes)
+  const cost = kept
+    ? { amount: 0n, basis: undefined }
+    : costOf(model.routes[0]?.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
+  return { charge, attributes: deciding, cost: cost?.amount, costBasis: cost?.basis }
 }
 
 async function reserve(options: Partial<Reservation> = {}, by = ledger): Promise<string> {
@@ -88,15 +139,14 @@ async function reserve(options: Partial<Reservation> = {}, by = ledger): Promise
 }
 
 async function resolve(options: Calling, by = ledger) {
-  const { usage, estimated = false, want = 1_000_000n, keep } = options
-  const charge = usage
-    ? chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, usage)
-    : { amount: 0n, lines: [] }
+  const { usage, estimated = false, want = 1_000_000n, keep, batch, kept = false } = options
+  const { charge, ...priced } = pricedAs(options)
   return by.resolve({
-    ...common(options),
-    ...{ kind: usage ? 'settled' : 'released', lines: charge.lines, endpoint: 'chat', status: usage ? 200 : 502 },
+    ...{ ...common(options), ...priced },
+    ...{ kind: usage ? 'settled' : 'released', lines: charge.lines, status: usage ? 200 : 502 },
+    ...{ endpoint: batch ? 'batch:chat' : 'chat', client: batch },
     charge: estimated && charge.amount > want ? want : charge.amount,
-    ...{ estimated, stream: false, route: 1, durationMs: 12, firstByteMs: 3 },
+    ...{ estimated, stream: false, route: kept ? 0 : 1, durationMs: 12, firstByteMs: kept ? 0 : 3 },
     ...{ inputTokens: usage?.input ?? 0, outputTokens: usage?.output ?? 0 },
     ...(keep ? { idempotent: true, keep } : {}),
   })
@@ -111,7 +161,7 @@ async function call(options: Calling = {}): Promise<string> {
 async function job(name: string, verdict: 'COMPLETED' | 'FAILED' | undefined): Promise<string> {
   const id = await reserve({ job: { id: name, input: '{}', request: '{}', answer: '{}' } })
   if (!verdict) return id
-  await sql(`update job set verdict = '${verdict}' where id = '${name}'`)
+  await sql(`update job set verdict = '${verdict}', route = 1 where id = '${name}'`)
   await resolve({ id, usage: verdict === 'COMPLETED' ? { output: 70 } : undefined })
   await sql(`update job set status = verdict, completed_at = now(), open = false where id = '${name}'`)
   return id
@@ -121,8 +171,8 @@ async function job(name: string, verdict: 'COMPLETED' | 'FAILED' | undefined): P
 async function useEverything(): Promise<void> {
   ids.call = await call({ usage: { input: 100, output: 50 } })
   await call({ usage: { input: 1200, cachedInput: 400, output: 70 } })
-  await call({ usage: { input: 900_000, output: 70_000 }, estimated: true })
-  await call({ usage: {} })
+  ids.estimated = await call({ usage: { input: 900_000, output: 70_000 }, estimated: true })
+  ids.free = await call({ usage: {} })
   ids.released = await call()
   ids.strange = await call({ account: ids.other!, key: 'key_2', want: 1_000n, usage: { input: 1 } })
   ids.open = await reserve()
@@ -133,10 +183,19 @@ async function useEverything(): Promise<void> {
   ids.filming = await job('job_open', undefined)
   ids.filmed = await job('job_done', 'COMPLETED')
   ids.unfilmed = await job('job_failed', 'FAILED')
+  await useBeta()
   const dead = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
   ids.expired = await reserve({ want: 7n }, dead)
+  const forgotten = await reserve({ want: 7n }, dead)
+  ids.forgotten = forgotten
+  // What nobody has is the platform's loss.
+  const poor = { account: ids.poor!, key: 'key_3', want: 7n }
+  const lost = await reserve(poor, dead)
+  ids.lost = `${lost}+late`
   const estimate = await reserve({ want: 7n }, dead)
   await ledger.sweep()
+  await accounts.credit(ids.poor!, { amount: -7n, note: 'all of it' }, BY)
+  assert.equal((await resolve({ ...poor, id: lost, usage: { input: 3 } }, dead)).loss, 6n)
   assert.equal((await resolve({ id: ids.expired, usage: { input: 10, output: 1 } }, dead)).outcome, 'late')
   // An estimate is cut to what was held, also when that hold has expired in the meantime.
   const late = await resolve({ id: estimate, usage: { input: 1_000, output: 100 }, want: 7n, estimated: true }, dead)
@@ -144,15 +203,30 @@ async function useEverything(): Promise<void> {
   await sql(
     `insert into lease (account_id, id, key_id, process_id, amount) values ('${ids.other}', 'lease_1', 'key_2', 'p1', 500)`,
   )
+  await sql(`insert into margin_hour select date_trunc('hour', now(), 'UTC') - interval '4 hours', product, route, count(*), sum(charged),
+    coalesce(sum(charged) filter (where cost is not null), 0), coalesce(sum(cost), 0) from usage where outcome = 'settled' group by product, route`)
   await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open)
     values ('${ids.account}', 'batch_1', '${ids.key}', '/v1/chat/completions', 'file_1', '24h', 60, 'completed', 3, 2, 1, now(), now(), false)`)
-  await sql(`insert into background (account_id, id, key_id, product, request, status, answer, ended_at, open)
-    values ('${ids.account}', 'resp_1', '${ids.key}', 'alpha-5.4', '{}', 'completed', '{}', now(), false)`)
+  await sql(`insert into background (account_id, id, key_id, product, request, status, answer, call_id, ended_at, open)
+    values ('${ids.account}', 'resp_1', '${ids.key}', 'beta', '{}', 'completed', '{}', '${ids.background}', now(), false)`)
   ids.waiting = newId(realWorld)
   await sql(journalRow(ids.waiting, ids.strange))
   await sql(`update account set held = held + 500 where id = '${ids.other}'`)
   await sql(`update limited set held = held + 500 where scope = 'system@p1'`)
   await database.query({ text: `update limited set requests_used = requests_used` })
+}
+
+/** Calls whose price or cost is not only that of their tokens. */
+async function useBeta(): Promise<void> {
+  const usage = { input: 200, output: 100 }
+  ids.beta = await call({ product: 'beta', usage })
+  const extras = { usage: { ...usage, codeRun: 2 }, attributes: { effort: 'high', service_tier: 'priority' } }
+  ids.dear = await call({ product: 'beta', ...extras })
+  ids.kept = await call({ product: 'beta', usage, kept: true })
+  ids.batched = await call({ product: 'beta', usage, batch: 'batch_1' })
+  await call({ product: 'beta', usage, batch: 'batch_1' })
+  await call({ product: 'beta', batch: 'batch_1' })
+  ids.background = await call({ product: 'beta', usage })
 }
 
 const verify = (options: Parameters<typeof verifyLedger>[2] = {}) =>
@@ -169,11 +243,12 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   assert.deepEqual(found, [])
   assert.deepEqual(
     { ok, checked },
-    { ok: true, checked: { accounts: 2, transfers: 17, holds: 4, usage: 13, charges: 9, jobs: 3 } },
+    { ok: true, checked: { accounts: 3, transfers: 29, holds: 4, usage: 23, charges: 16, jobs: 3 } },
   )
 })
 
-const TABLES = `account hold lease journal transfer usage usage_hour limited idempotency job api_key batch background
+const TABLES =
+  `account hold lease journal transfer usage usage_hour limited idempotency job api_key batch background margin_hour
   catalog_version audit grant_key process`.split(/\s+/)
 
 /** Copies what is there; the answer puts it back, whatever was done to it. */
@@ -213,10 +288,12 @@ test(`each of ${CORRUPTIONS.length} corruptions is named, and when it is undone 
   assert.ok(ok)
   const nightly = { whole: false, earlier: { startedAt: first!.now, auditId } }
   const missed: string[] = []
-  for (const [index, [what, said]] of CORRUPTIONS.entries()) {
+  for (const [index, [what, said, run]] of CORRUPTIONS.entries()) {
     await sql(untouched(named(what)))
-    const found = (await problems(nightly)).join('\n')
-    const expected = new RegExp(said.source.replaceAll(/\\\$(\w+)/g, (_, name: string) => ids[name]!))
+    const found = (await problems(run === 'full' ? {} : nightly)).join('\n')
+    const expected = new RegExp(
+      said.source.replaceAll(/\\\$(\w+)/g, (_, name: string) => ids[name]!.replace('+', '\\+')),
+    )
     if (!expected.test(found)) missed.push(`${what}\n  expected ${expected}\n  found ${found || 'nothing'}`)
     await undo()
     // What is put back is the same each time: once a table will do.
@@ -354,4 +431,43 @@ test('usage that was trimmed by age is not missed', async () => {
   const catalogs = storedCatalogs(database)
   assert.deepEqual((await verifyLedger(database, catalogs, { usageSinceMs: nextHourMs })).problems, [])
   assert.match((await verifyLedger(database, catalogs)).problems.join(), /has no usage row/)
+})
+
+/** Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its table. */
+function touchedBy(corruptions: readonly Corruption[]): Map<string, Set<string>> {
+  const touched = new Map<string, Set<string>>()
+  const columnsOf = (table: string) => {
+    const known = touched.get(table) ?? new Set()
+    touched.set(table, known)
+    return known
+  }
+  for (const [what] of corruptions)
+    for (const one of what.split(';')) {
+      const table = /(?:update|delete from|insert into) (\w+)/.exec(one)?.[1]
+      if (!table) continue
+      const columns = columnsOf(table)
+      const set = / set (.*?)(?: from | where |$)/s.exec(one)?.[1] ?? ''
+      for (const [, column] of set.matchAll(/(?:^|, )(\w+) = /g)) columns.add(column!)
+    }
+  return touched
+}
+
+test('every column of every table that has money or its reasons is corrupted, or it is said why not', async () => {
+  const rows = await database.query<{ table: string; columns: string[] }>(
+    {
+      text: `select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns from pg_class c join pg_attribute a on a.attrelid = c.oid
+      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1)
+        and a.attnum > 0 and not a.attisdropped group by c.relname order by 1`,
+    },
+    [TABLES.map((table) => `kept_${table}`)],
+  )
+  const touched = touchedBy(CORRUPTIONS)
+  const missing = rows.flatMap(({ table, columns }) => {
+    const changed = touched.get(table)
+    if (!changed) return table in NO_MONEY ? [] : [table]
+    return columns
+      .filter((column) => !changed.has(column) && !NO_REASON[table]?.split(/\s+/).includes(column))
+      .map((column) => `${table}.${column}`)
+  })
+  assert.deepEqual(missing, [])
 })

@@ -6,6 +6,7 @@ import { type Database, statement } from '../database/database.ts'
 import { createRateCheck } from './rate-check.ts'
 import { type AccountCheck, verifyAccount } from './verify-account.ts'
 import { checkAudit, findAudited } from './verify-audit.ts'
+import { checkMargins } from './verify-hours.ts'
 import { checkSystemLimits } from './verify-limits.ts'
 import { checkTables } from './verify-tables.ts'
 import type { Verification } from './views.ts'
@@ -39,7 +40,8 @@ const NEVER = new Date(0)
 
 const CLOCK = statement(
   'verify_clock',
-  `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account) as accounts`,
+  `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account) as accounts,
+     (select at from migration where name like '%_chain.sql') as chained`,
 )
 // Also those that have only rows, and no account.
 const NEXT = statement(
@@ -62,15 +64,17 @@ export async function verifyLedger(
     else unlisted += 1
   }
   const rates = createRateCheck(catalogs)
-  const [clock] = await database.query<{ now: Date; settled: Date; accounts: bigint }>(CLOCK)
+  const [clock] = await database.query<{ now: Date; settled: Date; accounts: bigint; chained: Date | null }>(CLOCK)
   const check: AccountCheck = {
     database,
     rates,
     usageSinceMs: options.usageSinceMs ?? 0,
     nowMs: clock?.now.getTime() ?? 0,
     settledMs: clock?.settled.getTime() ?? 0,
+    chainedMsMax: (clock?.chained?.getTime() ?? 0) + 2 * COMMIT_SECONDS * 1000,
     whole,
     audited: audit && ((account, grant) => findAudited(database, account, grant)),
+    margins: whole ? new Map() : undefined,
     pieceRows: options.pieceRows ?? PIECE_ROWS,
     onPage: async () => progress(),
   }
@@ -79,7 +83,13 @@ export async function verifyLedger(
     onProgress?.({ done: checked.accounts, total: Math.max(Number(clock?.accounts ?? 0n), checked.accounts), checked })
   // What ended just before the last run may have been younger than what it looked at.
   const since = earlier ? new Date(earlier.startedAt.getTime() - YOUNG_MS) : NEVER
-  const { holds, jobs } = await checkTables({ database, rates, since, report })
+  const { holds, jobs } = await checkTables({
+    database,
+    rates,
+    since,
+    usageSince: new Date(check.usageSinceMs),
+    report,
+  })
   checked.holds = holds
   checked.jobs = jobs
   for (const problem of await checkSystemLimits(database)) report(problem)
@@ -98,6 +108,9 @@ export async function verifyLedger(
     for (const problem of found.problems) report(problem)
     await progress()
   }
+  // Older ones may have lost their usage rows; younger ones may count what was written since.
+  const window = { fromMs: check.usageSinceMs, untilMs: check.settledMs - YOUNG_MS }
+  for await (const problem of checkMargins(database, check.margins, window)) report(problem)
   if (unlisted > 0) problems.push(`${unlisted} more problems are not listed.`)
   return { ok: problems.length === 0, checked, problems, auditId }
 }

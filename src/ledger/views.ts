@@ -252,6 +252,7 @@ export type Overview = z.infer<typeof overview>
 
 const verification = z.object({
   ok: z.boolean(),
+  /** `charges`: calls whose price and cost were recomputed. */
   checked: z.object({ accounts: count, transfers: count, holds: count, usage: count, charges: count, jobs: count }),
   problems: z.array(z.string()),
 })
@@ -263,6 +264,8 @@ export const verificationRun = verification.extend({
   full: z.boolean(),
   startedAt: time,
   endedAt: time.nullable(),
+  /** How long it took; null while it runs. */
+  durationMs: count.nullable(),
   /** Null while it runs, and when it could not come to an end. */
   ok: z.boolean().nullable(),
   progress: z.object({ accounts: count, of: count }),

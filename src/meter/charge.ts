@@ -16,7 +16,7 @@ export interface Charge {
   readonly lines: readonly ChargeLine[]
 }
 
-type Attributes = Readonly<Record<string, string>>
+export type Attributes = Readonly<Record<string, string>>
 
 /** The first tier that matches the call's attributes and the size of its prompt. */
 function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTier {
@@ -96,9 +96,44 @@ function ratesOf(tier: PriceTier): readonly Rate[] {
   return found
 }
 
-/** What a vendor takes for it; undefined where that is not known. */
-export function costOf(cost: Pricing | undefined, usage: Usage, attributes?: Attributes): Credits | undefined {
-  return cost && chargeOf(cost, usage, attributes).amount
+/** What decided a cost and did not decide the price: quantities that no line has, attributes where they are others. */
+export interface CostBasis {
+  readonly units?: Usage
+  readonly attributes?: Attributes
+}
+
+/** What a vendor takes for it, and what decided that; undefined where that is not known. */
+export interface VendorCost {
+  readonly amount: Credits
+  readonly basis: CostBasis | undefined
+}
+
+/** `priced`: what the usage row keeps because it decided the price. */
+export function costOf(
+  cost: Pricing | undefined,
+  usage: Usage,
+  attributes: Attributes | undefined,
+  priced: { readonly lines: readonly ChargeLine[]; readonly attributes?: Attributes | undefined },
+): VendorCost | undefined {
+  if (!cost) return undefined
+  const { amount } = chargeOf(cost, usage, attributes)
+  const known = new Set<string>(priced.lines.map(([unit]) => unit))
+  const units = Object.entries(usage).filter(([unit, quantity]) => quantity && !known.has(unit))
+  const deciding = decidingOf(cost, attributes) ?? {}
+  const isSame = JSON.stringify(deciding) === JSON.stringify(decidingOf(cost, priced.attributes) ?? {})
+  if (units.length === 0 && isSame) return { amount, basis: undefined }
+  const others = units.length === 0 ? {} : { units: Object.fromEntries(units) as Usage } // some of its own members
+  return { amount, basis: isSame ? others : { ...others, attributes: deciding } }
+}
+
+/** The same once more, from what a usage row keeps. */
+export function costAgain(
+  cost: Pricing,
+  kept: { readonly usage: Usage; readonly attributes: Attributes | null; readonly basis: CostBasis | null },
+): Credits {
+  const { usage, basis } = kept
+  return chargeOf(cost, basis?.units ? { ...usage, ...basis.units } : usage, basis?.attributes ?? kept.attributes ?? {})
+    .amount
 }
 
 export function sumOf(lines: readonly ChargeLine[]): Credits {

@@ -2,7 +2,7 @@
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Keep, Resolution } from '../ledger/operation.ts'
-import { chargeOf, costOf, decidingOf } from '../meter/charge.ts'
+import { chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
 import { inputTokensOf, outputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
@@ -105,14 +105,15 @@ export async function settle(
   const attributes = ending.price ? { ...price, ...ending.price } : price
   const pricing = fee ?? answered.product.pricing
   const charge = chargeOf(pricing, usage, attributes)
+  const deciding = decidingOf(pricing, attributes)
   // By the account's own key the vendor takes nothing from us, and of a kept answer it never hears.
-  const cost = fee || !candidate ? 0n : costOf(candidate.cost, usage, attributes)
+  const cost =
+    fee || !candidate ? FREE : costOf(candidate.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   if (wasCut(answered, usage)) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
-  const deciding = decidingOf(pricing, attributes)
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve({
     ...resolution,
@@ -138,8 +139,10 @@ interface Owed {
   readonly estimated: boolean
   readonly usage: Usage
   readonly attempted: Answered['attempted'] | undefined
-  readonly cost: Credits | undefined
+  readonly cost: VendorCost | undefined
 }
+
+const FREE: VendorCost = { amount: 0n, basis: undefined }
 
 /** Without what is owed, nothing is. */
 function resolutionOf(
@@ -170,7 +173,8 @@ function resolutionOf(
     outputTokens: usage ? outputTokensOf(usage) : 0,
     story: held.seen.story(fault),
     idempotent: held.idempotency !== undefined,
-    cost: owed?.cost,
+    cost: owed?.cost?.amount,
+    costBasis: owed?.cost?.basis,
     credential: owed?.attempted?.candidate.credential,
   }
 }

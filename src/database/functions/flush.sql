@@ -85,15 +85,16 @@ declare
   l_count int := coalesce(cardinality(l_lease), 0);
   now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
   now_held bigint[] := now_posted;
-  -- When the balance of each account last changed, and the moments of this flush's changes.
+  -- When the last transfer of each account was written, and the moments of this flush's.
   now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
   done_moved timestamptz[];
-  -- The hash of each account's last change, and those of this flush.
+  -- The hash of each account's last transfer, and those of this flush.
   now_chain bytea[] := array_fill(null::bytea, array[cardinality(accounts)]);
   done_hash bytea[];
   moment timestamptz;
   was_posted bigint[];
   was_held bigint[];
+  was_moved timestamptz[];
   -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
   frozen int[] := '{}';
   r record;
@@ -192,7 +193,7 @@ begin
       end if;
     end loop;
   end if;
-  was_posted := now_posted; was_held := now_held;
+  was_posted := now_posted; was_held := now_held; was_moved := now_moved;
 
   -- Not before the accounts are locked: new limits may be what was waited for.
   are_limited := exists (select 1 from limited{{where limits}});
@@ -357,14 +358,12 @@ begin
           paid := 0;
         end if;
       end if;
-      if paid > 0 then
-        now_posted[a] := now_posted[a] - paid;
-        now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
-        done_moved[i] := now_moved[a];
-        now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
-          case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
-        done_hash[i] := now_chain[a];
-      end if;
+      now_posted[a] := now_posted[a] - paid;
+      now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
+      done_moved[i] := now_moved[a];
+      now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
+        case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
+      done_hash[i] := now_chain[a];
       done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
       if are_limited then
         foreach n in array array[case when {{test accounts[a]}} then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
@@ -395,7 +394,7 @@ begin
       from generate_series(1, s_count) i{{beside own}} where done_as[i] not in ('already', 'busy'){{one o.id}}
     ), moved as (
       insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], case when done_moved[i] is not null then after_posted[i] end, done_hash[i] from done
+      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], after_posted[i], done_hash[i] from done
     ), used as (
       insert into usage (account_id, id, outcome, charged, loss, held, {{facts as columns}})
       select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], {{facts as values}} from done
@@ -652,7 +651,7 @@ begin
     perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
   end if;
   update account o set posted = x.posted, held = x.held, moved_at = x.moved_at, chain = x.chain
-  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held) as x(id, posted, held, moved_at, chain, posted_was, held_was)
-  where o.id = any(accounts) and o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was);
+  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held, was_moved) as x(id, posted, held, moved_at, chain, posted_was, held_was, moved_was)
+  where o.id = any(accounts) and o.id = x.id{{one o.id}} and (x.posted <> x.posted_was or x.held <> x.held_was or x.moved_at is distinct from x.moved_was);
   return next;
 end $$;

@@ -15,12 +15,9 @@ begin
   moved := greatest(amount, held - posted);
   posted := posted + moved;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  if moved <> 0 then
-    link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
-    update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
-  end if;
+  link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
+  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
   insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor,
-    case when moved <> 0 then moment end, case when moved <> 0 then posted end, case when moved <> 0 then link end);
+  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor, moment, posted, link);
   return next;
 end $$;

@@ -94,14 +94,13 @@ begin
     delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
   ), placed as (
     select t.*, a.chain, (a.posted - sum(t.charged) over w)::bigint as balance,
-      greatest(moment, a.moved_at + interval '1 microsecond') + (count(*) filter (where t.charged > 0) over w - 1) * interval '1 microsecond' as moved_at
+      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over w - 1) * interval '1 microsecond' as moved_at
     from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
   ), linked as (
     select p.*, transfer_chain(p.chain, p.account_id, p.id, p.outcome, p.charged, p.held, p.balance) over (partition by p.account_id order by p.id) as hash from placed p
   ), moved as (
     insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
-    select p.account_id, p.id, p.outcome, p.charged, p.held, case when p.charged > 0 then p.moved_at end, case when p.charged > 0 then p.balance end,
-      case when p.charged > 0 then p.hash end from linked p
+    select p.account_id, p.id, p.outcome, p.charged, p.held, p.moved_at, p.balance, p.hash from linked p
   ), used as (
     insert into usage (account_id, id, outcome, charged, held, {{facts as columns}})
     select account_id, id, outcome, charged, held, {{facts as columns}} from taken
@@ -116,9 +115,8 @@ begin
     from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
     where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
   ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = coalesce(x.moved_at, a.moved_at), chain = x.hash
-    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged,
-      max(p.moved_at) filter (where p.charged > 0) as moved_at from linked p group by 1) x
+    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = x.moved_at, chain = x.hash
+    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged, max(p.moved_at) as moved_at from linked p group by 1) x
     where a.id = any(wanted) and a.id = x.account_id returning a.id
   )
   select count(*) into n from paid;

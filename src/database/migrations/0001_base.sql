@@ -5,10 +5,8 @@ create table account (
   name text not null,
   posted bigint not null default 0,
   held bigint not null default 0,
-  -- When `posted` last changed. Each change comes after the one before it, whatever the clock says: see transfer.
+  -- When its last transfer was written. Each comes after the one before it, whatever the clock says: see transfer.
   moved_at timestamptz,
-  -- The hash of the last of these changes.
-  chain bytea,
   limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
   -- It is moved to another database (process/move.ts): while this lies ahead, calls and changes are refused here.
@@ -68,11 +66,9 @@ create table transfer (
   actor text,
   at timestamptz not null default now(),
   -- Its place in the statement, and what the account had after it: written with the account locked, so that no two movements of an account
-  -- have the same moment and none ever comes before one that can be read. Null where nothing moved.
+  -- have the same moment and none ever comes before one that can be read. Null where nothing moved before 0005.
   moved_at timestamptz,
   balance bigint,
-  -- SHA-256 over the hash of the movement before it and this one, so that an erased or altered one shows: functions/chain.sql.
-  hash bytea,
   primary key (account_id, id)
 );
 create index transfer_moved on transfer (account_id, moved_at) where moved_at is not null;
@@ -124,8 +120,6 @@ create table usage (
   cost bigint,
   -- Which of the vendor's credentials it used, by its name; `own`: the account's own. Null: the only one.
   credential text,
-  -- What of the request and its answer decided the rates, where the price names any of it: {resolution: "2k"}.
-  attributes jsonb,
   -- Of a call by an agent: its session, or what its program calls itself.
   client text not null default '',
   at timestamptz not null default now(),

@@ -1,0 +1,342 @@
+// More of test/corruptions.ts: what was done to the reasons of money. Vendors' costs, transfers that moved nothing, batches and responses in the background.
+import type { Corruption } from './corruptions.ts'
+
+const CHANGED = /was changed, or the one before it was changed, removed or put there/
+const OF_ROUTE = (cost: string) =>
+  new RegExp(`Call \\$dear: its cost is ${cost}, but that of route 1 of "beta" .* is 0\\.0212`)
+
+/** What a vendor took for a call. */
+export const COSTS: readonly Corruption[] = [
+  [`update usage set cost = cost + 1 where id = '$dear'`, OF_ROUTE('0\\.021201')],
+  [`update usage set cost = null where id = '$dear'`, OF_ROUTE('not known')],
+  [`update usage set cost = 0 where id = '$dear'`, OF_ROUTE('0')],
+  // Without what only the cost counts, or with less of it.
+  [`update usage set cost_basis = null where id = '$dear'`, /Call \$dear: its cost is/],
+  [`update usage set cost_basis = cost_basis - 'attributes' where id = '$dear'`, /Call \$dear: its cost is/],
+  [
+    `update usage set cost_basis = jsonb_set(cost_basis, '{units,codeRun}', '1') where id = '$dear'`,
+    /Call \$dear: its cost is/,
+  ],
+  [
+    `update usage set cost_basis = '{"units": {"codeRun": "x"}}' where id = '$dear'`,
+    /Call \$dear: what decided its cost/,
+  ],
+  [`update usage set cost_basis = '{"units": {"input": 1}}' where id = '$beta'`, /Call \$beta: its cost is/],
+  // By another route, which costs more, or none at all.
+  [`update usage set route = 2 where id = '$beta'`, /Call \$beta: its cost is .* that of route 2/],
+  [`update usage set route = 9 where id = '$beta'`, /Call \$beta: it was served by route 9/],
+  [`update usage set cost = 5 where id = '$call'`, /Call \$call: its cost is 0\.000005, but .* is not known/],
+  [`update usage set cost = 5 where id = '$kept'`, /Call \$kept: its cost is 0\.000005, but .* is 0\./],
+  [`update usage set cost = 5 where id = '$released'`, /Call \$released was released, but has a cost/],
+  [`update usage set cost = 5 where id = '$forgotten'`, /Call \$forgotten was expired, but has a cost/],
+  [`update journal set cost = 5`, /\$waiting .*: its cost is 0\.000005/],
+  // What decided the price.
+  [`update usage set attributes = null where id = '$dear'`, /Call \$dear: the price .* has the rates input 4000000/],
+  [`update usage set attributes = '{"service_tier": "priority"}' where id = '$beta'`, /Call \$beta: the price/],
+  [
+    `update usage set route = 0 where id = '$beta'`,
+    /Call \$beta: it was charged as a kept answer, but its vendor was heard/,
+  ],
+  [
+    `update usage set route = 0, cost = 0, first_byte_ms = 0 where id = '$beta'`,
+    /Call \$beta: the price .* has the rates input 1000000, output 2000000/,
+  ],
+  // The price of a kept answer without a hit, with all amounts made to fit.
+  [
+    `update usage set route = 0, cost = 0, charged = 400, lines = '[["input", 200, "1000000"], ["output", 100, "2000000"]]' where id = '$beta'; update transfer set amount = 400 where id = '$beta'`,
+    /Call \$beta: it was charged as a kept answer, but its vendor was heard after 3 ms/,
+  ],
+  [
+    `update usage set route = 0, first_byte_ms = 0 where id = '$call'`,
+    /Call \$call: .* kept answer, but there are none/,
+  ],
+  [`update usage set route = 1 where id = '$kept'`, /Call \$kept: the price .* has the rates input 4000000/],
+  [`update usage set endpoint = 'batch:chat' where id = '$kept'`, /Call \$kept: .* none in batches/],
+]
+
+/** What was erased with the sums that counted it. */
+const ERASED = (id: string, errors: number, ms: number, product = 'alpha-5.4') => `
+  delete from transfer where id = '${id}'; delete from usage where id = '${id}';
+  update usage_hour set requests = requests - 1, errors = errors - ${errors}, duration_ms = duration_ms - ${ms}
+    where account_id = '$account' and key_id = '$key' and product = '${product}'`
+
+/** What moved nothing, and what was lost. */
+export const UNMOVED: readonly Corruption[] = [
+  [ERASED('$released', 1, 12), CHANGED],
+  [ERASED('$forgotten', 1, 0), CHANGED],
+  [ERASED('$free', 0, 12), CHANGED],
+  [
+    `update transfer set held = 5 where id = '$released'; update usage set held = 5 where id = '$released'`,
+    /transfer \$released was changed/,
+  ],
+  [
+    `update transfer set held = 5 where id = '$forgotten'; update usage set held = 5 where id = '$forgotten'`,
+    /transfer \$forgotten was changed/,
+  ],
+  [
+    `update transfer set kind = 'expired' where id = '$released'; update usage set outcome = 'expired' where id = '$released'`,
+    /transfer \$released was changed/,
+  ],
+  [
+    `update transfer set kind = 'settled' where id = '$released'; update usage set outcome = 'settled' where id = '$released'`,
+    /transfer \$released was changed/,
+  ],
+  [
+    `update transfer set kind = 'released' where id = '$free'; update usage set outcome = 'released' where id = '$free'`,
+    /transfer \$free was changed/,
+  ],
+  [`update transfer set moved_at = null, balance = null where id = '$free'`, /\$free has no place in the statement/],
+  [`update transfer set moved_at = null, balance = null where id = '$forgotten'`, /\$forgotten has no place/],
+  [`update transfer set hash = null where id = '$released'`, /transfer \$released was changed/],
+  [
+    `update transfer t set moved_at = o.moved_at from transfer o where (t.id, o.id) in (('$released', '$free'), ('$free', '$released'))`,
+    CHANGED,
+  ],
+  // A planted one, of a call that never was, at the end and in between.
+  [
+    `insert into transfer select account_id, '$call+1', 'released', 0, 0, held, note, actor, at, now() + interval '1 second', (select posted from account where id = '$account'), hash from transfer where id = '$released';
+     insert into usage select (jsonb_populate_record(null::usage, to_jsonb(u) || '{"id": "$call+1"}')).* from usage u where id = '$released';
+     update usage_hour set requests = requests + 1, errors = errors + 1, duration_ms = duration_ms + 12 where account_id = '$account' and key_id = '$key' and product = 'alpha-5.4'`,
+    /transfer \$call\+1 was changed/,
+  ],
+  [
+    `insert into transfer select account_id, '$call+1', 'released', 0, 0, held, note, actor, at, moved_at + interval '1 microsecond', balance, hash from transfer where id = '$released';
+     insert into usage select (jsonb_populate_record(null::usage, to_jsonb(u) || '{"id": "$call+1"}')).* from usage u where id = '$released';
+     update usage_hour set requests = requests + 1, errors = errors + 1, duration_ms = duration_ms + 12 where account_id = '$account' and key_id = '$key' and product = 'alpha-5.4'`,
+    CHANGED,
+  ],
+  // A loss: forgotten, made smaller, erased, and taken for a charge.
+  [
+    `update transfer set loss = 0 where id = '$lost'; update usage set loss = 0, lines = '[]' where id = '$lost'`,
+    /\$poor: transfer \$lost was changed/,
+  ],
+  [
+    `update transfer set loss = 2 where id = '$lost'; update usage set loss = 2, lines = '[["input", 1, "2000000"]]' where id = '$lost'`,
+    /\$poor: transfer \$lost was changed/,
+  ],
+  [
+    `delete from transfer where id = '$lost'; delete from usage where id = '$lost'; update usage_hour set requests = 1, duration_ms = 0 where account_id = '$poor'`,
+    /\$poor: its last transfer is not the one/,
+  ],
+  [
+    `update transfer set amount = 6, loss = 0 where id = '$lost'; update usage set charged = 6, loss = 0 where id = '$lost'; update usage_hour set charged = 6 where account_id = '$poor'`,
+    /\$lost/,
+  ],
+  [
+    `update transfer set amount = 6, loss = 0 where id = '$lost'; update usage set charged = 6, loss = 0 where id = '$lost'; update usage_hour set charged = 6 where account_id = '$poor';
+     update transfer set amount = amount + 6, balance = balance + 6 where account_id = '$poor' and kind = 'grant'; update transfer set balance = balance + 6 where account_id = '$poor' and kind in ('takeback', 'expired')`,
+    /\$poor: transfer .* was changed/,
+  ],
+  // From when on there is a chain.
+  [
+    `update account set chained_at = now() + interval '1 day' where id = '$account'`,
+    /\$account: its chain is said to begin after/,
+  ],
+  [
+    `update account set chained_at = now() + interval '1 day' where id = '$poor'`,
+    /\$poor: its chain is said to begin after/,
+  ],
+]
+
+/** Batches and responses in the background, against the calls that they are made of. */
+export const DEFERRED: readonly Corruption[] = [
+  [
+    `update usage set endpoint = 'batch:chat', charged = 1200, lines = '[["input", 200, "3000000"], ["output", 100, "6000000"]]' where id = '$beta'; update transfer set amount = 1200 where id = '$beta'`,
+    /Call \$beta has the price of batches, but account \$account has no batch ""/,
+  ],
+  [
+    `update usage set endpoint = 'batch:chat' where id = '$beta'`,
+    /Call \$beta: the price .* input 3000000, output 6000000/,
+  ],
+  [
+    `update usage set client = 'batch_9' where id = '$batched'`,
+    /Call \$batched has the price of batches, .* "batch_9"/,
+  ],
+  [
+    `update usage set client = '' where id = '$batched'`,
+    /Batch batch_1 .* has 2 completed .* 1 of its calls were charged/,
+  ],
+  [
+    `update usage set endpoint = 'chat' where id = '$batched'`,
+    /Call \$batched: the price .* has the rates input 4000000/,
+  ],
+  [`delete from batch`, /Call \$?\S+ has the price of batches, but account \$account has no batch "batch_1"/],
+  // Its call is erased, or another account's.
+  [ERASED('$batched', 0, 12, 'beta'), /Batch batch_1 .* has 2 completed and 1 failed requests, but 1 of its calls/],
+  [
+    `update usage set account_id = '$other' where id = '$batched'; update transfer set account_id = '$other' where id = '$batched'`,
+    /Call \$batched has the price of batches, but account \$other has no batch "batch_1"/,
+  ],
+  [
+    `update usage set outcome = 'released', charged = 0 where id = '$batched'; update transfer set kind = 'released', amount = 0 where id = '$batched'`,
+    /Batch batch_1 .* 1 of its calls were charged/,
+  ],
+  // A request that nobody has charged, and a charge for which there is no request.
+  [`update batch set total = 4, completed = 3`, /Batch batch_1 .* has 3 completed .* 2 of its calls were charged/],
+  [`update batch set total = 1, completed = 1, failed = 0`, /Batch batch_1 .* has 1 completed .* 2 of its calls/],
+  [`update usage set charged = charged - 1 where id = '$batched'`, /Call \$batched: its arithmetic gives/],
+  [
+    `update background set call_id = 'gone'`,
+    /Background response resp_1 .* answered by call gone, of which there is no usage/,
+  ],
+  [`update background set call_id = '$released'`, /resp_1 .* answered by call \$released, which was not settled/],
+  [`update background set call_id = '$call'`, /resp_1 .* is one of beta, but call \$call is not/],
+  [`update background set product = 'alpha-5.4'`, /resp_1 .* is one of alpha-5\.4, but call \$background is not/],
+  [ERASED('$background', 0, 12, 'beta'), /resp_1 .* answered by call \$background, of which there is no usage row/],
+  [
+    `update usage set account_id = '$other' where id = '$background'; update transfer set account_id = '$other' where id = '$background'`,
+    /resp_1 .* answered by call \$background, of which there is no usage row/,
+  ],
+  [
+    `update usage set outcome = 'released', charged = 0, cost = null where id = '$background'; update transfer set kind = 'released', amount = 0 where id = '$background'`,
+    /resp_1 .* answered by call \$background, which was not settled/,
+  ],
+  [`update background set answer = null, status = 'incomplete'`, /Background response resp_1 .* is incomplete, but/],
+  [`update usage set charged = charged - 1 where id = '$background'`, /Call \$background: its arithmetic gives/],
+]
+
+/** What is summed up for operators. */
+export const OTHERS: readonly Corruption[] = [
+  [
+    `update margin_hour set cost = cost + 1 where product = 'beta'`,
+    /margins of beta by route \d sum to \d+ \(cost\)/,
+    'full',
+  ],
+  [
+    `update margin_hour set charged = charged + 1 where product = 'beta'`,
+    /beta by route \d sum to \d+ \(charged\)/,
+    'full',
+  ],
+  [`update margin_hour set costed = costed + 1 where product = 'beta' and route = 1`, /cannot be|\(costed\)/],
+  [`update margin_hour set calls = calls + 1 where product = 'beta'`, /beta by route \d sum to \d+ \(calls\)/, 'full'],
+  [
+    `update margin_hour set route = 7 where product = 'beta' and route = 1`,
+    /margins of beta by route 7 sum to/,
+    'full',
+  ],
+  [
+    `update margin_hour set product = 'omega' where product = 'beta' and route = 1`,
+    /margins of omega by route 1 sum/,
+    'full',
+  ],
+  [`update margin_hour set cost = -1`, /margin of \S+ by route \d .* cannot be/],
+  // account, keys, limits, grants
+  [`update account set id = 'acc_x' where id = '$other'`, /account \$other, which does not exist/],
+  [
+    `update account set moved_at = moved_at - interval '1 day' where id = '$account'`,
+    /\$account: its last transfer is not/,
+  ],
+  [`update api_key set limits = '{}' where id = '$key'`, /limits of key:\$key that are counted are not those/],
+  [
+    `update api_key set id = 'key_x' where id = '$key'`,
+    /limits of key:\$key are those of a key that the account does not/,
+  ],
+  [`update limited set requests = '{7}' where scope = '$key'`, /requests in a minute whose seconds have 7/],
+  [`update limited set tokens = '{7}' where scope = '$key'`, /tokens in a minute whose seconds have 7/],
+  [`update limited set day = day - 1 where scope = 'account'`, /count .* as spent of the day/],
+  [`update limited set month = month - interval '1 month' where scope = 'account'`, /count .* as spent of the month/],
+  [`update grant_key set key = 'payment-9'`, /idempotency key that is gone/],
+  [`update grant_key set account_id = '$other'`, /idempotency key that is gone/],
+  ...[`action = 'key.create'`, `object = 'acc_x'`, `ip = '::1'`, `request_id = 'x'`].map(
+    (set): Corruption => [`update audit set ${set} where action = 'account.credit'`, /Audit row .* was changed/],
+  ),
+  [`update audit set detail = '{}' where action = 'account.credit'`, /Audit row .* was changed/],
+  [`update audit set hash = sha256('x') where action = 'account.credit'`, /Audit row .* was changed/],
+  [`update audit set id = id || 'x' where id = (select max(id) from audit)`, /Audit row .* was (changed|removed)/],
+  // What a call was, and what a job was.
+  [`update usage set estimated = false where id = '$estimated'`, /Call \$estimated: its arithmetic gives/],
+  [`update usage set id = '$call+1' where id = '$call'`, /Usage row \$call\+1 .* has no transfer/],
+  [`update transfer set id = '$call+1' where id = '$call'`, /Transfer \$call\+1 \(settled\) has no usage row/],
+  [`update job set route = 2 where id = 'job_done'`, /Job job_done .* was done by route 2, but its charge says 1/],
+  [`update job set credential = 'own' where id = 'job_done'`, /Job job_done .* credential/],
+  // What is on its way.
+  [`update journal set product = 'omega'`, /\$waiting .* no product "omega"/],
+  [`update journal set route = 9`, /\$waiting .* served by route 9/],
+  [`update journal set route = 0`, /\$waiting .* kept answer/],
+  [`update journal set route = 0, first_byte_ms = 0`, /\$waiting .* kept answer, but there are none/],
+  [`update journal set credential = 'own'`, /\$waiting .* by an own key/],
+  [`update journal set loss = 5`, /\$waiting .* has a loss/],
+  [`update journal set held = 1`, /\$waiting .* charges 2 micro-credits of 1/],
+  [`update journal set process_id = 'p9', at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
+  [`update journal set endpoint = 'batch:chat'`, /\$waiting .* is of a batch/],
+  [
+    `update journal set product = 'beta', charged = 4, lines = '[["input", 1, "4000000"]]', cost = 1, attributes = '{"service_tier": "priority"}'`,
+    /\$waiting .* has the rates input 8000000/,
+  ],
+  [
+    `update journal set product = 'beta', charged = 4, lines = '[["input", 1, "4000000"]]', cost = 1, cost_basis = '{"units": {"codeRun": 5}}'`,
+    /\$waiting .*: its cost is 0\.000001, but .* is 0\.050001/,
+  ],
+  // Its name is what its calls are found by.
+  [`update batch set id = 'batch_9'`, /has the price of batches, but account \$account has no batch "batch_1"/],
+  [
+    `update background set account_id = '$other', key_id = '$key'`,
+    /resp_1 .* is paid for by a key of account \$account/,
+  ],
+]
+
+const PEOPLE = 'people and programs: who may do something, not what it costs'
+const CONTENT = 'what was asked and answered, and where it lies'
+const OWN_WORK = 'how far a process has come with its own work'
+/** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
+export const NO_MONEY: Readonly<Record<string, string>> = {
+  ...{
+    person: PEOPLE,
+    session: PEOPLE,
+    membership: PEOPLE,
+    invite: PEOPLE,
+    login_attempt: PEOPLE,
+    oauth_object: PEOPLE,
+  },
+  ...{
+    content: CONTENT,
+    content_rule: CONTENT,
+    stored_file: CONTENT,
+    kept_answer: CONTENT,
+    background_event: CONTENT,
+    job_body: CONTENT,
+  },
+  ...{ change: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
+  batch_line: 'gone when its batch has ended, whose counts are checked',
+  refusal: 'calls that were refused before anything was held',
+  vendor_hour: 'requests to vendors and how long they took',
+  ...{ credential: 'sealed secrets of vendors', own_key: 'sealed secrets of vendors' },
+  ...{
+    alert: 'what was told',
+    alert_delivery: 'what was told',
+    alert_state: 'what was told',
+    alert_setting: 'what was told',
+  },
+  setting: 'settings of the gateway, none of which is an amount that was charged',
+  verification: 'runs of the verification itself',
+  verified: 'what an earlier run saw: a full run does not read it, and one that finds a difference reads everything',
+}
+
+/** Columns of the other tables that decide no money. */
+export const NO_REASON: Readonly<Record<string, string>> = {
+  account: 'name created_at frozen_until search',
+  api_key:
+    'name digest prefix last4 models ip_ranges keeps_answers expires_at revoked_at replaced_by grant_id client last_used_at created_at',
+  // When steps are due, by whom they are done, and contents.
+  background: 'id request streams vendor_id tries created_at expires_at version lease_until step_at open',
+  batch: `endpoint input_file_id completion_window metadata output_seconds errors output_file_id error_file_id created_at expires_at in_progress_at
+    finalizing_at cancelling_at version lease_until step_at open`,
+  job: `id input request callback_url created_at started_at completed_at version lease_until step_at open attempts misses submit_started_at submissions vendor
+    task_id delivered error files called_back_at watch_until anomaly`,
+  // Its id says when, and is part of the chain.
+  audit: 'at',
+  // Its digest is in the audit.
+  catalog_version: 'note actor at',
+  grant_key: 'request_hash answer at',
+  // The minute's tokens, which come and go.
+  hold: 'id tokens',
+  idempotency: 'key request_hash content_type body created_at',
+  // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
+  journal: 'key_id status estimated stream duration_ms story client tokens second input_tokens output_tokens',
+  usage: 'stream story',
+  usage_hour: 'input_tokens output_tokens',
+  lease: 'id recalled_at',
+  limited: 'second since',
+  margin_hour: 'hour',
+  process: 'id started_at report reported_at',
+}
