@@ -218,7 +218,7 @@ test('a command that is killed while a call runs closes the account for a minute
     status: 200,
     estimated: false,
     stream: false,
-    route: 0,
+    route: 1,
     durationMs: 1,
     firstByteMs: 1,
   }

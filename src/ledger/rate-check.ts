@@ -151,9 +151,9 @@ function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog,
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
   const base = batchFactor !== undefined && endpoint.startsWith(BATCH) ? scaled(pricing, batchFactor) : pricing
   if (route === 0) {
-    if (!cache || endpoint.startsWith(BATCH))
-      return 'it was charged as a kept answer, but there are none of its product, or none in batches.'
-    return { pricing: cache.pricing ?? base, cost: 'free' }
+    // A key may have answers kept of any model.
+    if (endpoint.startsWith(BATCH)) return 'it was charged as a kept answer, but there are none in batches.'
+    return { pricing: cache?.pricing ?? base, cost: 'free' }
   }
   const given = product.routes[route - 1]
   if (!given) return `it was served by route ${route}, which its product does not have.`
