@@ -297,6 +297,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     job_body: CONTENT,
   },
   ...{ change: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
+  delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts are checked',
   refusal: 'calls that were refused before anything was held',
   vendor_hour: 'requests to vendors and how long they took',
