@@ -319,7 +319,8 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   api_key:
     'name digest prefix last4 models ip_ranges keeps_answers expires_at revoked_at replaced_by grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
-  background: 'id request streams vendor_id tries created_at expires_at version lease_until step_at open',
+  background:
+    'id request sealed_request sealed_answer streams vendor_id tries created_at expires_at version lease_until step_at open',
   batch: `endpoint input_file_id completion_window metadata output_seconds errors output_file_id error_file_id created_at expires_at in_progress_at
     finalizing_at cancelling_at version lease_until step_at open`,
   job: `id input request callback_url created_at started_at completed_at version lease_until step_at open attempts misses submit_started_at submissions vendor

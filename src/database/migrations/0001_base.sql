@@ -66,7 +66,7 @@ create table transfer (
   actor text,
   at timestamptz not null default now(),
   -- Its place in the statement, and what the account had after it: written with the account locked, so that no two movements of an account
-  -- have the same moment and none ever comes before one that can be read. Null where nothing moved before 0006.
+  -- have the same moment and none ever comes before one that can be read. Null where nothing moved before 0007.
   moved_at timestamptz,
   balance bigint,
   primary key (account_id, id)
