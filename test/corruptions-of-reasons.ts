@@ -332,7 +332,7 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   grant_key: 'request_hash answer at',
   // The minute's tokens, which come and go.
   hold: 'id tokens',
-  idempotency: 'key request_hash content_type body created_at',
+  idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
   journal: 'key_id status estimated stream duration_ms story client tokens second input_tokens output_tokens',
   usage: 'stream story',
