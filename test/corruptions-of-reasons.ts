@@ -337,7 +337,7 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   journal: 'key_id status estimated stream duration_ms story client tokens second input_tokens output_tokens',
   usage: 'stream story',
   usage_hour: 'input_tokens output_tokens',
-  lease: 'id recalled_at',
+  lease: 'id recalled_at in_use',
   limited: 'second since',
   margin_hour: 'hour',
   process: 'id started_at report reported_at',
