@@ -331,14 +331,17 @@ export function readConfig(environment: Environment = process.env): Config {
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
     codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
     credential: (name: string) =>
-      isOwn(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
+      !isVendorKey(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
   })
 }
 
-/** What the gateway itself, or its database, is set up by: no vendor is sent that, whatever a catalogue or an operator names. */
-function isOwn(name: string): boolean {
-  return name in schema.shape || /^(?:TOLLGATE_|PG)/.test(name)
+const VENDOR_KEY = /(?:^|_)(?:KEY|TOKEN)(?:_|$)/
+const OTHERS = /^(?:TOLLGATE_|PG|POSTGRES|AWS_(?!BEARER_TOKEN)|SSH_)|(?:^|_)(?:SECRET|PASSWORD|PRIVATE)(?:_|$)/
+
+/** What a vendor may be sent of the environment, whatever a catalogue or an operator names: nothing that the gateway, its database or the system is set up by. */
+function isVendorKey(name: string): boolean {
+  return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape)
 }
 
 /** Names are the environment's, so of any length. */

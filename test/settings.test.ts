@@ -76,10 +76,19 @@ test('what the gateway itself is set up by is no credential that a vendor could 
       PGPASSWORD: 'p',
     },
     DATABASE_URL: 'postgres://tollgate:secret@127.0.0.1:5432/tollgate',
+    ...{
+      HOME: '/root',
+      PATH: '/bin',
+      POSTGRES_PASSWORD: 'p',
+      SSH_AUTH_SOCK: 's',
+      AWS_SECRET_ACCESS_KEY: 'a',
+      MY_PRIVATE_KEY: 'k',
+    },
   }
-  const { credential } = readConfig({ ...own, OPENAI_API_KEY: 'sk-1' })
+  const theirs = { OPENAI_API_KEY: 'sk-1', MY_VENDOR_KEY_2: 'sk-2', AWS_BEARER_TOKEN_BEDROCK: 'sk-3', HF_TOKEN: 'sk-4' }
+  const { credential } = readConfig({ ...own, ...theirs })
   for (const name of Object.keys(own)) assert.equal(credential(name), undefined, name)
-  assert.equal(credential('OPENAI_API_KEY'), 'sk-1')
+  for (const [name, value] of Object.entries(theirs)) assert.equal(credential(name), value, name)
 })
 
 test('a proxy that is no address or range is refused in a sentence', () => {

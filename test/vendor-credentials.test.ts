@@ -19,16 +19,19 @@ let skippedMs = 0
 
 const g = testGateway(
   {
-    env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, KEYED_A: A, FILM_A: A, FILM_B: B },
+    env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, KEYED_KEY_A: A, FILM_KEY_A: A, FILM_KEY_B: B },
     world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
   },
   async () => {
     text = await startKeyedVendor(() => `${g.sandbox.url}/openai`)
     films = await startKeyedVendor(() => `${g.sandbox.url}/ark`)
     const document = structuredClone(g.gateway.catalog.current.input)
-    document.vendors.keyed = { baseUrl: text.url, credentials: [{ name: 'KEYED_A' }, { name: 'KEYED_B', weight: 3 }] }
+    document.vendors.keyed = {
+      baseUrl: text.url,
+      credentials: [{ name: 'KEYED_KEY_A' }, { name: 'KEYED_B', weight: 3 }],
+    }
     document.vendors.spare = { baseUrl: 'sandbox/openai' }
-    document.vendors.films = { baseUrl: films.url, credentials: [{ name: 'FILM_A' }, { name: 'FILM_B' }] }
+    document.vendors.films = { baseUrl: films.url, credentials: [{ name: 'FILM_KEY_A' }, { name: 'FILM_KEY_B' }] }
     const alpha = document.models['alpha-5.4']
     assert.ok(alpha)
     const routes = alpha.routes.map((route) => ({ ...route, vendor: 'keyed', order: 0 }))
@@ -122,7 +125,7 @@ test('one that is not accepted is put aside, and its story says so to operators;
     new Set(told?.filter(([vendor]) => vendor === 'keyed').map(([, , status]) => status)),
     new Set([401, 403, null]),
   )
-  assert.deepEqual(new Set(told?.flatMap(([, name]) => name ?? [])), new Set(['KEYED_A', 'KEYED_B']))
+  assert.deepEqual(new Set(told?.flatMap(([, name]) => name ?? [])), new Set(['KEYED_KEY_A', 'KEYED_B']))
   text.asked.length = 0
   assert.equal((await chat()).status, 200)
   assert.deepEqual(text.asked, [], 'neither is asked again for a while')
@@ -164,7 +167,7 @@ test('they are added, replaced and removed while calls run; a new value is tried
   assert.deepEqual(
     added.data.items.map(({ name, weight, source, last4 }) => [name, weight, source, last4]),
     [
-      ['KEYED_A', 1, 'env', '1111'],
+      ['KEYED_KEY_A', 1, 'env', '1111'],
       ['KEYED_B', 3, 'stored', '3333'],
       ['KEYED_D', 7, 'stored', '4444'],
     ],
@@ -246,9 +249,9 @@ test('a video job is looked at with the credential that made its task, and that 
   }
   const first = await create(A, B)
   films.moods.set(A, { status: 429, retryAfter: 1 })
-  const refused = await g.operator<{ message: string }>('DELETE', '/vendors/films/credentials/FILM_A')
+  const refused = await g.operator<{ message: string }>('DELETE', '/vendors/films/credentials/FILM_KEY_A')
   assert.equal(refused.status, 409)
-  assert.match(refused.data.message, /^1 running jobs were made by FILM_A/)
+  assert.match(refused.data.message, /^1 running jobs were made by FILM_KEY_A/)
   films.moods.set(A, WORKS)
   const second = await create(B, A)
   films.moods.set(A, WORKS)
@@ -262,7 +265,7 @@ test('a video job is looked at with the credential that made its task, and that 
   })
   assert.deepEqual(
     rows.map(({ credential }) => credential),
-    ['FILM_A', 'FILM_B'],
+    ['FILM_KEY_A', 'FILM_KEY_B'],
   )
 })
 

@@ -107,7 +107,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         const value = body.credential.value ?? (name === undefined ? undefined : credentials.get(name))
         if (name !== undefined && value === undefined)
           throw new Fault('request_invalid', {
-            message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment.`,
+            message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment, of which only names with KEY or TOKEN are read.`,
           })
         if (name !== undefined && body.credential.value === undefined) await requireOwnOrigin(name, place)
         const [{ protocol }] = place.formats

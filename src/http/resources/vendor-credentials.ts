@@ -82,7 +82,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
         const isNamed = credentialsOf(findVendor(catalog, vendorName)).some((one) => one.name === name)
         if (value === undefined && !isNamed && credentials.source(name) === 'none')
           throw new Fault('request_invalid', {
-            message: `${name} is neither stored nor in the gateway's environment: give its "value".`,
+            message: `${name} is neither stored nor among the variables of the gateway's environment that may be credentials (those with KEY or TOKEN in their name): give its "value".`,
             param: 'value',
           })
         const store = { name, value, by }
