@@ -33,10 +33,16 @@ export function OwnKeysCard({ account }: { account: string }) {
           { head: 'Vendor', main: true, cell: ({ vendor }) => <b>{vendor}</b> },
           {
             head: 'Key',
-            cell: ({ stored, last4, taken }) =>
+            cell: ({ stored, last4, taken, asksAgain }) =>
               stored ? (
                 <>
-                  <Badge tone={taken ? 'good' : 'warn'}>{taken ? 'In use' : 'Not taken any more'}</Badge>{' '}
+                  <Badge tone={taken && !asksAgain ? 'good' : 'warn'}>
+                    {asksAgain
+                      ? 'The vendor’s address has changed: enter it again'
+                      : taken
+                        ? 'In use'
+                        : 'Not taken any more'}
+                  </Badge>{' '}
                   {last4 ? <code>…{last4}</code> : null}
                 </>
               ) : (
