@@ -14,12 +14,12 @@ const charge = BigInt(orders.charge ?? orders.want)
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
 
 const swarms = await Promise.all(
-  orders.of.map(async ({ url, account }) => {
+  orders.of.map(async ({ url, account }, at) => {
     const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
-    const ledger = createLedger({ database, world: realWorld, processId: name, ...PATIENT })
+    const ledger = createLedger({ database, world: realWorld, processId: `${name}-${at}`, ...PATIENT })
     await ledger.sweep()
     // What is held by whoever is not heard of is on its way back, and nobody is refused for it.
-    const heard = setInterval(() => void ledger.sweep().catch(() => undefined), 1_000)
+    const heard = setInterval(() => void ledger.sweep().catch(() => undefined), 2_500)
     const counts = { held: 0, refused: 0, failed: 0 }
     async function call(settles: boolean): Promise<boolean> {
       const id = newId(realWorld)
