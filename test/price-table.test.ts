@@ -289,6 +289,7 @@ function ask(key: string, index: number, asking: Asking = {}) {
 }
 
 interface Row {
+  id: string
   charged: bigint
   estimated: boolean
   loss: bigint
@@ -299,7 +300,7 @@ interface Row {
 /** Of the account's calls, in their order. */
 async function rowsOf(account: string): Promise<Row[]> {
   await g.settled()
-  const text = 'select charged, estimated, loss, status, lines from usage where account_id = $1 order by id'
+  const text = 'select id, charged, estimated, loss, status, lines from usage where account_id = $1 order by id'
   return g.gateway.database.query<Row>({ text }, [account])
 }
 
@@ -308,16 +309,17 @@ const indexes = [...CELLS.keys()]
 /** What another format can carry. */
 const carried = indexes.filter((index) => CELLS[index]?.asks === undefined)
 
-/** One account per way, one call per cell, in order. */
+/** One account per way, one call per cell, in order; where they run at once, `run` answers their ids in this order. */
 async function checkWay(
   way: string,
   cells: readonly number[],
-  run: (account: { id: string; key: string }) => Promise<void>,
+  run: (account: { id: string; key: string }) => Promise<void | string[]>,
   part = 1,
 ) {
   const account = await g.account({ credits: CREDITS })
-  await run(account)
+  const order = await run(account)
   const rows = await rowsOf(account.id)
+  if (order) rows.sort((one, other) => order.indexOf(one.id) - order.indexOf(other.id))
   const expected = cells.map(
     (index) => `${CELLS[index]?.format} ${CELLS[index]?.member}: ${price(CELLS[index]!.due, part)}`,
   )
@@ -377,14 +379,25 @@ test('so do the lines of a batch, at the price of batches', () =>
       }
       const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
       const made = (await (await g.call('/v1/batches', key, order)).json()) as { id: string }
+      let output = ''
       await until(async () => {
         const batch = (await (await g.call(`/v1/batches/${made.id}`, key)).json()) as {
           status: string
-          request_counts: object
+          output_file_id: string
         }
         assert.ok(!['failed', 'expired', 'cancelled'].includes(batch.status), JSON.stringify(batch))
+        output = batch.output_file_id
         return batch.status === 'completed'
       })
+      const written = await (await g.call(`/v1/files/${output}/content`, key)).text()
+      const idOf = new Map(
+        written
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as { custom_id: string; response: { request_id: string } })
+          .map(({ custom_id, response }) => [custom_id, response.request_id.replace('req_', '')]),
+      )
+      return carried.map((index) => idOf.get(`cell-${index}`) ?? '')
     },
     0.5,
   ))

@@ -9,7 +9,7 @@ import { runSeeds } from './simulate/seeds.ts'
 import { simulate } from './simulate/simulation.ts'
 
 /** Seeds that a broken gateway may pass before one notices. */
-const UNNOTICED_MAX = 40
+const UNNOTICED_MAX = 150
 
 let lane: Lane
 before(async () => {

@@ -9,7 +9,7 @@ import { listResources } from './pages/operator-api.ts'
 
 let home: TestGateway
 before(async () => {
-  home = await startGateway()
+  home = await startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:1' } })
 })
 // It reads every answer by its view, and throws what it found.
 after(() => home.close())
@@ -25,7 +25,11 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const calls = [
     await home.call('/v1/chat/completions', key, ask),
     await home.call('/v1/chat/completions', key, { ...ask, model: 'no-such-model' }),
-    await home.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'a lighthouse' }),
+    await home.call('/v1/video/seedance', key, {
+      model: 'videogen-2.0',
+      prompt: 'a lighthouse',
+      callback_url: 'https://127.0.0.1:1/hook',
+    }),
   ]
   assert.deepEqual(
     calls.map(({ status }) => status),
@@ -34,7 +38,13 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
   await home.gateway.contents.flush()
+  let delivery: { id: string } | undefined
+  while (!delivery) {
+    ;[delivery] = await home.gateway.database.query<{ id: string }>({ text: 'select id from delivery' })
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
   const values: Record<string, string> = {
+    delivery: delivery.id,
     ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
     ...(await oneBatch(key, ask)),
   }

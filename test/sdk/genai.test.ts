@@ -126,7 +126,7 @@ test('a model whose id has slashes is found by it, as it is and encoded', async 
   }
   // Another action, another method and another model are still told apart.
   for (const [path, status] of [
-    [`/gemini/v1beta/models/${SLASHED}:embedContent`, 404],
+    [`/gemini/v1beta/models/${SLASHED}:predict`, 404],
     [`/gemini/v1beta/models/google/none:generateContent`, 404],
     ['/gemini/v1beta/models/', 405],
   ] as const)
@@ -217,7 +217,7 @@ test('refusals have the shape of the format: before a call, of a vendor, in a st
     for await (const _ of await models.generateContentStream({ model: OWN, contents: '[[error-in-stream=2]] Hi' }));
   })
   assert.equal(streamed.status, 503)
-  const nowhere = await g.call('/gemini/v1beta/models/x:embedContent', key, {})
+  const nowhere = await g.call('/gemini/v1beta/models/x:predict', key, {})
   assert.equal(((await nowhere.json()) as { error: { code: number; status: string } }).error.status, 'NOT_FOUND')
 })
 

@@ -27,13 +27,13 @@ export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {
       run: ({ query: { of, account, ...query } }) =>
         deliveries.list({ ...query, account: of === 'gateway' ? '' : account }),
     }),
-    resource('GET /deliveries/{id}', 'operator', {
+    resource('GET /deliveries/{delivery}', 'operator', {
       answer: deliveryDetail,
-      run: ({ params }) => deliveries.find(params.id),
+      run: ({ params }) => deliveries.find(params.delivery),
     }),
-    resource('POST /deliveries/{id}/repeat', 'operator', {
+    resource('POST /deliveries/{delivery}/repeat', 'operator', {
       answer: deliveryView,
-      run: ({ params, by }) => deliveries.repeat(params.id, by),
+      run: ({ params, by }) => deliveries.repeat(params.delivery, by),
     }),
     resource('GET /accounts/{id}/deliveries', 'member', {
       query: z.strictObject({ ...filter, test }),
