@@ -612,7 +612,9 @@ create table usage (
   cost_basis jsonb,
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
+CREATE INDEX usage_charged ON ONLY public.usage USING btree (account_id, charged, id);
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
+CREATE INDEX usage_duration ON ONLY public.usage USING btree (account_id, duration_ms, id);
 
 create table usage_hour (
   account_id text collate "C" not null,

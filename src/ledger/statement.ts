@@ -44,8 +44,8 @@ export interface Statements {
 
 /** Sorts after every id. */
 const LAST = '~'
-/** Before every row of a list in that order. */
-const FIRST = { desc: '9223372036854775807_~', asc: '-1_' }
+/** The most that the columns hold by which a list may be in order. */
+const PLACE_MAX = { time: 0n, duration: 2_147_483_647n, charged: 9_223_372_036_854_775_807n }
 
 export function createStatements(database: Queryable): Statements {
   return {
@@ -59,10 +59,10 @@ export function createStatements(database: Queryable): Statements {
     },
     async usage(filter) {
       const { account, product, key, outcome, fault, client, limit, sort = 'time', ascending = false } = filter
-      const after = sort === 'time' && !ascending ? undefined : (filter.cursor ?? FIRST[ascending ? 'asc' : 'desc'])
+      const byId = sort === 'time' && !ascending
       const values = [
         account,
-        ...range(after === undefined ? filter : { ...filter, cursor: undefined }),
+        ...range(byId ? filter : { ...filter, cursor: undefined }),
         product ?? null,
         key ?? null,
         outcome ?? null,
@@ -70,10 +70,9 @@ export function createStatements(database: Queryable): Statements {
         fault ?? null,
         client ?? null,
       ]
-      if (after === undefined) return pageOf(await database.query<UsageRow>(USAGE, values), limit, toView)
-      const [, amount = '0', id = ''] = /^(-?\d{1,19})_(.*)$/.exec(after) ?? []
+      if (byId) return pageOf(await database.query<UsageRow>(USAGE, values), limit, toView)
       const asked = USAGE_SORTED[sort][ascending ? 'asc' : 'desc']
-      const rows = await database.query<UsageRow & { place: bigint }>(asked, [...values, amount, id])
+      const rows = await database.query<UsageRow & { place: bigint }>(asked, [...values, ...placeOf(filter)])
       const last = rows.length > limit ? rows[limit - 1] : undefined
       const items = rows.slice(0, limit).map(({ place: _, ...row }) => toView(row as unknown as UsageRow)) // what is left is the row
       return { items, next: last ? `${last.place}_${last.id}` : null }
@@ -96,6 +95,20 @@ function range(filter: {
   const { cursor = LAST, fromMs, toMs } = filter
   const to = toMs === undefined ? LAST : idAtTime(toMs)
   return [cursor < to ? cursor : to, fromMs === undefined ? '' : idAtTime(fromMs)]
+}
+
+/** After which row a page begins: its place and id, and the id that this means for refusals, whose place is zero. */
+function placeOf({
+  cursor,
+  sort = 'time',
+  ascending = false,
+}: UsageFilter): [place: string, id: string, refused: string] {
+  const [, place, id = ''] = /^(-?\d{1,19})_(.*)$/.exec(cursor ?? '') ?? []
+  const most = PLACE_MAX[sort]
+  if (place === undefined) return ascending ? ['-1', '', ''] : [String(most), LAST, LAST]
+  const at = BigInt(place) > most ? most : BigInt(place) < -1n ? -1n : BigInt(place)
+  const isBefore = ascending ? at < 0n : at > 0n
+  return [String(at), id, at === 0n ? id : isBefore === ascending ? '' : LAST]
 }
 
 function pageOf<R extends { id: string }, V>(rows: R[], limit: number, view: (row: R) => V): Page<V> {
@@ -262,32 +275,29 @@ const USAGE = statement(
    (${SELECT_REFUSALS} where ${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused' order by u.id desc limit $7)
    order by id desc limit $7`,
 )
-// By what a call took or cost, and then by its id: a page begins after the last row of the one before.
-const PLACES = { time: ['0', '0'], duration: ['u.duration_ms', '0'], charged: ['u.charged', '0'] } as const
-const BEFORE = (place: string, DESC: boolean) =>
-  `(${place}::bigint, u.id) ${DESC ? '<' : '>'} ($10::bigint, $11::text collate "C")`
+// By what a call took or cost, and then by its id: a page begins after the last row of the one before. A refusal took and cost nothing.
+const PLACES = {
+  time: { PLACE: '0', after: (THAN: string) => `u.id ${THAN} $11::text and $10::bigint is not null` },
+  duration: { PLACE: 'u.duration_ms', after: (THAN: string) => `(u.duration_ms, u.id) ${THAN} ($10::int, $11::text)` },
+  charged: { PLACE: 'u.charged', after: (THAN: string) => `(u.charged, u.id) ${THAN} ($10::bigint, $11::text)` },
+} satisfies Record<UsageSort, unknown>
 function sorted(sort: UsageSort, DESC: boolean) {
-  const [OF_USAGE, OF_REFUSED] = PLACES[sort]
-  const WAY = DESC ? 'desc' : 'asc'
-  const part = (SELECT: string, PLACE: string, CHOICE: string) =>
-    `(${SELECT.replace('select ', `select ${PLACE}::bigint as place, `)} where ${CHOICE} and ${BEFORE(PLACE, DESC)} order by place ${WAY}, u.id ${WAY} limit $7)`
-  const used = part(
-    SELECT_USAGE,
-    OF_USAGE,
-    `${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '').replace('{client}', 'u.client')} and ($6::text is null or u.outcome = $6)`,
-  )
-  const refused = part(
-    SELECT_REFUSALS,
-    OF_REFUSED,
-    `${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused'`,
-  )
+  const { PLACE, after } = PLACES[sort]
+  const [WAY, THAN] = DESC ? ['desc', '<'] : ['asc', '>']
+  const BY = sort === 'time' ? `u.id ${WAY}` : `${PLACE} ${WAY}, u.id ${WAY}`
+  const used = `(${SELECT_USAGE.replace('select ', `select ${PLACE}::bigint as place, `)}
+     where ${CHOSEN.replace('{fault}', ELSEWHERE.fault ?? '').replace('{client}', 'u.client')} and ($6::text is null or u.outcome = $6)
+       and ${after(THAN)} order by ${BY} limit $7)`
+  const refused = `(${SELECT_REFUSALS.replace('select ', 'select 0::bigint as place, ')}
+     where ${CHOSEN.replace('{fault}', 'u.fault').replace('{client}', `''`)} and coalesce($6::text, 'refused') = 'refused'
+       and u.id ${THAN} $12::text order by u.id ${WAY} limit $7)`
   return statement(
     `statement_usage_${sort}_${WAY}`,
     `${used} union all ${refused} order by place ${WAY}, id ${WAY} limit $7`,
   )
 }
 const USAGE_SORTED = {
-  time: { desc: sorted('time', true), asc: sorted('time', false) },
+  time: { desc: USAGE, asc: sorted('time', false) },
   duration: { desc: sorted('duration', true), asc: sorted('duration', false) },
   charged: { desc: sorted('charged', true), asc: sorted('charged', false) },
 } satisfies Record<UsageSort, unknown>
