@@ -313,13 +313,13 @@ const carried = indexes.filter((index) => CELLS[index]?.asks === undefined)
 async function checkWay(
   way: string,
   cells: readonly number[],
-  run: (account: { id: string; key: string }) => Promise<void | string[]>,
+  run: (account: { id: string; key: string }) => Promise<unknown>,
   part = 1,
 ) {
   const account = await g.account({ credits: CREDITS })
   const order = await run(account)
   const rows = await rowsOf(account.id)
-  if (order) rows.sort((one, other) => order.indexOf(one.id) - order.indexOf(other.id))
+  if (Array.isArray(order)) rows.sort((one, other) => order.indexOf(one.id) - order.indexOf(other.id))
   const expected = cells.map(
     (index) => `${CELLS[index]?.format} ${CELLS[index]?.member}: ${price(CELLS[index]!.due, part)}`,
   )
