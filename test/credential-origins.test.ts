@@ -7,7 +7,7 @@ import { readPresets } from '../src/catalog/preset.ts'
 import type { OwnKeyView } from '../src/http/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { createUpstream } from '../src/upstream/exchange.ts'
+import { createUpstream, lookUpVendor } from '../src/upstream/exchange.ts'
 import { testGateway } from './gateway.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
@@ -154,4 +154,13 @@ test('an account’s own key stays with the address that it was stored for: when
   assert.equal((await g.operator('PUT', `/accounts/${id}/own-keys/mine`, { value })).status, 200)
   assert.equal((await listed())?.asksAgain, false)
   assert.equal((await chat()).status, 200)
+})
+
+test('a name that leads to a metadata address leads nowhere, whoever typed it: the connection is refused where names are looked up', async () => {
+  const lookUp = (name: string) =>
+    new Promise((resolve) => lookUpVendor(name, {}, (error, address) => resolve(error?.message ?? address)))
+  // The system's resolver reads these as addresses, as it would read what a name server answers.
+  assert.equal(await lookUp('2852039166'), 'a metadata address')
+  assert.equal(await lookUp('0xa9fea9fe'), 'a metadata address')
+  assert.equal(await lookUp('2130706433'), '127.0.0.1')
 })

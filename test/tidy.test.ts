@@ -61,6 +61,7 @@ const FOR_TESTS = [
   'src/kernel/redact.ts#patternOf',
   'src/ledger/flush.ts#FLUSH_PARAMETERS',
   'src/mcp/open.ts#openMcp',
+  'src/upstream/exchange.ts#lookUpVendor',
   'src/upstream/guard.ts#IMAGE_REFUSED',
   'src/upstream/guard.ts#ADDRESS_REFUSED',
   'src/upstream/guard.ts#GuardOptions',

@@ -1,5 +1,6 @@
 // What an import must not do, whatever it reads: send a credential to a stranger, change what is here, or lose a setting without a word.
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { test } from 'node:test'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { readDefaultCatalog } from '../compose.ts'
+import { warnShort } from './import-accounts.ts'
 import { importLitellm } from './import-litellm.ts'
 import { readPriceTable } from './import-litellm-prices.ts'
 import { importNewApi } from './import-new-api.ts'
@@ -276,4 +278,18 @@ test('custom channels of new-api keep their address, and mappings are followed t
   assert.equal(document.models.m?.routes[0]?.model, 'c')
   assert.equal(document.vendors.odd, undefined)
   assert.ok(said.some((line) => line.startsWith('left channel odd: ')))
+})
+
+test('a key that can be guessed is brought over with a warning, whether its value or only its hash is known', () => {
+  const said: string[] = []
+  const say = (at: string, _: string, text: string) => said.push(`${at}: ${text}`)
+  const known = (value: string) => ({ sha256: hash('sha256', `sk-${value}`, 'hex'), last4: value.slice(-4) })
+  warnShort('a', known('short'), say, 'short')
+  warnShort('b', known('ab1234'), say)
+  warnShort('c', known('a-long-key-of-its-own-0123456789'), say, 'a-long-key-of-its-own-0123456789')
+  warnShort('d', known('a-long-key-of-its-own-0123456789'), say)
+  assert.deepEqual(
+    said.map((line) => line.replace(/(WARNING: .*?guessed).*/, '$1')),
+    ['a.key: WARNING: its value has only 5 characters, and can be guessed', 'b.key: WARNING: its value can be guessed'],
+  )
 })

@@ -108,8 +108,9 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   provider.proxy = true
   provider.use(async (context, next) => {
     if (context.path === ROUTES.authorization) {
-      const { scope, resource } = context.query
-      context.query = { ...context.query, scope: scopeOf(scope), ...(resource && { resource: nameOf(resource) }) }
+      const { scope, resource, ...others } = context.query
+      for (const name of OF_OPENID) delete others[name]
+      context.query = { ...others, scope: scopeOf(scope), ...(resource && { resource: nameOf(resource) }) }
     }
     await next()
     // The library names all that it could do.
@@ -131,6 +132,9 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
 function keepHere({ oidc }: RequestContext, error: Error & { allow_redirect?: boolean }): void {
   if (oidc.entities.Interaction?.result === undefined) error.allow_redirect = false
 }
+
+/** What belongs to `openid`: a program that asks for that sends these along, and the library refuses them without it. */
+const OF_OPENID = ['acr_values', 'claims', 'claims_locales', 'id_token_hint', 'max_age', 'nonce']
 
 /**
  * A program that names no scope wants what there is. `openid` is known to the library whatever it is told, and nobody can grant it: the consent would be

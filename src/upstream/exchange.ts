@@ -64,7 +64,7 @@ export function createUpstream({ world }: { world: World }): Upstream {
 }
 
 /** As the system looks names up; one that leads to a metadata address leads nowhere. */
-const lookUpVendor: LookupFunction = (host, options, done) => {
+export const lookUpVendor: LookupFunction = (host, options, done) => {
   lookup(host, options, (error, address, family) => {
     const found = Array.isArray(address) ? address.map((one) => one.address) : [address]
     if (!error && found.some(isMetadataAddress)) done(new Error('a metadata address'), '', 4)

@@ -180,6 +180,7 @@ test('a consent and its code may name any path of the tools, and asking for open
   await assert.rejects(client.connect(transport), UnauthorizedError)
   program.asked?.searchParams.set('resource', `${home.url}/mcp/analytics/`)
   program.asked?.searchParams.set('scope', 'openid mcp')
+  program.asked?.searchParams.set('nonce', 'n-0123456789')
   const fields = exchange((await consent(program)).searchParams.get('code') ?? '', program)
   assert.equal((await token({ ...fields, ...FOREIGN }, program)).body.error, 'invalid_target')
   const { status, body } = await token({ ...fields, resource: `${home.url}/mcp/analytics` }, program)
