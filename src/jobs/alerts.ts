@@ -42,7 +42,7 @@ interface AlertsOptions {
   readonly world: World
   readonly log: Log
   readonly database: Database
-  readonly deliveries: Pick<Deliveries, 'add' | 'due' | 'about' | 'withdraw'>
+  readonly deliveries: Pick<Deliveries, 'add' | 'due' | 'about' | 'withdrawAlerts'>
   /** A mail server is set up. */
   readonly mails: boolean
   /** Vendors whose circuit breaker is open in this process. */
@@ -145,10 +145,10 @@ export function createAlerts(options: AlertsOptions): Alerts {
       }
       await store.put(scope, settings)
       const known = new Set(settings.receivers.map(({ kind, to }) => `${kind} ${to}`))
-      await deliveries.withdraw(
+      await deliveries.withdrawAlerts(
         scope,
         'This receiver is no longer in the settings.',
-        ({ kind, event, to }) => event.startsWith('alert.') && !known.has(`${kind} ${to}`),
+        ({ kind, to }) => !known.has(`${kind} ${to}`),
       )
       return settings
     },

@@ -42,11 +42,11 @@ export interface Deliveries {
   find(id: string, accounts?: readonly string[]): Promise<DeliveryDetail>
   /** Sends it again, now, under the same id; throws `conflict` while it is being sent. */
   repeat(id: string, by: By, accounts?: readonly string[]): Promise<DeliveryView>
-  /** Gives up what waits and is no longer wanted. */
-  withdraw(
+  /** Gives up what waits of an account's alerts, or of '' the gateway's own, and is no longer wanted. */
+  withdrawAlerts(
     account: string,
     why: string,
-    unwanted: (message: Pick<Message, 'kind' | 'event' | 'to'>) => boolean,
+    unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
   forget(): Promise<void>
   stop(): Promise<void>
@@ -241,14 +241,13 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       consumer.wake()
       return view(row)
     },
-    async withdraw(account, why, unwanted) {
-      const rows = await database.query<{ id: string; kind: DeliveryKind; event: string; sealed: Buffer | null }>(
-        OPEN_OF,
-        [account],
-      )
-      const gone = rows.filter(({ id, kind, event, sealed }) => {
+    async withdrawAlerts(account, why, unwanted) {
+      const rows = await database.query<{ id: string; kind: DeliveryKind; sealed: Buffer | null }>(OPEN_ALERTS, [
+        account,
+      ])
+      const gone = rows.filter(({ id, kind, sealed }) => {
         const content = unsealMessage(id, sealed, options.secrets)
-        return content !== undefined && unwanted({ kind, event, to: content.to })
+        return content !== undefined && unwanted({ kind, to: content.to })
       })
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
@@ -379,9 +378,10 @@ const REPEAT = statement(
   'delivery_repeat',
   `update delivery set tries = 0, lease_until = null, next_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`,
 )
-const OPEN_OF = statement(
-  'delivery_open_of',
-  'select id, kind, event, sealed from delivery where account_id = $1 and next_at is not null',
+// Alerts only: webhooks of jobs go to the address that each job named, and an account may have any number of them waiting.
+const OPEN_ALERTS = statement(
+  'delivery_open_alerts',
+  `select id, kind, sealed from delivery where account_id = $1 and next_at is not null and event like 'alert.%'`,
 )
 // An attempt that runs says itself how it went.
 const WITHDRAW = statement(

@@ -250,7 +250,7 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
   let answer: (leased: Leased) => void = () => undefined
   const leases = createLeases({
     world: { ...realWorld, elapsedMs: () => nowMs, after: () => () => undefined },
-    note: async (inUse) => new Set(inUse.map(({ id }) => id)),
+    report: async (inUse) => new Set(inUse.map(({ id }) => id)),
     change(change) {
       asked.push(change)
       return new Promise((resolve) => {

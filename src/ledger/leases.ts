@@ -42,7 +42,7 @@ interface LeasesOptions {
   /** Fails when it is not certain what became of it. What closes a lease is tried until it is. */
   readonly change: (change: LeaseChange) => Promise<Leased>
   /** Writes down what calls under way may spend of these leases, for whoever looks at the account; answers the ids of those that could be written. */
-  readonly note: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
+  readonly report: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
   /** Whether all others still believe that this process lives. */
   readonly isHeard: () => boolean
 }
@@ -66,9 +66,9 @@ interface Lease {
   amount: Credits
   /** Of it, what calls under way may spend. */
   open: Credits
-  /** Of it, what calls took since the last look; and what was last said to be in use. */
-  young: Credits
-  said: Credits
+  /** Of it, what calls took since the last report; and what was last reported as in use. */
+  recent: Credits
+  reported: Credits
   /** What else the account had when this was last changed. Others may have taken it since: it decides who gets how much, never whether it is covered. */
   beside: Credits
   /** Those that are not in the books. */
@@ -113,20 +113,21 @@ const OVER: Window = {
 }
 const PACES_MAX = 10_000
 /** A call is seen to hold its credits after two of these at most. */
-const LOOK_EVERY_MS = 120
+const REPORT_EVERY_MS = 120
 const NONE: ReadonlySet<string> = new Set()
 /** Longer than anybody waits for what others have leased. */
 const REST_MS = 3_000
 
-export function createLeases({ world, change, note, isHeard }: LeasesOptions): Leases {
+export function createLeases({ world, change, report, isHeard }: LeasesOptions): Leases {
   /** By key: those that admit calls. */
   const current = new Map<string, Lease>()
   /** By id: these, and those that are on their way back. */
   const all = new Map<string, Lease>()
   /** By the call's id. */
-  const covers = new Map<string, Cover & { readonly looks: number }>()
-  let looks = 0
-  let looking = false
+  const covers = new Map<string, Cover & { readonly reports: number }>()
+  /** How many reports there were: a call that began since the last one is recent. */
+  let reports = 0
+  let isReportDue = false
   const paces = new Map<string, Pace>()
   /** By account: until when nothing is leased of it. */
   const rests = new Map<string, number>()
@@ -190,12 +191,12 @@ export function createLeases({ world, change, note, isHeard }: LeasesOptions): L
     const { id, tokens } = reservation
     const { window } = lease
     lease.open += amount
-    lease.young += amount
-    look()
+    lease.recent += amount
+    reportSoon()
     lease.calls += 1
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
-    covers.set(id, { lease: lease.id, amount, keep: true, tokens, second: window?.second ?? 0, looks })
+    covers.set(id, { lease: lease.id, amount, keep: true, tokens, second: window?.second ?? 0, reports })
     if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
@@ -205,27 +206,27 @@ export function createLeases({ world, change, note, isHeard }: LeasesOptions): L
     }
   }
 
-  /** Looks now and then while calls are under way. A call counts from the second look on: most have ended by then, and cost no write. */
-  function look(): void {
-    if (looking) return
-    looking = true
-    world.after(LOOK_EVERY_MS, async () => {
+  /** Reports what is in use, again and again while calls are under way. A call counts from the second report on: most have ended by then, and cost no write. */
+  function reportSoon(): void {
+    if (isReportDue) return
+    isReportDue = true
+    world.after(REPORT_EVERY_MS, async () => {
       const changed: InUse[] = []
       let more = false
       for (const lease of all.values()) {
-        const { account, id, open, young, fresh, said } = lease
-        lease.young = 0n
+        const { account, id, open, recent, fresh, reported } = lease
+        lease.recent = 0n
         more ||= open > 0n
-        if (open - young !== said && !fresh) changed.push({ account, id, amount: open - young })
+        if (open - recent !== reported && !fresh) changed.push({ account, id, amount: open - recent })
       }
-      looks += 1
-      const noted = changed.length > 0 ? await note(changed).catch(() => NONE) : NONE
+      reports += 1
+      const written = changed.length > 0 ? await report(changed).catch(() => NONE) : NONE
       for (const { id, amount } of changed) {
-        const lease = noted.has(id) ? all.get(id) : undefined
-        if (lease) lease.said = amount
+        const lease = written.has(id) ? all.get(id) : undefined
+        if (lease) lease.reported = amount
       }
-      looking = false
-      if (more || noted.size < changed.length) look()
+      isReportDue = false
+      if (more || written.size < changed.length) reportSoon()
     })
   }
 
@@ -234,8 +235,8 @@ export function createLeases({ world, change, note, isHeard }: LeasesOptions): L
       fresh: true,
       amount: 0n,
       open: 0n,
-      young: 0n,
-      said: 0n,
+      recent: 0n,
+      reported: 0n,
       beside: 0n,
       calls: 0,
       window: undefined,
@@ -350,11 +351,11 @@ export function createLeases({ world, change, note, isHeard }: LeasesOptions): L
       return cover && all.get(cover.lease)?.retired !== false ? { ...cover, keep: false } : cover
     },
     spent({ id, charge }, cover) {
-      const isYoung = covers.get(id)?.looks === looks
+      const isRecent = covers.get(id)?.reports === reports
       const lease = covers.delete(id) ? all.get(cover.lease) : undefined
       if (!lease) return
       lease.open -= cover.amount
-      if (isYoung) lease.young -= cover.amount
+      if (isRecent) lease.recent -= cover.amount
       lease.amount -= cover.keep && charge < cover.amount ? charge : cover.amount
     },
     booked(cover, outcome) {

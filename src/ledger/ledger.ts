@@ -91,6 +91,7 @@ const ISOLATED_MAX = 256
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 const SHARES_MAX = 5
 const TEND_EVERY_MS = 500
+/** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
 /** How long somebody who reads the books waits for what is on its way into them. */
 const BOOKED_WAIT_MS = 500
@@ -142,7 +143,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const leases = createLeases({
     world,
     isHeard: () => options.leases !== false && liveness.isHeard(),
-    async note(inUse) {
+    async report(inUse) {
       const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
       const rows = await database.query<{ id: string }>(options.distributed ? IN_USE_ANYWHERE : IN_USE, columns)
       return new Set(rows.map(({ id }) => id))

@@ -40,6 +40,7 @@ interface Kept {
   readonly deliveries: Pick<Deliveries, 'forget'>
 }
 
+/** Each is a heartbeat as well: ledger_unreturned in functions/flush.sql takes a process for silent after 4 s, and must change with this. */
 const SWEEP_EVERY_MS = 2_500
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000

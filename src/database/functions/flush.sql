@@ -1,6 +1,6 @@
 -- The ledger's one statement. A flush resolves holds, makes holds and moves leases for many calls at once, in arrival order
 -- within an account, exactly as if they had come one by one. All rows that it will change are locked first, in one order:
--- accounts, then limits. Whoever changes a hold, a lease or a limit of an account has locked the account before.
+-- accounts, then limits. Whoever changes a hold, a lease or a limit of an account has locked the account before, but for `in_use` and `recalled_at` of a lease, which move no money.
 --
 -- `accounts`, `keys` and `leases` are those of the flush, each once; s_account, s_key, s_lease and their kin are places in them.
 -- Every s_ array has an element for each resolution, every r_ array for each reservation, every l_ array for each lease, in the
