@@ -10,20 +10,20 @@ interface Goal {
   readonly why: Why
 }
 
-/** What the profiles say of a goal that is missed (decision 0030). Whoever changes the path profiles it again. */
+/** What the profiles say of a goal that is missed (bench/notes/call-path.md). Whoever changes the path profiles it again. */
 const WHY = {
   chat: `The column "floor" of the table below is what \`node:http\`, undici and one durable update take without anything of ours, in the same turns; the table
-  "Stage by stage" has what each of our stages adds to it when it runs alone in a loop. Among 64 callers, by leaving out one part after the other (in turns, on a busy machine, before the journal of
-  decision 101): server, key, body and writing 34 µs, reading the request 11, from admission to settlement without ledger and vendor 27, the exchange with the vendor 53, most of it undici, the
+  "Stage by stage" has what each of our stages adds to it when it runs alone in a loop. Among 64 callers, by leaving out one part after the other (in turns, on a busy machine, before the
+  journal): server, key, body and writing 34 µs, reading the request 11, from admission to settlement without ledger and vendor 27, the exchange with the vendor 53, most of it undici, the
   ledger 67, where the floor took 73 in all.`,
-  few: `One caller waits for every part in turn: its request, the vendor's answer, one row of the journal (decision 101), and wakes the gateway and Postgres for each. The floor of the table
+  few: `One caller waits for every part in turn: its request, the vendor's answer, one row of the journal, and wakes the gateway and Postgres for each. The floor of the table
   below has the same three waits. Our own stages, 12 µs when each runs alone in a loop, take several times that when each runs once a call and finds the caches cold.`,
   stream: `Among 64 callers many pieces share a read, and what any call costs is most of a stream: admission, settlement and log, which nginx does not have. Handing on a piece of a
-  stream by itself takes 16 to 18 µs where nginx takes 8.6 (one piece on each of 200 streams at a time, in turns, on a busy machine; decision 30, "A chunk of a stream").`,
-  streams: `A piece takes 16 to 18 µs where nginx takes 8.6: one read, a copy, undici's parser, one string, one comparison, one write. The kernel is 43 to 52 % of that profile (decision 30, "A
+  stream by itself takes 16 to 18 µs where nginx takes 8.6 (one piece on each of 200 streams at a time, in turns, on a busy machine; bench/notes/call-path.md, "A chunk of a stream").`,
+  streams: `A piece takes 16 to 18 µs where nginx takes 8.6: one read, a copy, undici's parser, one string, one comparison, one write. The kernel is 43 to 52 % of that profile (bench/notes/call-path.md, "A
   chunk of a stream"). 20,000 pieces a second are most of a core then: what comes late waits for what came before it.`,
   cold: `What a fresh process does besides its calls is to compile: in the first 10,000 of them V8 makes about 1,060 functions anew with its quick optimizing compiler and 126 with the slow one, which is
-  nearly all of the difference (decision 30, "The ninth look"). Without the slow one the ratio is 1.33, because every later call takes half as much again.`,
+  nearly all of the difference (bench/notes/call-path.md, "The ninth look"). Without the slow one the ratio is 1.33, because every later call takes half as much again.`,
   growth: `A few rounds of two seconds a side: on a guest machine they differ by a tenth and more. The rows below it were measured on the same
   store afterwards.`,
   other: 'Not profiled.',

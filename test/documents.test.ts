@@ -10,7 +10,9 @@ import { mountDocs } from '../src/http/docs-routes.ts'
 import { listResources } from './pages/operator-api.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], { cwd: ROOT }).sort()
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], {
+  cwd: ROOT,
+}).sort()
 const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 /** Code may contain what looks like a link. */
 const proseOf = (page: string) =>
@@ -39,7 +41,7 @@ test('every guide begins with its title', () => {
   )
 })
 
-test('the decisions are all in their list', () => {
+test('the decisions are all in their list, numbered without gaps', () => {
   const list = textOf('docs/decisions/README.md')
   const files = pages
     .filter((page) => /^docs\/decisions\/\d/.test(page))
@@ -47,6 +49,10 @@ test('the decisions are all in their list', () => {
   assert.deepEqual(
     files.filter((file) => !list.includes(`](${file})`)),
     [],
+  )
+  assert.deepEqual(
+    files.map((file) => Number(file.slice(0, 4))),
+    files.map((_, index) => index + 1),
   )
 })
 

@@ -221,7 +221,7 @@ interface Asker {
 
 /**
  * The answer to one statement, for no longer than its deadline. The driver's own deadlines are timers that let each statement keep the next one alive in
- * memory until a full collection (2.3 KB of every call, see decision 30); these are counted together, a few times a second.
+ * memory until a full collection (2.3 KB of every call, see bench/notes/call-path.md); these are counted together, a few times a second.
  */
 class Answer {
   readonly #waiting: Roster<Answer>

@@ -1,5 +1,5 @@
 // The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
-// time that have ended go with it. Money stays. None of this waits in front of calls: docs/decisions/0041-housekeeping.md.
+// time that have ended go with it. Money stays. None of this waits in front of calls: docs/decisions/0004-ledger-engine.md.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CHANGE_MS_MAX, changeTables, isLocked, removeAll } from '../database/housekeeping.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'

@@ -1,5 +1,5 @@
 // Replays the ledger from its rows and says in sentences what does not add up. It runs beside the load, an account after the
-// other, in short statements; what it has read of an account it need not read again. See docs/decisions/0042-verification.md.
+// other, in short statements; what it has read of an account it need not read again. See docs/decisions/0010-verification-and-statements.md.
 import type { Catalog } from '../catalog/store.ts'
 import type { Audit } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'

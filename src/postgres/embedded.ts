@@ -1,6 +1,6 @@
 // A real Postgres of our own in the data directory, for whoever has not set up a server. It is made on the first start,
 // runs as long as we do, is started again when it dies, and is taken over when a killed gateway left it running.
-// How and why: docs/decisions/0003-embedded-postgres.md.
+// How and why: docs/decisions/0002-runtime-and-postgres.md.
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'

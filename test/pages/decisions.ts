@@ -12,7 +12,7 @@ export function decisionsPage(folder: string): string {
     })
   return page(
     'Decisions',
-    'One decision a file: the question, what we do, what else was considered, and what was measured. A decision that no longer holds gets the status "replaced by N" and stays.',
+    'One decision a page: the question, the decision, what it costs, and the figures that were measured. A page says what holds today; what was overtaken is replaced. Laboratory notes are in `bench/notes/`.',
     table(['', 'Decision'], rows),
   )
 }
