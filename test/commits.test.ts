@@ -1,0 +1,59 @@
+// The check of commit subjects, over real repositories.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { checkSubjects, SUBJECT_CHARACTERS_MAX } from './commits.ts'
+
+const LONG = 'x'.repeat(SUBJECT_CHARACTERS_MAX + 1)
+const withoutGit = spawnSync('git', ['--version']).status === 0 ? false : 'there is no git on this machine'
+
+function git(directory: string, ...words: string[]): string {
+  const { status, stdout, stderr } = spawnSync(
+    'git',
+    ['-C', directory, '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'commit.gpgsign=false', ...words],
+    { encoding: 'utf8' },
+  )
+  assert.equal(status, 0, stderr)
+  return stdout.trim()
+}
+const commit = (directory: string, subject: string) => {
+  git(directory, 'commit', '--allow-empty', '-q', '-m', `${subject}\n\n${LONG} in the body is fine`)
+  return git(directory, 'rev-parse', 'HEAD')
+}
+
+test('a long subject is named, unless it is older than the rule or already on a remote', {
+  skip: withoutGit,
+}, async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tollgate-commits-'))
+  t.after(() => rm(root, { recursive: true, force: true }))
+  const origin = join(root, 'origin')
+  git(root, 'init', '-q', origin)
+  const old = commit(origin, LONG)
+  assert.deepEqual(checkSubjects(origin, old), { checked: 0, tooLong: [] })
+  commit(origin, 'ü'.repeat(SUBJECT_CHARACTERS_MAX))
+  assert.deepEqual(checkSubjects(origin, old), { checked: 1, tooLong: [] })
+  commit(origin, LONG)
+  assert.match(checkSubjects(origin, old).tooLong.join(), new RegExp(` ${LONG}$`))
+
+  const shallow = join(root, 'shallow')
+  git(root, 'clone', '-q', '--depth', '1', pathToFileURL(origin).href, shallow)
+  assert.deepEqual(checkSubjects(shallow, old), { checked: 0, tooLong: [] })
+  commit(shallow, LONG)
+  assert.equal(checkSubjects(shallow, old).tooLong.length, 1)
+})
+
+test('without a repository, commits or a place to begin at, nothing is checked and the reason is said', {
+  skip: withoutGit,
+}, async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tollgate-commits-'))
+  t.after(() => rm(root, { recursive: true, force: true }))
+  assert.ok(checkSubjects(root).skipped)
+  git(root, 'init', '-q')
+  assert.ok(checkSubjects(root).skipped)
+  commit(root, LONG)
+  assert.ok(checkSubjects(root).skipped)
+})
