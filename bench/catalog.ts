@@ -1,4 +1,4 @@
-// The catalogue of the bench: one chat model and one data endpoint at the mock upstream, priced, and as many other models
+// The catalog of the bench: one chat model and one data endpoint at the mock upstream, priced, and as many other models
 // as a case wants.
 import type { CatalogInput } from '../src/catalog/document.ts'
 

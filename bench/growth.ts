@@ -68,7 +68,7 @@ export async function measureGrowth(options: GrowthOptions): Promise<GrowthRow[]
   }
 
   try {
-    await compare(`models in the catalogue: 2 → ${count(options.models + 2)}`)
+    await compare(`models in the catalog: 2 → ${count(options.models + 2)}`)
     keys = (await grown.accounts(options.accounts)).slice(0, KEYS_IN_USE).map(({ key }) => key)
     await settle()
     await compare(`accounts and keys: 1 → ${count(options.accounts)}, ${count(keys.length)} of them calling in turn`)

@@ -102,7 +102,7 @@ const schema = z
       .string()
       .min(1)
       .optional()
-      .describe('A catalogue document (JSON) that is applied at start when it differs from the present one.'),
+      .describe('A catalog document (JSON) that is applied at start when it differs from the present one.'),
     TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1).describe('Processes on this port.'),
     TOLLGATE_URL: z
       .url({ protocol: /^https?$/ })
@@ -292,7 +292,7 @@ export const SETTINGS: Readonly<Record<string, z.ZodType>> = schema.shape
 
 export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
-  /** Variables that the catalogue names for vendors' credentials are read by name, from here. */
+  /** Variables that the catalog names for vendors' credentials are read by name, from here. */
   readonly credential: (name: string) => string | undefined
   /** Where Codex has its configuration, for the command that sets it up. */
   readonly codexHome: string
@@ -339,7 +339,7 @@ export function readConfig(environment: Environment = process.env): Config {
 const VENDOR_KEY = /(?:^|_)(?:KEY|TOKEN)(?:_|$)/
 const OTHERS = /^(?:TOLLGATE_|PG|POSTGRES|AWS_(?!BEARER_TOKEN)|SSH_)|(?:^|_)(?:SECRET|PASSWORD|PRIVATE)(?:_|$)/
 
-/** What a vendor may be sent of the environment, whatever a catalogue or an operator names: nothing that the gateway, its database or the system is set up by. */
+/** What a vendor may be sent of the environment, whatever a catalog or an operator names: nothing that the gateway, its database or the system is set up by. */
 function isVendorKey(name: string): boolean {
   return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape)
 }

@@ -299,7 +299,7 @@ test('what a tool, a schema or a quotation calls a file is nobody’s id', async
   assert.equal(answer.status, 200, await answer.text())
 })
 
-test('items of a response are for its account, and the catalogue may share an id with all', async () => {
+test('items of a response are for its account, and the catalog may share an id with all', async () => {
   const made = await client().responses.create({ model: 'alpha-5.4', input: 'A secret.' })
   const items = made.output.map(({ id }) => ({ type: 'item_reference', id: id! }) as const)
   assert.ok(items.length > 0)

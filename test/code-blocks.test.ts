@@ -114,7 +114,7 @@ for (const page of pages) {
       const { code, out, err } = await runProgram('bash', ['-euo', 'pipefail', '-c', script], {
         ...{ cwd: room, env: environment(), timeoutMs: RUN_MS_MAX },
       })
-      // Each page finds the catalogue as it is shipped.
+      // Each page finds the catalog as it is shipped.
       await g.gateway.catalog.rollback(1, BY)
       assert.equal(code, 0, `${err.slice(err.lastIndexOf('@@'))}\n${out.slice(-1000)}`)
     })
@@ -140,7 +140,7 @@ for (const page of pages) {
 /** "…" stands for what is left out. */
 const whole = (code: string) => code.replaceAll(/,\s*…(?=\s*[}\]])/g, '').replaceAll('[…]', '[]')
 
-test('JSON blocks are JSON, fit the answer that they show, and make a catalogue that is valid', async () => {
+test('JSON blocks are JSON, fit the answer that they show, and make a catalog that is valid', async () => {
   // The named shapes that answers refer to.
   const { components } = (await (await fetch(`${g.url}/openapi.json`)).json()) as { components: object }
   const ajv = new Ajv2020({ strict: false, validateFormats: false })

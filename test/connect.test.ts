@@ -273,7 +273,7 @@ test('nothing is applied when the test fails, when a price is missing, or when c
   assert.deepEqual(stored, [])
 })
 
-test('a vendor of the catalogue is tested by its cheapest model, and one that nothing routes to is refused', async () => {
+test('a vendor of the catalog is tested by its cheapest model, and one that nothing routes to is refused', async () => {
   const ask = (name: string) =>
     fetch(`${gateway.url}/admin/v1/vendors/${name}/test`, {
       method: 'POST',
@@ -350,7 +350,7 @@ test('a vendor that costs more than its models are sold for is connected only by
   assert.doesNotMatch(marked.out, LOSS)
 })
 
-test('a route that costs more than it is sold for is named by the check of the catalogue', async () => {
+test('a route that costs more than it is sold for is named by the check of the catalog', async () => {
   const file = join(tmpdir(), `loss-${process.pid}.json`)
   const document = structuredClone(gateway.gateway.catalog.current.input)
   const [route] = document.models['gamma-v4-pro']?.routes ?? []

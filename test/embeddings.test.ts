@@ -290,7 +290,7 @@ test('the same idempotency key gives the same answer again, and is charged once'
   assert.equal((await post({ ...body, input: 'twice' }, own, { 'idempotency-key': 'embed-1' })).status, 409)
 })
 
-test('an embedding model without a price for input, or with a route of another kind, is refused by the catalogue’s check', async () => {
+test('an embedding model without a price for input, or with a route of another kind, is refused by the catalog’s check', async () => {
   const problemsOf = async (change: (model: any) => void) => {
     const document: any = await readDefaultCatalog()
     change(document.models[SMALL])

@@ -1,4 +1,4 @@
-// What vendors price higher than the catalogue does is refused before anything is held, and asking for headers is free.
+// What vendors price higher than the catalog does is refused before anything is held, and asking for headers is free.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'

@@ -30,7 +30,7 @@ export const ROOT = resolve(import.meta.dirname, '..')
 /** Paths and the text that each should have. Needs the test server. */
 export async function generatedFiles(): Promise<Map<string, string>> {
   const catalog = checkDocument(await readDefaultCatalog())
-  if (!catalog.ok) throw new Error(`The shipped catalogue is not valid: ${catalog.problems.join('; ')}`)
+  if (!catalog.ok) throw new Error(`The shipped catalog is not valid: ${catalog.problems.join('; ')}`)
   return new Map([
     ['README.md', await readme()],
     ['docs/decisions/README.md', decisionsPage(join(ROOT, 'docs/decisions'))],

@@ -29,7 +29,7 @@ let target: Database
 
 before(async () => {
   stores = [await freshDatabase(), await freshDatabase()]
-  // Their catalogues have histories of their own: the same number is another document.
+  // Their catalogs have histories of their own: the same number is another document.
   const priced = (output: string) => (document: CatalogInput) => {
     for (const tier of document.models['alpha-5.4']!.pricing.tiers) tier.output = output
   }

@@ -134,7 +134,7 @@ test('a video creation belongs to the trace of its caller', async () => {
   await until(async () => (collector.got.some(({ body }) => body.includes(trace)) ? true : undefined))
 })
 
-test('a vendor that wants its key in a header or a parameter of its own is a matter of the catalogue', async (t) => {
+test('a vendor that wants its key in a header or a parameter of its own is a matter of the catalog', async (t) => {
   const seen: Array<{ url: string | undefined; headers: IncomingHttpHeaders }> = []
   const vendor = createServer((request, response) => {
     seen.push({ url: request.url, headers: request.headers })

@@ -100,7 +100,7 @@ async function verified(): Promise<void> {
   }
 }
 
-test('a key is tested when it is stored: at the address of the catalogue, with nothing of the house, and a wrong one is refused', async () => {
+test('a key is tested when it is stored: at the address of the catalog, with nothing of the house, and a wrong one is refused', async () => {
   const path = `/accounts/${owner.id}/own-keys/text`
   const wrong = await g.operator<{ message: string }>('PUT', path, { value: 'sk-wrong-00000000cccc' })
   assert.equal(wrong.status, 400)

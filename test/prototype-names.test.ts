@@ -29,7 +29,7 @@ test('no operator’s resource fails by such a name in its address, its query or
   assert.deepEqual(wrong, [])
 })
 
-test('no catalogue and no connection fails by such a name of a member, a vendor, a model or a family', async () => {
+test('no catalog and no connection fails by such a name of a member, a vendor, a model or a family', async () => {
   const { input } = g.gateway.catalog.current
   const [preset] = (await readPresets()).filter(({ name }) => name === 'openai')
   const wrong: string[] = []

@@ -122,9 +122,9 @@ test('a model whose name is empty or blank is asked for, with where to find the 
     }
 })
 
-test('a catalogue file that cannot be applied is refused in a sentence that names it', async () => {
+test('a catalog file that cannot be applied is refused in a sentence that names it', async () => {
   const data = await makeDataDirectory()
-  const file = join(data.path, 'catalogue.json')
+  const file = join(data.path, 'catalog.json')
   const cases: ReadonlyArray<[content: string | undefined, said: RegExp]> = [
     ['{"vendors":{},"models":{}}', /is not valid\. endpoints: is missing/],
     ['[]', /is not valid\. document: expected object, received array/],

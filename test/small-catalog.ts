@@ -1,4 +1,4 @@
-// A catalogue of three products for tests that need prices but no vendors.
+// A catalog of three products for tests that need prices but no vendors.
 import type { CatalogInput } from '../src/catalog/document.ts'
 
 export const SMALL_CATALOG: CatalogInput = {

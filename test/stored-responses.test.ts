@@ -247,7 +247,7 @@ test('what was remembered is forgotten after thirty days', async () => {
   assert.equal((await client().responses.retrieve(young!.id)).id, young!.id)
 })
 
-test('where the catalogue keeps nothing at vendors, the vendor is told so and the answer says so', async () => {
+test('where the catalog keeps nothing at vendors, the vendor is told so and the answer says so', async () => {
   const own = await startGateway({
     catalog(document) {
       document.models['alpha-5.4'].traits = { ...document.models['alpha-5.4'].traits, vendorState: false }

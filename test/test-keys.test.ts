@@ -1,4 +1,4 @@
-// Test keys: an integration is tried against production without spending. The catalogue of this file leads nowhere.
+// Test keys: an integration is tried against production without spending. The catalog of this file leads nowhere.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -55,7 +55,7 @@ async function testKey(account: string, input: object = {}): Promise<NewKey> {
 const sdk = (key: string) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const hello = { model: 'alpha-5.4', messages: [{ role: 'user' as const, content: 'Hello' }], max_completion_tokens: 20 }
 
-test('a test key is answered whatever the catalogue says, and the account pays nothing', async () => {
+test('a test key is answered whatever the catalog says, and the account pays nothing', async () => {
   const { id, key } = await g.account({ credits: 5_000_000n })
   const made = await testKey(id)
   assert.match(made.key, /^tg_test_[0-9A-Za-z]{38}$/)

@@ -61,7 +61,7 @@ before(async () => {
       const traits = shipped(uid)
       const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
       const ask = readTextAsk(DOORS[request.url ?? '']!, json, { uid, traits, limits })
-      // As the shipped catalogue has it: chat goes to chat, unless it needs tools.
+      // As the shipped catalog has it: chat goes to chat, unless it needs tools.
       const protocol = uid.startsWith('alpha') && ask.door === 'openai-chat' && !ask.needs ? ask.door : MODELS[uid]!
       const target = {
         protocol,
@@ -280,7 +280,7 @@ for (const model of Object.keys(MODELS)) {
     })
 }
 
-/** The traits that the shipped catalogue gives a model. */
+/** The traits that the shipped catalog gives a model. */
 function shipped(uid: string): TextTraits {
   const checked = checkDocument(catalog)
   assert.ok(checked.ok)

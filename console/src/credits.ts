@@ -3,7 +3,7 @@
 
 const MICRO = 1_000_000n
 
-/** A catalogue may give its rates as numbers. */
+/** A catalog may give its rates as numbers. */
 export function parseCredits(text: string | number): bigint | undefined {
   const found = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/.exec(String(text).trim())
   if (!found) return undefined

@@ -117,7 +117,7 @@ const ALSO: Record<string, string> = {
   Profile: 'password theme sessions zone sign out',
   Vendors: 'credential breaker test health',
   System: 'limits version processes database',
-  Catalogue: 'prices routes models',
+  Catalog: 'prices routes models',
   Accounts: 'customers credits',
 }
 

@@ -30,7 +30,7 @@ test('a price is summed up by its cheapest tier', () => {
   assert.equal(describeTier(text.tiers[0] ?? {}), 'up to 1,000 input tokens')
 })
 
-test('a price that the catalogue gives as a number is shown like one in quotes', () => {
+test('a price that the catalog gives as a number is shown like one in quotes', () => {
   const bare: Pricing = { unit: 'credits', tiers: [{ call: 0.5, row: 2 }] }
   assert.equal(priceSummary(bare), '0.5 per call, 2 per row')
 })

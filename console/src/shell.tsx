@@ -243,7 +243,7 @@ function useNavigation(accountId: string | undefined): Navigation {
       ? [
           { to: '/operator/home', label: 'Home', icon: 'chart' },
           { to: '/operator/accounts', label: 'Accounts', icon: 'accounts' },
-          { to: '/operator/catalogue', label: 'Catalogue', icon: 'catalogue' },
+          { to: '/operator/catalogue', label: 'Catalog', icon: 'catalog' },
           { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
           { to: '/operator/live', label: 'Live requests', icon: 'live' },
           { to: '/operator/alerts', label: 'Alerts', icon: 'bell' },

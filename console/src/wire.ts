@@ -85,7 +85,7 @@ export type KeyInput = Pick<KeyView, 'name'> &
     test?: boolean
   }
 
-/** What is known of a vendor before it is in the catalogue. */
+/** What is known of a vendor before it is in the catalog. */
 export interface ConnectPlace {
   preset?: string
   vendor?: string

@@ -3,7 +3,7 @@
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/citus/distribute.sql
 -- The next gateway that starts makes the functions anew, in the form that works here. See docs/guides/23-citus.md.
 
--- What is written with every call lies with its account. All else stays on the coordinator: keys, jobs and catalogue,
+-- What is written with every call lies with its account. All else stays on the coordinator: keys, jobs and catalog,
 -- which are small, and refusals, alerts and kept contents, which are written beside the calls, in batches of many accounts.
 begin;
 -- Settlements that wait to be booked can only be booked on one server.

@@ -1,4 +1,4 @@
-// Vendors' credentials: from the environment by the name that the catalogue gives, else from the database, where they lie
+// Vendors' credentials: from the environment by the name that the catalog gives, else from the database, where they lie
 // sealed. Kept in memory, so that a call does not wait for them; read anew whenever one changes.
 
 import type { Audit, By } from '../database/audit.ts'

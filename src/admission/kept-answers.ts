@@ -107,7 +107,7 @@ export async function findKeeper(
   return keeper
 }
 
-/** The catalogue may have changed since it was kept. */
+/** The catalog may have changed since it was kept. */
 export function hasRoute(routes: Product['routes'], { vendor }: Keeper, protocol: ProtocolName | undefined): boolean {
   return routes.some((route) => route.vendor === vendor && route.protocol === protocol)
 }

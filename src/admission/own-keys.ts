@@ -1,5 +1,5 @@
 // Keys at vendors that accounts have brought themselves: sealed in the database, known to every process, and used for the calls of
-// their own account only. What such a call costs is a fee of the catalogue's in place of the price.
+// their own account only. What such a call costs is a fee of the catalog's in place of the price.
 import { originOf } from '../catalog/credential-origins.ts'
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
@@ -37,7 +37,7 @@ export interface OwnKeys {
   /** Whether the account has any, as few have. */
   has(account: string): boolean
   /**
-   * Undefined: it has none for the vendors of these routes, or the catalogue takes none there. Throws own_key_refused when one can no longer be
+   * Undefined: it has none for the vendors of these routes, or the catalog takes none there. Throws own_key_refused when one can no longer be
    * read and the account does not allow another.
    */
   use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
@@ -155,7 +155,7 @@ export async function openOwnKeys(options: {
   }
 }
 
-/** What the catalogue asks for calls by an own key; undefined: it takes none there. */
+/** What the catalog asks for calls by an own key; undefined: it takes none there. */
 export function ownKeyFeeOf(
   { ownKeyFee }: Pick<Product, 'ownKeyFee'>,
   vendor: string,

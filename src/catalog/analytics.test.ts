@@ -10,7 +10,7 @@ import { readValue } from './value.ts'
 
 const shipped: unknown = JSON.parse(readFileSync(new URL('default.json', import.meta.url), 'utf8'))
 
-test('every analytics endpoint and social data have a route and a price in the shipped catalogue', () => {
+test('every analytics endpoint and social data have a route and a price in the shipped catalog', () => {
   const checked = checkDocument(shipped)
   assert.ok(checked.ok, checked.ok ? '' : checked.problems.join('\n'))
   const { endpoints, models } = checked.document

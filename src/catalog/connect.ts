@@ -1,4 +1,4 @@
-// A vendor's entry and the models to offer of it, put into a catalogue document: a pure function from what is to what would be.
+// A vendor's entry and the models to offer of it, put into a catalog document: a pure function from what is to what would be.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { PriceTier } from '../meter/price.ts'
 import { UNITS } from '../meter/usage.ts'

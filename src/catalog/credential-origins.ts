@@ -1,4 +1,4 @@
-// Where a credential belongs: the origins at which the catalogue or a preset uses its name. Nobody sends it elsewhere without saying its value.
+// Where a credential belongs: the origins at which the catalog or a preset uses its name. Nobody sends it elsewhere without saying its value.
 import { type CatalogInput, isSandbox } from './document.ts'
 import type { Preset } from './preset.ts'
 import { namedBy } from './vendor-credentials.ts'

@@ -1,4 +1,4 @@
-// A catalogue document as a file: what is wrong with it is said in a sentence.
+// A catalog document as a file: what is wrong with it is said in a sentence.
 import { readFile } from 'node:fs/promises'
 
 export async function readDocumentFile(file: string): Promise<unknown> {

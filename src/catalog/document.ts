@@ -1,4 +1,4 @@
-// The catalogue document: vendors, models and data endpoints with their routes and prices, validated as a whole.
+// The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import * as z from 'zod'
 import { textTraits } from '../catalog/traits.ts'
 import { ownKeyFee } from '../meter/own-key-fee.ts'

@@ -125,7 +125,7 @@ export function inPath(description: string, example: string): TextField {
   return { kind: 'text', in: 'path', required: true, pattern: ID.source, form: 'an id', description, example }
 }
 
-/** A model's public id may have dots and slashes: it is looked up in the catalogue, and no vendor's address is made of it. */
+/** A model's public id may have dots and slashes: it is looked up in the catalog, and no vendor's address is made of it. */
 export function modelInPath(example: string): TextField {
   return { kind: 'text', in: 'path', required: true, description: 'The public id of a model.', example }
 }

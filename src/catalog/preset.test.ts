@@ -1,4 +1,4 @@
-// Every preset must be right as it is: valid in a catalogue, and good for a request that its vendor could answer.
+// Every preset must be right as it is: valid in a catalog, and good for a request that its vendor could answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDefaultCatalog } from '../compose.ts'
@@ -64,7 +64,7 @@ test('the vendors that are asked for most are known', () => {
 })
 
 for (const preset of presets)
-  test(`${preset.name}: is a valid catalogue over the shipped one, and opens a request to its own address with its own key`, async () => {
+  test(`${preset.name}: is a valid catalog over the shipped one, and opens a request to its own address with its own key`, async () => {
     const { document, problems } = withConnection(shipped, connectionOf(preset))
     assert.deepEqual(problems, [])
     const checked = checkDocument(document)
@@ -91,7 +91,7 @@ for (const preset of presets)
     if (preset.name === 'bedrock-anthropic') assert.equal(call.headers.authorization, `Bearer ${secret}`)
   })
 
-test('an empty catalogue takes every preset whose prices are noted, with all that its models need', () => {
+test('an empty catalog takes every preset whose prices are noted, with all that its models need', () => {
   for (const preset of presets.filter(({ takesOver }) => takesOver === undefined)) {
     const connection = connectionOf(preset)
     const models = connection.models.filter(({ model }) => preset.models[model]?.usd)
@@ -114,7 +114,7 @@ test('a preset that names list prices says when they were noted and from where; 
   assert.match(withConnection(EMPTY, image).problems[0] ?? '', /no list price noted/)
 })
 
-test('every vendor of the shipped catalogue has a preset that can take its place', () => {
+test('every vendor of the shipped catalog has a preset that can take its place', () => {
   const replaced = new Set(presets.flatMap(({ takesOver }) => takesOver ?? []))
   for (const preset of presets)
     for (const { product } of Object.values(preset.models))

@@ -1,5 +1,5 @@
 // Vendors that are known beforehand: address, credential, formats, models with their facts and list prices, as data. A preset
-// says nothing that the shipped catalogue says already: what a model of ours is, and what its family needs, is taken from there.
+// says nothing that the shipped catalog says already: what a model of ours is, and what its family needs, is taken from there.
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
@@ -20,7 +20,7 @@ const count = z.number().int().positive()
 const traits = z.record(z.string(), z.unknown())
 
 const presetModel = z.strictObject({
-  /** The product of the shipped catalogue that it is; its facts are taken from there. */
+  /** The product of the shipped catalog that it is; its facts are taken from there. */
   product: z.string().optional(),
   type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]).default('text'), // the names of an object that has some
   capabilities: z.array(z.string()).default([]),
@@ -33,16 +33,16 @@ const presetModel = z.strictObject({
 const preset = z.strictObject({
   title: z.string(),
   about: z.string().optional(),
-  /** An entry of the catalogue; `{name}` in its address is filled in from `blanks`. */
+  /** An entry of the catalog; `{name}` in its address is filled in from `blanks`. */
   vendor: z.looseObject({ baseUrl: z.string(), credential: z.string().optional() }),
   /** What has to be known besides the credential, and what it is. */
   blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
-  /** The family of the shipped catalogue whose traits its text models have. */
+  /** The family of the shipped catalog whose traits its text models have. */
   like: z.string().optional(),
   traits: traits.optional(),
   formats: z.array(format).min(1),
   prices: z.strictObject({ noted: z.iso.date(), from: z.string() }).optional(),
-  /** The vendor of the shipped catalogue whose every route it takes over. */
+  /** The vendor of the shipped catalog whose every route it takes over. */
   takesOver: z.string().optional(),
   models: z.record(z.string().min(1).max(200), presetModel).default({}),
 })

@@ -48,7 +48,7 @@ function page(title: string, paragraphs: readonly string[], specs: readonly Data
   const contents = specs.map((spec) => `- [\`${spec.path}\`](#${anchor(spec)}) ${spec.title}`).join('\n')
   const parts = [
     `# ${title}`,
-    '<!-- Generated from the catalogue. Change the catalogue, not this page. -->',
+    '<!-- Generated from the catalog. Change the catalog, not this page. -->',
     ...paragraphs,
     CLIENTS,
     contents,

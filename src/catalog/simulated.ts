@@ -1,4 +1,4 @@
-// The catalogue as test accounts have it: the same models, prices and routes, but every vendor is a simulated one. Nothing of the real
+// The catalog as test accounts have it: the same models, prices and routes, but every vendor is a simulated one. Nothing of the real
 // vendor goes along: no credential, no header of its own.
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { CatalogDocument, Route, Vendor } from './document.ts'
@@ -46,7 +46,7 @@ function simulate(document: CatalogDocument): CatalogDocument {
   }
 
   function to(route: Route): Route {
-    // No vendor of a catalogue can have such a name, so that their breakers and figures stay apart.
+    // No vendor of a catalog can have such a name, so that their breakers and figures stay apart.
     const name = `test:${route.vendor}/${VENDORS[route.protocol]}`
     // The check of the document has seen that there is one.
     const { credential: _, credentials: __, auth: ___, ownKeyFee: ____, ...rest } = document.vendors[route.vendor]!

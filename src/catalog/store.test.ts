@@ -83,7 +83,7 @@ test('the check refuses exactly what applying refuses', async () => {
   for (const input of broken) {
     const { problems } = store.check(input)
     assert.notEqual(problems.length, 0)
-    await assert.rejects(store.apply(input, BY, ''), { message: `The catalogue is not valid. ${problems.join('; ')}` })
+    await assert.rejects(store.apply(input, BY, ''), { message: `The catalog is not valid. ${problems.join('; ')}` })
   }
   assert.deepEqual(store.check(named('Fine')).problems, [])
 })

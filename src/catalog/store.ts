@@ -1,4 +1,4 @@
-// The catalogue's versions: immutable, numbered, in the database; the current one in memory, in every process.
+// The catalog's versions: immutable, numbered, in the database; the current one in memory, in every process.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
@@ -81,7 +81,7 @@ export async function openCatalog(options: {
   /** A version never changes, so one that is `known` is not read again: checking a document takes 40 ms. */
   async function latest(known?: Catalog): Promise<Catalog> {
     const [row] = await database.query<VersionRow>(LATEST)
-    if (!row) throw new Error('The database has no version of the catalogue.')
+    if (!row) throw new Error('The database has no version of the catalog.')
     return row.version === known?.version ? known : read(row)
   }
 
@@ -101,7 +101,7 @@ export async function openCatalog(options: {
       if (row && text === row.document) return { version: row.version, changes: [] }
       const { problems, changes: differences } = compare(before, input)
       if (problems.length > 0)
-        throw new Fault('request_invalid', { message: `The catalogue is not valid. ${problems.join('; ')}` })
+        throw new Fault('request_invalid', { message: `The catalog is not valid. ${problems.join('; ')}` })
       if (row && differences.length === 0) return { version: row.version, changes: [] }
       const { by, action, note } = options
       const [made] = await tx.query<{ version: number }>(INSERT, [text, note, by?.actor ?? 'system'])
@@ -175,7 +175,7 @@ export function digestOf(document: string): string {
 
 async function rowAt(database: Queryable, version: number): Promise<VersionRow> {
   const [row] = await database.query<VersionRow>(AT, [version])
-  if (!row) throw new Fault('not_found', { message: `There is no catalogue version ${version}.` })
+  if (!row) throw new Fault('not_found', { message: `There is no catalog version ${version}.` })
   return row
 }
 
@@ -187,14 +187,14 @@ function compare(before: unknown, input: unknown): CheckView {
 /** The document is checked as a whole when it is applied, so what was sent may go in as it is. */
 function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<string, unknown>>): unknown {
   const shelf = (['models', 'endpoints'] as const).find((name) => Object.hasOwn(input[name], uid))
-  if (!shelf) throw new Fault('not_found', { message: `The catalogue has no model or endpoint "${uid}".` })
+  if (!shelf) throw new Fault('not_found', { message: `The catalog has no model or endpoint "${uid}".` })
   return { ...input, [shelf]: { ...input[shelf], [uid]: { ...input[shelf][uid], ...fields } } }
 }
 
 function read(row: VersionRow): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
   const checked = checkDocument(input)
-  if (!checked.ok) throw new Error(`Catalogue version ${row.version} cannot be read: ${checked.problems.join('; ')}`)
+  if (!checked.ok) throw new Error(`Catalog version ${row.version} cannot be read: ${checked.problems.join('; ')}`)
   return { version: row.version, document: checked.document, input, simulated: false }
 }
 

@@ -6,7 +6,7 @@ import { readTextTraits } from './traits.ts'
 
 type Changed = Record<string, Record<string, Record<string, unknown>>>
 
-/** What is wrong with the shipped catalogue after a change. */
+/** What is wrong with the shipped catalog after a change. */
 function problems(change: (document: Changed) => void): string[] {
   const document = structuredClone(shipped) as unknown as Changed
   change(document)
@@ -16,7 +16,7 @@ function problems(change: (document: Changed) => void): string[] {
 const withTraits = (traits: object, uid = 'alpha-5.4') =>
   problems(({ models }) => Object.assign(models![uid]!, { traits }))
 
-test('every trait of the shipped catalogue is known and well formed', () => {
+test('every trait of the shipped catalog is known and well formed', () => {
   assert.deepEqual(
     problems(() => undefined),
     [],

@@ -1,4 +1,4 @@
-// The catalogue's versions as operators see them.
+// The catalog's versions as operators see them.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
 import { pricing } from '../meter/price.ts'
@@ -37,7 +37,7 @@ export const presetView = z.object({
   formats: z.array(z.enum(PROTOCOLS)),
   /** When its list prices were noted, and from where. null: none were. */
   prices: z.object({ noted: z.iso.date(), from: z.string() }).nullable(),
-  /** The vendor of the shipped catalogue whose routes it takes over. */
+  /** The vendor of the shipped catalog whose routes it takes over. */
   takesOver: z.string().nullable(),
   models: z.array(
     z.object({

@@ -15,7 +15,7 @@ export const AGENT_SETUP_COMMAND: Command = {
   about: `Programs: ${PROGRAMS.join(', ')}. The key stays in the environment variable TOLLGATE_KEY; no file holds it.`,
   args: ['program'],
   options: {
-    model: { type: 'string', value: 'id', help: 'The text model; one of the shipped catalogue without it.' },
+    model: { type: 'string', value: 'id', help: 'The text model; one of the shipped catalog without it.' },
     gateway: { type: 'string', value: 'address', help: 'Where agents reach the gateway, if not at PUBLIC_URL.' },
     write: {
       type: 'string',

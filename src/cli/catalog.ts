@@ -39,7 +39,7 @@ function missingCredentials(call: Invocation, document: unknown): string[] {
 export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog check',
-    summary: 'Says what is wrong with a catalogue document. Needs no running gateway.',
+    summary: 'Says what is wrong with a catalog document. Needs no running gateway.',
     args: ['file'],
     about: 'Exits with 1 when the document would be refused. "-" reads standard input.',
     async run(call) {
@@ -48,11 +48,11 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const problems = checked.ok ? [] : checked.problems
       const notes = [...missingCredentials(call, document), ...(checked.ok ? lossNotes(checked.document) : [])]
       const answer = { ok: checked.ok, problems, notes }
-      if (!checked.ok) return { answer, words: `The catalogue is not valid:\n${indented(problems)}`, failed: true }
+      if (!checked.ok) return { answer, words: `The catalog is not valid:\n${indented(problems)}`, failed: true }
       const { vendors, models, endpoints } = checked.document
       const count = (map: object) => Object.keys(map).length
       const counts = `${count(vendors)} vendors, ${count(models)} models, ${count(endpoints)} endpoints`
-      const words = [`The catalogue is valid: ${counts}.`, ...notes.map((note) => `Note: ${note}`)].join('\n')
+      const words = [`The catalog is valid: ${counts}.`, ...notes.map((note) => `Note: ${note}`)].join('\n')
       return { answer, words }
     },
   },
@@ -69,7 +69,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog apply',
-    summary: 'Makes a document the current catalogue, as a new version.',
+    summary: 'Makes a document the current catalog, as a new version.',
     args: ['file'],
     options: { note: { type: 'string', value: 'text', help: 'Why; it stays with the version.' } },
     async run(call) {

@@ -157,8 +157,8 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   assert.match((await run(['audit', 'list'])).out, /account\.create/)
 })
 
-test('the catalogue is checked without a gateway, and compared, applied and rolled back with one', async () => {
-  const file = join(folder, 'catalogue.json')
+test('the catalog is checked without a gateway, and compared, applied and rolled back with one', async () => {
+  const file = join(folder, 'catalog.json')
   const away = { url: 'http://127.0.0.1:9', token: undefined }
   await writeFile(file, JSON.stringify(SMALL_CATALOG))
   const good = await run(['catalog', 'check', file], away)
@@ -182,7 +182,7 @@ test('the catalogue is checked without a gateway, and compared, applied and roll
   await run(['catalog', 'export', copy])
   assert.deepEqual(JSON.parse(await readFile(copy, 'utf8')), SMALL_CATALOG)
   assert.equal((await json<unknown[]>(['catalog', 'versions'])).length, 4)
-  assert.match((await run(['catalog', 'rollback', '99'])).err, /There is no catalogue version 99/)
+  assert.match((await run(['catalog', 'rollback', '99'])).err, /There is no catalog version 99/)
 })
 
 test('a vendor’s credential comes from standard input, and is never printed', async () => {

@@ -22,7 +22,7 @@ const OPTIONS = {
     help: 'Another address than the preset’s, or that of a vendor without one.',
   },
   format: { type: 'string', value: 'name,…', help: 'What a vendor without a preset speaks; openai-chat unless given.' },
-  vendor: { type: 'string', value: 'name', help: 'Its name in the catalogue; the preset’s unless given.' },
+  vendor: { type: 'string', value: 'name', help: 'Its name in the catalog; the preset’s unless given.' },
   models: {
     type: 'string',
     value: 'name[=uid],…',

@@ -165,7 +165,7 @@ function describeSystem(system: SystemView, settings: Settings): Finding[] {
     {
       verdict: 'ok',
       about: 'version',
-      text: `Tollgate ${system.version} on ${system.runtime}, ${system.processes.length} process${system.processes.length === 1 ? '' : 'es'}, catalogue version ${system.catalogVersion}.`,
+      text: `Tollgate ${system.version} on ${system.runtime}, ${system.processes.length} process${system.processes.length === 1 ? '' : 'es'}, catalog version ${system.catalogVersion}.`,
     },
     {
       verdict: 'ok',

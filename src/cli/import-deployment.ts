@@ -1,4 +1,4 @@
-// One deployment of a model at one vendor, as another gateway has it, put into a catalogue: beside those that the model has already.
+// One deployment of a model at one vendor, as another gateway has it, put into a catalog: beside those that the model has already.
 import { type ChosenModel, suggestedUid, withConnection } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import type { KindName } from '../catalog/kind.ts'
@@ -129,7 +129,7 @@ export class Placement {
 
   /**
    * The variable whose value is sent to this address. A variable goes only where it goes already: to the vendor after which it is named,
-   * or where this catalogue sends it. Everything else gets a name that no variable has by chance.
+   * or where this catalog sends it. Everything else gets a name that no variable has by chance.
    */
   credential(vendorName: string, address: string, named: string | undefined, preset: Preset | undefined): string {
     const usual = preset?.vendor.credential

@@ -23,8 +23,8 @@ function imported(from: unknown, current: CatalogInput) {
 const shipped = (await readDefaultCatalog()) as CatalogInput
 
 for (const [name, current] of [
-  ['an empty catalogue', { vendors: {}, models: {}, endpoints: {} }],
-  ['the shipped catalogue', shipped],
+  ['an empty catalog', { vendors: {}, models: {}, endpoints: {} }],
+  ['the shipped catalog', shipped],
 ] as const)
   test(`every deployment that LiteLLM’s router has is a route over ${name}, but for those that are said to be left`, () => {
     const { document, lines } = imported(config, current)

@@ -1,4 +1,4 @@
-// A configuration of LiteLLM's proxy as a catalogue: its deployments become vendors and routes, its fallbacks routes of a higher
+// A configuration of LiteLLM's proxy as a catalog: its deployments become vendors and routes, its fallbacks routes of a higher
 // order. Says of every setting whether it was taken, changed or left, and why.
 
 import type { CatalogInput } from '../catalog/document.ts'

@@ -1,4 +1,4 @@
-// Channels, ratios and prices of new-api's database as a catalogue: a channel becomes a vendor, each of its models a route to it. Its ratios are
+// Channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its ratios are
 // what callers pay there, so that they become prices; what vendors take is the presets' list price, where one is noted.
 import type { ChosenModel } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'

@@ -52,7 +52,7 @@ function newApi(channels: readonly object[], current: CatalogInput = shipped, mo
   return { document, lines, said: lines.map(({ at, what, words }) => `${what} ${at}: ${words}`) }
 }
 
-/** Every variable that the document sends to an address that is not its vendor's own, or that this catalogue did not send there before. */
+/** Every variable that the document sends to an address that is not its vendor's own, or that this catalog did not send there before. */
 function strayed(document: CatalogInput, secrets: readonly string[]): string[] {
   return Object.values(document.vendors).flatMap(({ baseUrl, credential }) =>
     credential !== undefined && secrets.includes(credential) && /stranger|10\.9\.8\.7/.test(baseUrl)

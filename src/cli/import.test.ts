@@ -116,7 +116,7 @@ async function accountsByName(): Promise<Record<string, AccountView>> {
   return Object.fromEntries(list.map((account) => [account.name, account]))
 }
 
-async function catalogue(): Promise<CurrentView> {
+async function catalog(): Promise<CurrentView> {
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` }
   const answer = (await (await fetch(`${server.url}/admin/v1/catalog`, { headers })).json()) as { data: CurrentView }
   return answer.data
@@ -272,7 +272,7 @@ for (const [name, keyFile] of [
       ['https://my-resource.openai.azure.com/openai/v1', 'IMPORTED_AZURE_KEY'],
     )
     assert.equal(vendors.house?.baseUrl, 'http://10.1.2.3:11434/v1')
-    const { document } = await catalogue()
+    const { document } = await catalog()
     // The one of LiteLLM's configuration has its name already.
     assert.deepEqual(document.models['gpt-5.4-new-api']?.pricing, {
       ...{ unit: 'credits', tiers: [{ input: '250', cachedInput: '25', output: '1500' }] },

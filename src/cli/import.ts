@@ -1,4 +1,4 @@
-// From another gateway to this one: its configuration becomes a catalogue, its database accounts, balances and keys. Says line by line
+// From another gateway to this one: its configuration becomes a catalog, its database accounts, balances and keys. Says line by line
 // what becomes of it, and applies nothing unless asked.
 import { readFile } from 'node:fs/promises'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
@@ -114,7 +114,7 @@ async function importing(
     }
   const missing = found.filter(({ account }) => !account).length
   if (!call.values.apply) {
-    const sum = `${changes.length} changes of the catalogue, ${missing} new accounts.`
+    const sum = `${changes.length} changes of the catalog, ${missing} new accounts.`
     return { answer, words: `${words}\n${sum} Nothing was applied; add --apply to do so.` }
   }
   // Keys name models, so that these are there first.
@@ -122,7 +122,7 @@ async function importing(
   const applied = changes.length > 0 ? await call.api.call<Applied>('PUT', '/catalog', { document, note }) : undefined
   const made = await makeAccounts(call, found)
   const ends = [
-    applied ? `Version ${applied.version} is in force.` : 'The catalogue stays as it is.',
+    applied ? `Version ${applied.version} is in force.` : 'The catalog stays as it is.',
     `${made.accounts} accounts and ${made.keys} keys were made.`,
     ...made.refused.map((line) => `Refused: ${line}`),
   ]

@@ -15,7 +15,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
   'kept-answers': {
     type: 'string',
     value: 'on|off|model',
-    help: 'Whether equal requests are answered from kept answers; "model": as the catalogue says for each.',
+    help: 'Whether equal requests are answered from kept answers; "model": as the catalog says for each.',
   },
   ...LIMIT_OPTIONS,
 }

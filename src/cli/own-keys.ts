@@ -35,7 +35,7 @@ export const OWN_KEY_COMMANDS: readonly Command[] = [
     summary: 'Tests an account’s own key at a vendor and stores it, encrypted; or says what happens when it fails.',
     args: ['account', 'vendor'],
     about:
-      'Calls of the account then go by it and cost the fee of the catalogue instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
+      'Calls of the account then go by it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
     options: {
       'key-stdin': { type: 'boolean', help: 'Reads the key from standard input' },
       fallback: {

@@ -468,7 +468,7 @@ test('usage is paged, filtered, explained to the last digit, and downloaded', as
   assert.equal((await ask('GET', '/accounts/acc_none/overview')).status, 404)
 })
 
-test('the catalogue is read, checked, applied, changed in one model and rolled back', async () => {
+test('the catalog is read, checked, applied, changed in one model and rolled back', async () => {
   const before = await ask<CurrentView>('GET', '/catalog')
   assert.deepEqual(before.data.document, SMALL_CATALOG)
   const broken = structuredClone(SMALL_CATALOG) as unknown as Record<string, Record<string, Record<string, unknown>>>

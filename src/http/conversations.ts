@@ -102,7 +102,7 @@ function readBody(request: FastifyRequest, name: Id): JsonText {
   return json
 }
 
-/** The model that is named, or the first of this key in the catalogue, whose vendor keeps conversations. */
+/** The model that is named, or the first of this key in the catalog, whose vendor keeps conversations. */
 function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: string | undefined): [string, Model] {
   const { document } = catalog
   const keeps = ([uid, model]: [string, Model]) =>

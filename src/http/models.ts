@@ -1,5 +1,5 @@
 // The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
-// once per catalogue version and restriction, so that an answer is a lookup.
+// once per catalog version and restriction, so that an answer is a lookup.
 import type { Principal } from '../admission/api-key.ts'
 import { mayUse } from '../admission/restriction.ts'
 import type { Model } from '../catalog/document.ts'
@@ -7,7 +7,7 @@ import type { Catalog } from '../catalog/store.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { formatCredits } from '../kernel/credits.ts'
 
-/** When the first catalogue was written; models have no date of their own. */
+/** When the first catalog was written; models have no date of their own. */
 const CREATED_SECONDS = 1_789_000_000
 
 /** Those that are no superset have entries of their own, for the models that they offer. */

@@ -60,7 +60,7 @@ function schemaOf(field: Field): JsonSchema {
   }
 }
 
-/** A value as JSON has it; in the catalogue all are text, as they stand in an address. */
+/** A value as JSON has it; in the catalog all are text, as they stand in an address. */
 function jsonValue(field: Field, value: string): unknown {
   switch (field.kind) {
     case 'boolean':

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalogue's list and the table of
+// The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalog's list and the table of
 // faults. Nothing here is written twice.
 
 import type * as z from 'zod'

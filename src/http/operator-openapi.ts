@@ -7,7 +7,7 @@ import type { Resource } from './resource.ts'
 
 export const OPERATOR_TAG = {
   name: 'Operator API',
-  description: 'Accounts, keys, people, the catalogue and the books.',
+  description: 'Accounts, keys, people, the catalog and the books.',
 }
 
 export const OPERATOR_SECURITY = {

@@ -1,4 +1,4 @@
-// What the console shows of the catalogue to everyone: models and data endpoints that are enabled, with prices and with
+// What the console shows of the catalog to everyone: models and data endpoints that are enabled, with prices and with
 // what a form needs to know of their parameters.
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'

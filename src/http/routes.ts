@@ -1,4 +1,4 @@
-// The public API: one route per endpoint of the catalogue's list, and its aliases. The key is checked from the headers,
+// The public API: one route per endpoint of the catalog's list, and its aliases. The key is checked from the headers,
 // before a body is read.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

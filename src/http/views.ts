@@ -1,4 +1,4 @@
-// What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalogue.
+// What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalog.
 import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
 import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
@@ -40,7 +40,7 @@ export const vendorView = z.object({
     /** Stored under another TOLLGATE_SECRET, and not in the environment. */
     unreadable: z.literal(true).exactOptional(),
   }),
-  /** Each that the catalogue names for it, and how this process fares with it. */
+  /** Each that the catalog names for it, and how this process fares with it. */
   credentials: z.array(vendorCredentialView),
   breaker: z.enum(['closed', 'open', 'half-open']),
   inFlight: count,
@@ -67,7 +67,7 @@ const ownFee = z.object({
 /** A vendor for which an account may have a key of its own. */
 export const ownKeyView = z.object({
   vendor: z.string(),
-  /** false: the catalogue takes no own keys there any more, and the one that is stored is not used. */
+  /** false: the catalog takes no own keys there any more, and the one that is stored is not used. */
   taken: z.boolean(),
   stored: z.boolean(),
   /** The vendor has another address than when the key was stored: it is not used until it is stored again. */

@@ -179,7 +179,7 @@ test('a job does not end while its credits are held', async () => {
   assert.equal((await on.row(id)).status, 'PENDING')
 })
 
-test('the price is that of the catalogue under which the job was made', async () => {
+test('the price is that of the catalog under which the job was made', async () => {
   const { account, id } = await make()
   const { catalog } = on.deps
   const usual = catalog.current.input

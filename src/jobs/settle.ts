@@ -80,8 +80,7 @@ function askedBy(request: string): Pick<Resolution, 'endpoint' | 'client'> {
 
 function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   const product = findProduct(catalog, job.product)
-  if (!product)
-    throw new Fault('internal', { internal: { why: 'the catalogue version lost the product', job: job.id } })
+  if (!product) throw new Fault('internal', { internal: { why: 'the catalog version lost the product', job: job.id } })
   const delivered = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
   const { estimated } = delivered
   const fee = job.credential === OWN_KEY ? ownKeyFeeOf(product, job.vendor ?? '', catalog.document) : undefined

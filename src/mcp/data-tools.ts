@@ -1,4 +1,4 @@
-// The data endpoints as tools: one for each entry of the catalogue's table, whole from that entry.
+// The data endpoints as tools: one for each entry of the catalog's table, whole from that entry.
 
 import { mayUse } from '../admission/restriction.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'

@@ -39,7 +39,7 @@ interface Offer {
 }
 
 const BATCH_MAX = 20
-/** Streams on which nothing is ever said, because the listing changes with the catalogue only. */
+/** Streams on which nothing is ever said, because the listing changes with the catalog only. */
 const SUBSCRIPTIONS_MAX = 100
 const IDEMPOTENCY_KEY = 'tollgate/idempotencyKey'
 const CHARS_SHOWN = 64

@@ -160,7 +160,7 @@ function substitute({ input, output }: PriceTier, unit: Unit): bigint | undefine
  * A tier that names no rate for cached input or cache writes charges them as ordinary input; so it does with the sound of a film,
  * while a request that brings or asks for sound is refused where there is no rate for it. Pictures without a rate are charged as text
  * too: the makers of the text formats take the same for both, and a vendor that does not (of models that draw) gets a rate. A unit that is no price's
- * business (tokens of an image that is priced by the piece) costs nothing; the catalogue's check made sure that what must
+ * business (tokens of an image that is priced by the piece) costs nothing; the catalog's check made sure that what must
  * be priced is.
  */
 function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {

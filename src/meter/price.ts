@@ -1,4 +1,4 @@
-// What things cost, as the catalogue says it: tiers of rates. Decimal strings in, integers inside.
+// What things cost, as the catalog says it: tiers of rates. Decimal strings in, integers inside.
 import * as z from 'zod'
 import { type Credits, parseCredits } from '../kernel/credits.ts'
 

@@ -122,7 +122,7 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
 
 function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
   const { ask, product, catalog, own, keeper } = held
-  // Whoever forgets to choose the catalogue must not spend real money.
+  // Whoever forgets to choose the catalog must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const routed = routeAsk(ask, product, catalog.document, routes)
   const possible = own ? byOwnKeys(routed, own) : routed

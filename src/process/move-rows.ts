@@ -39,7 +39,7 @@ export interface Tally {
   readonly mark: string
 }
 
-/** What may differ: numbers of catalogue versions are each database's own, and a key may be used at any time. */
+/** What may differ: numbers of catalog versions are each database's own, and a key may be used at any time. */
 const HASH = `coalesce(sum(hashtextextended((to_jsonb(t) - 'catalog_version' - 'last_used_at')::text, 0)), 0)::text`
 
 const GROWN = Object.fromEntries(
@@ -147,11 +147,11 @@ export interface Ends {
   readonly account: string
   readonly source: Queryable
   readonly target: Queryable
-  /** The other database, for the notes of catalogue versions that come from there. */
+  /** The other database, for the notes of catalog versions that come from there. */
   readonly from: string
 }
 
-/** Which version of the target's catalogue is which of the source's. */
+/** Which version of the target's catalog is which of the source's. */
 export type Versions = Map<number, number>
 
 /** Rows of the growing tables from an id on, written since a moment. `each` runs one page's writing, in a transaction that it chooses. */

@@ -270,5 +270,5 @@ async function applyGivenCatalog({ TOLLGATE_CATALOG: file }: Config, gateway: Ga
       throw new Error(`TOLLGATE_CATALOG: ${file}: ${error.message}`)
     })
   if (changes.length > 0)
-    say(`  Applied the catalogue of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
+    say(`  Applied the catalog of TOLLGATE_CATALOG as version ${version} (${changes.length} changes).`)
 }

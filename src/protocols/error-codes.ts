@@ -69,7 +69,7 @@ export function isOurAccount(words: readonly string[], message: string, byWords:
   return ACCOUNT_CODES.test(words.join(' ').toLowerCase()) || (byWords && ACCOUNT_SAYINGS.test(message))
 }
 
-/** Whether the vendor does not know the model that the catalogue names. */
+/** Whether the vendor does not know the model that the catalog names. */
 export function isUnknownModel(words: readonly string[], message: string, model?: string): boolean {
   if (MODEL_CODES.test(words.join(' ').toLowerCase()) || MODEL_ONLY.test(message)) return true
   // What it says of the one that we asked for; a file that is not found is another matter.

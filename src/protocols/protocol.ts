@@ -18,7 +18,7 @@ export interface Target {
   readonly secret: string | undefined
   /** Where the vendor looks for it, when that is not where the format's usual vendors do. */
   readonly auth?: Auth | undefined
-  /** Extra headers that the catalogue gives for this vendor. */
+  /** Extra headers that the catalog gives for this vendor. */
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
   readonly model: string
@@ -105,7 +105,7 @@ export interface OpenOptions {
 export interface Exchange {
   readonly call: HttpCall
   /**
-   * What happens when the caller leaves, unless the catalogue says otherwise. `answer`: the vendor tells only at the end what it bills, so that its answer is
+   * What happens when the caller leaves, unless the catalog says otherwise. `answer`: the vendor tells only at the end what it bills, so that its answer is
    * heard for a while. `call`: it bills the whole call once it is asked, so that it is heard to the end. Absent: it is stopped.
    */
   readonly drains?: 'answer' | 'call' | undefined

@@ -1,5 +1,5 @@
 // What a vendor gets with every call, whatever the format: its credential, in the place where it looks for it, and the extra
-// headers that the catalogue gives it. Adapters know nothing of either.
+// headers that the catalog gives it. Adapters know nothing of either.
 import type { Auth } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
 import { Fault } from '../kernel/fault.ts'

@@ -99,7 +99,7 @@ const BY_STATUS: Readonly<Record<number, FaultName>> = {
 
 const CREDENTIAL = 'it does not accept the credential'
 const ACCOUNT = 'our account there is empty'
-const MODEL = "it does not know the model: see the route's `model` in the catalogue"
+const MODEL = "it does not know the model: see the route's `model` in the catalog"
 
 /** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
 export function vendorFault(error: unknown): Fault {
@@ -124,7 +124,7 @@ export interface Refusal {
   readonly fault: Fault
   /** Another credential may be taken. */
   readonly credential?: CredentialFault
-  /** What the operator must mend: the account, the credential or the catalogue's name of the model. */
+  /** What the operator must mend: the account, the credential or the catalog's name of the model. */
   readonly ours?: string
   readonly vendorsFault: boolean
 }

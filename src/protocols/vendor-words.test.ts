@@ -107,7 +107,7 @@ test('an error inside an answer becomes the fault that says who must do what', (
   assert.ok(!told(vendorFault({ type: 'server_error', message: 'secret trouble' })).message.includes('secret'))
 })
 
-test('what is wrong with our account or our catalogue is never the caller’s doing', () => {
+test('what is wrong with our account or our catalog is never the caller’s doing', () => {
   const judged = (status: number, error: object) =>
     refusal(status, readErrorBody(Buffer.from(JSON.stringify({ error }))), 'claude-5-x', {})
   const cases: [number, object, string, RegExp | undefined][] = [

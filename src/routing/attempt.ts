@@ -16,7 +16,7 @@ import type { Vendors } from './vendor.ts'
 export interface Attempted {
   readonly candidate: Candidate
   readonly exchange: Exchange
-  /** What happens when the caller leaves, as the catalogue or the format says. */
+  /** What happens when the caller leaves, as the catalog or the format says. */
   readonly drains: Exchange['drains']
   readonly reply: UpstreamReply
   readonly attempts: number

@@ -10,7 +10,7 @@ import type { Ask, Target } from '../protocols/protocol.ts'
 import { conversationOf } from '../protocols/text/conversation.ts'
 
 export interface Candidate {
-  /** The route's place in the catalogue, from 1: what `x-tollgate-route` tells the caller. */
+  /** The route's place in the catalog, from 1: what `x-tollgate-route` tells the caller. */
   readonly number: number
   readonly vendorName: string
   readonly vendor: Vendor
@@ -137,7 +137,7 @@ export function byOwnKeys(candidates: readonly Candidate[], { vendors, fallback 
   const own = candidates.flatMap(({ credentials: _, cost: __, ...candidate }) => {
     const found = vendors.get(candidate.vendorName)
     if (!found) return []
-    // The catalogue's extra headers may say who the gateway is there.
+    // The catalog's extra headers may say who the gateway is there.
     const target = { ...candidate.target, secret: found.secret, headers: {} }
     return [{ ...candidate, target, credential: OWN_KEY, pricing: found.pricing }]
   })

@@ -26,7 +26,7 @@ const KEPT_DAYS = 8
 /** Each place holds what takes up to a fifth longer than the one before: from a millisecond to an hour. */
 const RATIO = 1.2
 const PLACES = 84
-/** Names of models come from the catalogue, so that there are few; while the database is away they are not kept without end. */
+/** Names of models come from the catalog, so that there are few; while the database is away they are not kept without end. */
 const COUNTED_MAX = 5_000
 
 const placeOf = (ms: number) =>

@@ -166,7 +166,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
     enter(name, limits, signal) {
       const state = stateOf(name)
-      // A change of the catalogue may have come since.
+      // A change of the catalog may have come since.
       if (state.limits !== limits) {
         state.limits = limits
         state.places.rules = placesOf(name, limits)

@@ -1,4 +1,4 @@
-// The one HTTP client. Vendors' addresses come from the operator's catalogue and are trusted; addresses that callers give
+// The one HTTP client. Vendors' addresses come from the operator's catalog and are trusted; addresses that callers give
 // go through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'

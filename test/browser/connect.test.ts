@@ -34,7 +34,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   }
   await click('link', 'Vendors')
   await click('link', 'Add vendor')
-  await page.getByLabel('Name in the catalogue').fill('newcomer')
+  await page.getByLabel('Name in the catalog').fill('newcomer')
   await page.getByLabel('Base address').fill(`${stranger.url}/nothing-here`)
   await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef') // the one paste
   await click('button', 'Test the vendor')

@@ -19,9 +19,9 @@ export const DOORS: readonly PageToSee[] = [
 
 /** At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds. */
 async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
-  await page.getByLabel('Catalogue document').waitFor()
+  await page.getByLabel('Catalog document').waitFor()
   await page.evaluate(`(() => {
-    const area = document.querySelector('textarea[aria-label="Catalogue document"]')
+    const area = document.querySelector('textarea[aria-label="Catalog document"]')
     const text = Object.entries(${JSON.stringify(edits)}).reduce((text, [old, next]) => text.replace(old, next), area.value)
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(area, text)
     area.dispatchEvent(new Event('input', { bubbles: true }))

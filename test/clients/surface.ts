@@ -12,7 +12,7 @@ import { SOCIAL } from '../../src/catalog/social.ts'
 import { openapiDocument } from '../../src/http/openapi.ts'
 
 export const NOTICE =
-  'Generated from the catalogue and the OpenAPI document by `npm run generate`. Do not change it by hand.'
+  'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'
 
 const { components } = openapiDocument({ version: '0', serverUrl: '/' }) as {
   components: { schemas: Record<string, JsonSchema> }

@@ -19,7 +19,7 @@ const PATHS: Record<TextProtocolName, string> = {
   gemini: `/gemini/v1beta/models/${MODEL}:generateContent`,
 }
 const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation']
-/** What the catalogue lets every account refer to. */
+/** What the catalog lets every account refer to. */
 const SHARED = 'gs://b/v file-1 f audio_1 cachedContents/1 pmpt_1 c fs_1 conv_1 msg_1'.split(' ')
 
 let vendor: ChatVendor

@@ -1,4 +1,4 @@
-// F4, F5, F6: vendors that fall silent. The deadlines of the catalogue hold within 500 ms, and silence costs nothing.
+// F4, F5, F6: vendors that fall silent. The deadlines of the catalog hold within 500 ms, and silence costs nothing.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'

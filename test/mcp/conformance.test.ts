@@ -43,7 +43,7 @@ const NOT_APPLICABLE: Record<string, Record<string, string>> = {
     'tools-call-elicitation': NO_PUSH,
     'elicitation-sep1034-defaults': NO_PUSH,
     'elicitation-sep1330-enums': NO_PUSH,
-    'resources-subscribe': 'resources change with the catalogue only, and a stateless server has no stream to say so',
+    'resources-subscribe': 'resources change with the catalog only, and a stateless server has no stream to say so',
     'resources-unsubscribe': 'there is nothing to unsubscribe from',
   },
 }

@@ -1,4 +1,4 @@
-// A model of each family, and the doors at which the shipped catalogue offers it.
+// A model of each family, and the doors at which the shipped catalog offers it.
 import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 
 export const FAMILIES = [
@@ -36,7 +36,7 @@ export function everyKind(document: any): void {
   document.models[GEMINI_MODEL] = { ...delta, routes: [{ vendor: 'google', protocol: 'gemini' }] }
 }
 
-/** The one that the shipped catalogue has closed, for the model that its examples name. */
+/** The one that the shipped catalog has closed, for the model that its examples name. */
 export function openGoogleDoor({ models }: { models: Record<string, { doors?: string[] }> }): void {
   models['delta-3.8-flash']?.doors?.push('gemini')
 }

@@ -1,4 +1,4 @@
-// The catalogue of the stories: a text model and a video model, each at two vendors.
+// The catalog of the stories: a text model and a video model, each at two vendors.
 import { checkDocument, type ModelOf } from '../../src/catalog/document.ts'
 import type { Catalog, CatalogStore } from '../../src/catalog/store.ts'
 import { faultModel, MODEL } from '../faults/chat-vendor.ts'

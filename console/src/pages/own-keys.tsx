@@ -1,4 +1,4 @@
-// Keys at vendors that this account has brought itself. Shown where the catalogue takes any.
+// Keys at vendors that this account has brought itself. Shown where the catalog takes any.
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useQuery } from '../query.ts'

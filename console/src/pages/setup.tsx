@@ -23,7 +23,7 @@ export function Setup() {
   return (
     <SignedOutPage
       title="Set up Tollgate"
-      lead="Create the operator’s login. The operator sees every account, the catalogue and the vendors."
+      lead="Create the operator’s login. The operator sees every account, the catalog and the vendors."
       foot={<Link to="/login">I already have a login</Link>}
     >
       {token ? (

@@ -10,8 +10,8 @@ const DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
 
 const json = z
   .unknown()
-  .refine((value) => typeof value === 'object' && value !== null, 'must be a catalogue document')
-  .describe('A whole catalogue, as GET /catalog answers it.')
+  .refine((value) => typeof value === 'object' && value !== null, 'must be a catalog document')
+  .describe('A whole catalog, as GET /catalog answers it.')
 
 export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
   return [

@@ -55,7 +55,7 @@ const chosen = z.strictObject({
 
 const connectFields = {
   preset: text(100).optional(),
-  /** Its name in the catalogue; absent: the preset's. */
+  /** Its name in the catalog; absent: the preset's. */
   vendor: catalogName.optional(),
   blanks: z.record(z.string().max(20), text(200)).default({}),
   baseUrl: z.string().max(2000).optional(),
@@ -82,7 +82,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
   async function requireOwnOrigin(name: string, { vendor }: PlaceFound): Promise<void> {
     if (belongsTo(name, vendor.baseUrl, catalog.current.input, await readPresets())) return
     throw new Fault('request_invalid', {
-      message: `Neither the catalogue nor a preset uses ${name} at ${originOf(vendor.baseUrl)}: give its value again.`,
+      message: `Neither the catalog nor a preset uses ${name} at ${originOf(vendor.baseUrl)}: give its value again.`,
       param: 'credential.value',
     })
   }
@@ -193,7 +193,7 @@ async function placeOf(body: Place): Promise<PlaceFound> {
     })
   const vendorName = body.vendor ?? preset?.name
   if (vendorName === undefined)
-    throw new Fault('request_invalid', { message: 'Give "vendor", its name in the catalogue, or a "preset".' })
+    throw new Fault('request_invalid', { message: 'Give "vendor", its name in the catalog, or a "preset".' })
   const formats = (body.formats?.map((protocol) => ({ protocol })) ?? preset?.formats ?? []).slice()
   const [first, ...rest] = formats
   if (!first)

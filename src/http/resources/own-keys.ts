@@ -1,4 +1,4 @@
-// Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalogue and nowhere
+// Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalog and nowhere
 // else, so often and no more, and only what came of it is told. Where the vendor is stays the operator's.
 import * as z from 'zod'
 import { isForElsewhere, type OwnKeys, ownKeyFeeOf } from '../../admission/own-keys.ts'
@@ -38,7 +38,7 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
     const { document } = catalog.current
     const stored = new Map((await ownKeys.list(account)).map((one) => [one.vendor, one]))
     const taken = Object.keys(document.vendors).filter((vendor) => takesOwnKeys(vendor, document))
-    // One that was stored before the catalogue stopped taking it is shown, so that it can be removed.
+    // One that was stored before the catalog stopped taking it is shown, so that it can be removed.
     const items = [...new Set([...taken, ...stored.keys()])].sort().map((vendor) => {
       const known = stored.get(vendor)
       const { last4 = null, fallback = false, updatedAt } = known ?? {}
@@ -91,7 +91,7 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
           await ownKeys.allowFallback(id, { vendor, fallback: allowed }, by)
           return { ...(await list(id)), test: null }
         }
-        // The one that it was tested at, whatever the catalogue says afterwards.
+        // The one that it was tested at, whatever the catalog says afterwards.
         const origin = originOf(catalog.current.document.vendors[vendor]?.baseUrl ?? '') ?? ''
         const told = inWords(await test(id, vendor, value), vendor)
         if (told.refused)
@@ -111,7 +111,7 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
   ]
 }
 
-/** The catalogue has a fee for calls by own keys there. */
+/** The catalog has a fee for calls by own keys there. */
 function takesOwnKeys(vendor: string, document: CatalogDocument): boolean {
   return document.vendors[vendor]?.ownKeyFee !== undefined || productsAt(vendor, document).length > 0
 }

@@ -25,7 +25,7 @@ export interface VendorCredentialDeps {
 export function findVendor({ current }: CatalogStore, name: string): Vendor {
   const { vendors } = current.document
   const vendor = Object.hasOwn(vendors, name) ? vendors[name] : undefined
-  if (!vendor) throw new Fault('not_found', { message: `The catalogue has no vendor "${name}".` })
+  if (!vendor) throw new Fault('not_found', { message: `The catalog has no vendor "${name}".` })
   return vendor
 }
 
@@ -65,7 +65,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
   /** `current` is what is stored now, which may be newer than what this process knows. */
   function entryIn(current: CatalogInput, name: string): CatalogInput['vendors'][string] {
     const vendor = Object.hasOwn(current.vendors, name) ? current.vendors[name] : undefined
-    if (!vendor) throw new Fault('not_found', { message: `The catalogue has no vendor "${name}".` })
+    if (!vendor) throw new Fault('not_found', { message: `The catalog has no vendor "${name}".` })
     return vendor
   }
 

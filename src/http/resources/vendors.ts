@@ -34,7 +34,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
     const [first, ...others] = credentialsOf(find(name))
     if (first === undefined)
       throw new Fault('conflict', {
-        message: `The catalogue names no credential for the vendor "${name}". Add "credential" to its entry first.`,
+        message: `The catalog names no credential for the vendor "${name}". Add "credential" to its entry first.`,
       })
     if (others.length > 0)
       throw new Fault('conflict', { message: `The vendor "${name}" has several credentials: say which one.` })

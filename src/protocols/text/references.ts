@@ -78,7 +78,7 @@ function isWhole(item: Json): boolean {
   return Array.isArray(member) ? member.length > 0 : typeof member === 'string' && member !== ''
 }
 
-/** `shared` are ids that every account may use, because the catalogue says so. */
+/** `shared` are ids that every account may use, because the catalog says so. */
 export function referencesIn(
   door: TextProtocolName,
   { text: sent, value }: JsonText,

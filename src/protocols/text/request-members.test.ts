@@ -10,7 +10,7 @@ const admitted = (value: object, format: MemberFormat = 'openai-chat', allowed: 
   return { value: json.value, others: withoutUnknown(json, unknown).value }
 }
 
-test('what spends or acts for the operator is refused by its name, unless the catalogue lets it through or it does nothing', () => {
+test('what spends or acts for the operator is refused by its name, unless the catalog lets it through or it does nothing', () => {
   const spending = {
     ...{
       data_sources: [{}],

@@ -235,7 +235,7 @@ test('tools go to the routes that serve them, where the family says so', () => {
   )
 })
 
-test('tools that the vendor runs are refused unless the catalogue lets them through, and kept answers where it says so', () => {
+test('tools that the vendor runs are refused unless the catalog lets them through, and kept answers where it says so', () => {
   const cases: Array<[TextProtocolName, object, string]> = [
     ['openai-responses', { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tools[0].type'],
     [

@@ -37,7 +37,7 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
 export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
   baseUrl + (FORMATS[protocol as TextProtocolName]?.models ?? '/models')
 
-/** What the catalogue says of a model, as far as asks depend on it. */
+/** What the catalog says of a model, as far as asks depend on it. */
 export interface ModelFacts {
   readonly uid: string
   readonly traits: TextTraits

@@ -1,6 +1,6 @@
 // What happens on the vendor's side only: tools that the vendor runs and bills by use are refused where there is no price for
-// them, unless the catalogue lets them through; so is what makes the same tokens dearer than the catalogue knows; answers
-// that the vendor keeps are refused where the catalogue says so.
+// them, unless the catalog lets them through; so is what makes the same tokens dearer than the catalog knows; answers
+// that the vendor keeps are refused where the catalog says so.
 
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -70,7 +70,7 @@ const STANDARD = Object.entries<readonly unknown[]>({
   speed: ['standard'],
   inference_geo: ['global'],
 }).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
-/** What vendors price higher than the catalogue does. */
+/** What vendors price higher than the catalog does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
   for (const { name, values, spellings } of STANDARD) {
     const [first, second] = spellings.filter((field) => {
@@ -91,7 +91,7 @@ function dearer(name: string, value: unknown, standard: readonly unknown[]): Fau
   )
 }
 
-/** A tool that runs at the vendor; undefined when the catalogue lets it through. */
+/** A tool that runs at the vendor; undefined when the catalog lets it through. */
 export function hostedRefusal(hosted: string, at: string, traits: TextTraits): Fault | undefined {
   if (traits.hostedTools.includes(hosted)) return undefined
   const unit = unitOf(hosted)

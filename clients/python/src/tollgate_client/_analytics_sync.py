@@ -1,4 +1,4 @@
-# Generated from the catalogue and the OpenAPI document by `npm run generate`. Do not change it by hand.
+# Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.
 # ruff: noqa
 from __future__ import annotations
 

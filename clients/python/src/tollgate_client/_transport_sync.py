@@ -1,4 +1,4 @@
-# Generated from the catalogue and the OpenAPI document by `npm run generate`. Do not change it by hand.
+# Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.
 # ruff: noqa
 """One call: its key, its deadline, and its repetitions, which are made only where nothing can be paid twice."""
 

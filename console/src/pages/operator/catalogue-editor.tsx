@@ -74,7 +74,7 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
           </div>
         </div>
         <Problems problems={check?.problems ?? []} onShow={(path) => area.current?.show(path)} />
-        <JsonArea ref={area} label="Catalogue document" text={text} onText={onText} />
+        <JsonArea ref={area} label="Catalog document" text={text} onText={onText} />
         {parsed.ok ? null : (
           <p className="field-fault" role="status">
             <Icon name="warning" size={14} /> {parsed.fault}

@@ -89,7 +89,7 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
           <Empty icon="search" title="Nothing found" />
         ) : (
           <Table
-            label="Models of the catalogue"
+            label="Models of the catalog"
             rows={rows}
             rowKey={(row) => row.uid}
             dim={(row) => row.model.enabled === false}

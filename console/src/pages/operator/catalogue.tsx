@@ -17,7 +17,7 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
   const catalog = useQuery('catalog', api.catalog)
   return (
     <Page
-      title="Catalogue"
+      title="Catalog"
       lead="Vendors, models, data endpoints, routes and prices: one document. Each change makes a new version, and running calls keep the price they started with."
       actions={
         catalog.data ? (
@@ -36,7 +36,7 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
           {note}
         </Note>
       ))}
-      <RouteTabs label="Catalogue" current={tab} tabs={TABS} />
+      <RouteTabs label="Catalog" current={tab} tabs={TABS} />
       {tab === 'versions' ? (
         <CatalogueVersions current={catalog.data?.version} />
       ) : (

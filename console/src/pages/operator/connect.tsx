@@ -164,7 +164,7 @@ function WhoCard({ place, presets, preset, onChange }: WhoProps) {
           }}
         />
         <TextField
-          label="Name in the catalogue"
+          label="Name in the catalog"
           value={place.vendor}
           placeholder={preset?.name ?? 'my-vendor'}
           onText={(vendor) => onChange({ vendor })}

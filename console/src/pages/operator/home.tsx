@@ -81,7 +81,7 @@ function HomeStats({ data: { totals, margin } }: { data: HomeFigures }) {
 /** What is left of the calls whose cost is known; of the others it cannot be said. */
 function MarginStat({ margin }: { margin: HomeFigures['margin'] }) {
   const [charged, costed, cost] = [margin.charged, margin.costed, margin.cost].map((text) => parseCredits(text) ?? 0n)
-  if (!costed && !cost) return <Stat label="Margin" value="–" note="no route has a cost in the catalogue" />
+  if (!costed && !cost) return <Stat label="Margin" value="–" note="no route has a cost in the catalog" />
   const left = (costed ?? 0n) - (cost ?? 0n)
   const share = costed ? ` (${formatPercent(Number(left) / Number(costed))})` : ''
   const known =
@@ -89,7 +89,7 @@ function MarginStat({ margin }: { margin: HomeFigures['margin'] }) {
   return <Stat label="Margin" value={formatCredits(left, 2)} note={`credits${share}${known}`} />
 }
 
-/** Routes that cost more than they bring: as counted, and as the catalogue prices them. */
+/** Routes that cost more than they bring: as counted, and as the catalog prices them. */
 function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
   if (losing.length === 0 && lossNotes.length === 0) return null
   return (

@@ -19,7 +19,7 @@ export function OperatorsPage() {
   return (
     <Page
       title="Operators"
-      lead="Those who run this gateway: they see every account, the catalogue, the vendors and the audit."
+      lead="Those who run this gateway: they see every account, the catalog, the vendors and the audit."
       actions={
         <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
           Invite an operator

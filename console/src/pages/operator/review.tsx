@@ -4,7 +4,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
 import { diffLines, hunksOf } from './diff.ts'
 
-/** What a change of the catalogue does, line by line, before it is applied. */
+/** What a change of the catalog does, line by line, before it is applied. */
 export function Review({
   before,
   after,

@@ -45,7 +45,7 @@ function SystemBody({ system }: { system: System }) {
           value={formatBytes(system.store.sizeBytes)}
           note={`${system.store.kind} ${system.store.version}`}
         />
-        <Stat label="Catalogue" value={system.catalogVersion} note="current version" />
+        <Stat label="Catalog" value={system.catalogVersion} note="current version" />
       </Stats>
       <Card title="Database and queue">
         <Facts

@@ -32,7 +32,7 @@ export function VendorsPage() {
       <Loaded query={vendors} skeleton={<Skeleton lines={3} tall />}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty icon="vendors" title="The catalogue names no vendors" />
+            <Empty icon="vendors" title="The catalog names no vendors" />
           ) : (
             <div className="vendor-grid">
               {worstFirst(items).map((vendor) => (

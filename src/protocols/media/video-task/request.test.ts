@@ -102,7 +102,7 @@ test('a price by tokens is covered for every frame', () => {
   assert.ok(readVideoRequest(json, rulesOf('videogen-2.0'), true).worst.output! >= 108_900)
 })
 
-test('what differs between models can be said in the catalogue', () => {
+test('what differs between models can be said in the catalog', () => {
   assert.equal(
     read({ prompt: 'x', resolution: '4K' }, 'videogen-2.0', { resolutions: ['720p', '4k'] }).order.resolution,
     '4k',

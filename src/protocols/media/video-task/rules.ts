@@ -1,4 +1,4 @@
-// What video models have in common; what differs from model to model are their traits in the catalogue.
+// What video models have in common; what differs from model to model are their traits in the catalog.
 import type { VideoTraits } from '../../../catalog/traits.ts'
 
 export const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
