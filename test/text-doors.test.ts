@@ -70,8 +70,12 @@ before(async () => {
         headers: {},
         model: uid,
       }
-      const options = { requestId: 'req_01test', createdSeconds: 1789000000, signal: new AbortController().signal }
-      const exchange = await ask.open(target, options)
+      const exchange = await ask.open(target, {
+        requestId: 'req_01test',
+        createdSeconds: 1789000000,
+        signal: new AbortController().signal,
+        outputTokensCap: ask.outputOpen?.mostTokens,
+      })
       const { call } = exchange
       const answer = await fetch(call.url, { method: call.method, headers: call.headers, body: call.body as string })
       if (!answer.ok) {

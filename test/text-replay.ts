@@ -86,7 +86,14 @@ export async function openBody(
     model: 'vendor-model',
   }
   const signal = new AbortController().signal
-  const exchange = await ask.open(target, { requestId: 'req_01abc', createdSeconds: 1789000000, signal })
+  // As a call that names no limit gets one from its hold.
+  const outputTokensCap = ask.outputOpen?.mostTokens
+  const exchange = await ask.open(target, {
+    requestId: 'req_01abc',
+    createdSeconds: 1789000000,
+    signal,
+    outputTokensCap,
+  })
   return { ...exchange, call: vendorCall(exchange.call, target) }
 }
 

@@ -286,8 +286,30 @@ function lastTierProblems({ tiers }: Pricing): string[] {
 
 type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
 
+/** Traits that have no effect any more. Stored versions and documents on disk still name them, and must stay readable. */
+const RETIRED_TRAITS: ReadonlySet<string> = new Set(['maxTokensDefault'])
+
+function withoutRetired(input: unknown): unknown {
+  if (!isRecord(input)) return input
+  const cleaned = (shelf: unknown) =>
+    isRecord(shelf)
+      ? Object.fromEntries(
+          Object.entries(shelf).map(([name, entry]) => {
+            if (!isRecord(entry) || !isRecord(entry.traits)) return [name, entry]
+            const traits = Object.entries(entry.traits).filter(([trait]) => !RETIRED_TRAITS.has(trait))
+            return [name, { ...entry, traits: Object.fromEntries(traits) }]
+          }),
+        )
+      : shelf
+  return { ...input, families: cleaned(input.families), models: cleaned(input.models) }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 export function checkDocument(input: unknown): CheckedDocument {
-  const result = document.safeParse(input)
+  const result = document.safeParse(withoutRetired(input))
   // The traits of every product have been read by the schema of its kind.
   if (result.success) return { ok: true, document: result.data as CatalogDocument }
   return {

@@ -55,6 +55,13 @@ test('the traits of a family lie under those of its text models, and absent ones
   assert.equal(model.traits.tokensField, readTextTraits().tokensField)
 })
 
+test('a document that names a trait of an earlier version is read as if it did not', () => {
+  const given = structuredClone(shipped)
+  Object.assign(given.families!.beta!.traits!, { maxTokensDefault: 64_000 })
+  Object.assign(given.models['alpha-5.4']!, { traits: { maxTokensDefault: 1 } })
+  assert.deepEqual(checkDocument(given), checkDocument(shipped))
+})
+
 test('the price of a kept answer is checked like any other, and only text models keep answers', () => {
   const priced = (...tiers: object[]) => ({ cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers } } })
   const at = (uid: string, cache: object) => problems(({ models }) => Object.assign(models![uid]!, cache))

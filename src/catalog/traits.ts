@@ -62,8 +62,6 @@ export const textTraits = z.strictObject({
   effort: z.enum(['config', 'budget', 'none']).default('config'),
   /** Messages, for converted asks: false when the model always thinks, so that `disabled` must not be sent. */
   thinkingOptional: z.boolean().default(true),
-  /** Messages, for converted asks without an output limit: what to send, since the format requires one. */
-  maxTokensDefault: count.default(64_000),
   /** Responses, for converted asks: asks for encrypted reasoning, so that callers can replay it. */
   encryptedReasoning: z.boolean().default(false),
   /**

@@ -23,12 +23,8 @@ const EFFORTS: Readonly<Record<string, string>> = {
   max: 'max',
 }
 
-export function writeThinking(
-  dialogue: Dialogue,
-  traits: TextTraits,
-  tokensMax: number,
-): { thinking?: Json; output_config?: Json } {
-  const thinking = thinkingOf(dialogue, traits, tokensMax)
+export function writeThinking(dialogue: Dialogue, traits: TextTraits): { thinking?: Json; output_config?: Json } {
+  const thinking = thinkingOf(dialogue, traits)
   const effort = traits.effort === 'config' && dialogue.effort !== undefined ? EFFORTS[dialogue.effort] : undefined
   const format =
     dialogue.format?.kind === 'schema' ? { type: 'json_schema', schema: dialogue.format.schema } : undefined
@@ -38,8 +34,9 @@ export function writeThinking(
   }
 }
 
-function thinkingOf(dialogue: Dialogue, traits: TextTraits, tokensMax: number): Json | undefined {
-  const { thinking, effort } = dialogue
+function thinkingOf(dialogue: Dialogue, traits: TextTraits): Json | undefined {
+  // Every call has one, its caller's or that of its hold; a request that is only tried for its words has none.
+  const { thinking, effort, tokensMax = Number.MAX_SAFE_INTEGER } = dialogue
   if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
     return traits.thinkingOptional ? { type: 'disabled' } : undefined
   if (thinking !== undefined)

@@ -25,10 +25,9 @@ export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: 
     throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
   const stop = dialogue.stop?.filter((sequence) => sequence.trim() !== '')
   const tools = toolsAllowed(dialogue)
-  const tokensMax = dialogue.tokensMax ?? traits.maxTokensDefault
   const body = given({
     model,
-    max_tokens: tokensMax,
+    max_tokens: dialogue.tokensMax,
     system: writeSystem(dialogue),
     messages,
     stream: dialogue.stream ? true : undefined,
@@ -37,7 +36,7 @@ export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: 
     temperature: dialogue.temperature,
     top_p: dialogue.topP,
     stop_sequences: stop && stop.length > 0 ? stop : undefined,
-    ...writeThinking(dialogue, traits, tokensMax),
+    ...writeThinking(dialogue, traits),
     metadata: userOf(dialogue),
     service_tier:
       dialogue.serviceTier === 'auto' ? 'auto' : dialogue.serviceTier === 'default' ? 'standard_only' : undefined,
