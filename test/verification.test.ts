@@ -43,6 +43,8 @@ test('what the last verification found is in the API and in the metrics', async 
   assert.equal(await figure('problems'), Number.NaN)
   const first = await verified({})
   assert.deepEqual([first.ok, first.full, first.problems], [true, false, []])
+  assert.deepEqual([first.checked.usage, first.checked.charges], [1, 1])
+  assert.equal(first.durationMs, Date.parse(first.endedAt ?? '') - Date.parse(first.startedAt))
   await becomes('problems', 0)
   assert.equal(await figure('timestamp_seconds'), Date.parse(first.endedAt ?? '') / 1000)
   assert.ok((await figure('seconds')) >= 0)

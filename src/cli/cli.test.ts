@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { newId, realWorld } from '../kernel/world.ts'
+import type { VerificationRun } from '../ledger/views.ts'
 import type { Settings } from './command.ts'
 import { COMMANDS, runCli } from './run.ts'
 
@@ -151,8 +152,21 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   assert.ok(broken.out.includes(`Account ${id}: the balance is`))
   await server.database.query({ text: 'update account set posted = posted - 1 where id = $1' }, [id])
   const full = await run(['ledger', 'verify', '--full', '--json'])
-  const told = JSON.parse(full.out) as { ok: boolean; full: boolean; checked: { transfers: number } }
+  const told = JSON.parse(full.out) as VerificationRun
   assert.deepEqual([full.code, told.ok, told.full, told.checked.transfers >= 4], [0, true, true, true])
+  const settled = `select count(*) as calls from usage where outcome = 'settled'`
+  const [counted] = await server.database.query<{ calls: bigint }>({ text: settled })
+  assert.ok(counted && counted.calls > 0n)
+  assert.equal(told.checked.charges, Number(counted.calls))
+  const said = /Recomputed the price and cost of (\d+) calls\. Took (\d+\.\d) s\./.exec(
+    (await run(['ledger', 'verify', '--full'])).out,
+  )
+  assert.equal(said?.[1], String(counted.calls))
+  const [last] = await server.database.query<{ seconds: number }>({
+    text: 'select extract(epoch from ended_at - started_at)::float8 as seconds from verification order by id desc limit 1',
+  })
+  // Of a moment in the database's microseconds, the answer has the milliseconds.
+  assert.ok(Math.abs(Number(said?.[2]) - (last?.seconds ?? Number.NaN)) <= 0.06)
   assert.equal((await run(['audit', 'verify'])).code, 0)
   assert.match((await run(['audit', 'list'])).out, /account\.create/)
 })
