@@ -138,6 +138,9 @@ export const UNMOVED: readonly Corruption[] = [
   ],
 ]
 
+const OTHER_ID = (table: string, id: string) =>
+  `update ${table} set id = left(id, 25) || case right(id, 1) when '0' then '1' else '0' end where id = '${id}'`
+
 /** Batches and responses in the background, against the calls that they are made of. */
 export const DEFERRED: readonly Corruption[] = [
   [
@@ -174,6 +177,13 @@ export const DEFERRED: readonly Corruption[] = [
   // A request that nobody has charged, and a charge for which there is no request.
   [`update batch set total = 4, completed = 3`, /Batch batch_1 .* has 3 completed .* 2 of its calls were charged/],
   [`update batch set total = 1, completed = 1, failed = 0`, /Batch batch_1 .* has 1 completed .* 2 of its calls/],
+  // As many calls as before, but others.
+  [
+    `${OTHER_ID('usage', '$batched')}; ${OTHER_ID('transfer', '$batched')}`,
+    /Batch batch_1 .* was completed by other calls than those that were charged for it/,
+  ],
+  [`update batch set calls_hash = sha256('')`, /Batch batch_1 .* was completed by other calls than those/],
+  [`update batch set calls_hash = null`, /Batch batch_1 .* does not say which calls completed it/],
   [`update usage set charged = charged - 1 where id = '$batched'`, /Call \$batched: its arithmetic gives/],
   [
     `update background set call_id = 'gone'`,
@@ -298,7 +308,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   },
   ...{ change: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
   delivery: 'what is sent to receivers outside',
-  batch_line: 'gone when its batch has ended, whose counts are checked',
+  batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',
   vendor_hour: 'requests to vendors and how long they took',
   ...{ credential: 'sealed secrets of vendors', own_key: 'sealed secrets of vendors' },

@@ -102,8 +102,8 @@ test('whoever hangs up on a picture that was begun pays for it', async () => {
   assert.equal((await rowOf(id)).charged, 16)
 })
 
-test('sound in chat is refused by its name where the model has no rate for it', async () => {
-  const { key } = await g.account()
+test('sound and pictures in chat are refused by their names where the model has no rate for them', async () => {
+  const { id, key } = await g.account()
   const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
   const heard = await g.call('/v1/chat/completions', key, {
     model: 'deaf',
@@ -119,4 +119,21 @@ test('sound in chat is refused by its name where the model has no rate for it', 
   })
   assert.equal(said.status, 400)
   assert.match(await said.text(), /outputAudio/)
+  for (const stream of [false, true]) {
+    const drawing = await g.call('/v1/chat/completions', key, {
+      model: 'deaf',
+      messages: [{ role: 'user', content: 'Draw a gate' }],
+      modalities: ['text', 'image'],
+      stream,
+    })
+    assert.equal(drawing.status, 400)
+    const { error } = (await drawing.json()) as { error: { message: string; param: string } }
+    assert.equal(error.param, 'modalities')
+    assert.match(error.message, /a picture has no price here \("outputImage"/)
+  }
+  const [held] = await g.gateway.database.query(
+    { text: 'select 1 from transfer where account_id = $1 and kind <> $2' },
+    [id, 'grant'],
+  )
+  assert.equal(held, undefined)
 })

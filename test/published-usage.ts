@@ -422,7 +422,7 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     'usage.completion_tokens unpublished': [{ usage: { completion_tokens: 70_000 }, duration: 5 }, { output: 70_000 }],
     'usage.total_tokens unpublished': 'part of another',
   },
-  'social-v2': { 'data unpublished': [{}, { call: 1 }] },
+  'social-v2': { 'data unpublished': [{}, { call: 1, row: 1 }] },
   'site-analytics': {
     'Data.Records unpublished': [{ Data: { Records: [{}, {}, {}] } }, { call: 1, row: 3 }],
     'Records unpublished': [{ Records: [{}, {}] }, { call: 1, row: 2 }],

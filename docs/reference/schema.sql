@@ -159,6 +159,7 @@ create table batch (
   lease_until timestamp with time zone,
   step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
   open boolean not null default true,
+  calls_hash bytea,
   constraint batch_pkey PRIMARY KEY (account_id, id),
   constraint batch_status_check CHECK ((status = ANY (ARRAY['validating'::text, 'failed'::text, 'in_progress'::text, 'finalizing'::text, 'completed'::text, 'expired'::text, 'cancelling'::text, 'cancelled'::text])))
 ) with (fillfactor=70);
@@ -175,6 +176,7 @@ create table batch_line (
   result text,
   ok boolean,
   sealed bytea,
+  call_id text collate "C",
   constraint batch_line_pkey PRIMARY KEY (account_id, batch_id, number)
 ) with (fillfactor=70);
 CREATE INDEX batch_line_open ON public.batch_line USING btree (account_id, batch_id, number) WHERE (ok IS NULL);

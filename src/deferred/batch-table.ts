@@ -4,6 +4,7 @@ import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
+import { CALLS_HASH } from '../ledger/verify-tables.ts'
 import type { Errand } from './errands.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 
@@ -91,7 +92,7 @@ const TRIED = statement(
 const TOLD = statement(
   'batch_told',
   `with told as (
-     update batch_line set sealed = $4, ok = $5
+     update batch_line set sealed = $4, ok = $5, call_id = $6
      where account_id = $1 and batch_id = $2 and number = $3 and ok is null returning 1
    )
    update batch set completed = completed + (select count(*) from told where $5), failed = failed + (select count(*) from told where not $5)
@@ -112,7 +113,8 @@ const RESULTS = statement(
 )
 const END = statement(
   'batch_end',
-  `update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now()
+  `update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now(), calls_hash = (
+     select case when count(*) = count(call_id) then ${CALLS_HASH('call_id')} end from batch_line where account_id = $1 and batch_id = $2 and ok)
    where account_id = $1 and id = $2 and version = $3 and open returning id`,
 )
 const FORGET = statement(
@@ -207,15 +209,15 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
     tried: async (batch: Errand, number: number): Promise<number> =>
       (await database.query<{ tries: number }>(TRIED, [...of(batch), number]))[0]?.tries ?? 0,
     /** The status of the batch, which may have been cancelled meanwhile. */
-    told: async (batch: Errand, number: number, line: { result: string; ok: boolean }): Promise<string | undefined> =>
-      (
-        await database.query<{ status: string }>(TOLD, [
-          ...of(batch),
-          number,
-          sealer.seal(placeOf(batch, number), line.result),
-          line.ok,
-        ])
-      )[0]?.status,
+    async told(
+      batch: Errand,
+      number: number,
+      line: { result: string; ok: boolean; requestId: string },
+    ): Promise<string | undefined> {
+      const sealed = sealer.seal(placeOf(batch, number), line.result)
+      const values = [...of(batch), number, sealed, line.ok, line.requestId.replace(/^req_/, '')]
+      return (await database.query<{ status: string }>(TOLD, values))[0]?.status
+    },
     /** The beginnings of results, in their order. */
     async heads(batch: Errand, { ok, after, limit }: { ok: boolean; after: number; limit: number }) {
       const heads: Array<{ number: number; head: string }> = []

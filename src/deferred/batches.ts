@@ -163,7 +163,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
       return
     }
     const told = isLater(ending) ? ending.told : ending
-    const status = await table.told(batch, line.number, { result: lineOf(batch, line, told), ok: isOk(told) })
+    const status = await table.told(batch, line.number, endOf(batch, line, told))
     if (status !== 'in_progress') moved = true
   }
 
@@ -184,12 +184,14 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
 }
 
 const nameOf = (batch: BatchRow, number: number) => `${batch.id} ${number}`
-const isOk = ({ status }: Told) => status >= 200 && status < 300
 
-function lineOf(batch: BatchRow, { number, custom_id }: Pick<LeftLine, 'number' | 'custom_id'>, told: Told): string {
+/** What a line came to. */
+function endOf(batch: BatchRow, { number, custom_id }: Pick<LeftLine, 'number' | 'custom_id'>, told: Told) {
+  const { status, requestId, body } = told
   const id = JSON.stringify(`${batch.id}_${number}`)
-  const response = `{"status_code":${told.status},"request_id":"${told.requestId}","body":${told.body}}`
-  return `{"id":${id},"custom_id":${JSON.stringify(custom_id)},"response":${response},"error":null}`
+  const response = `{"status_code":${status},"request_id":"${requestId}","body":${body}}`
+  const result = `{"id":${id},"custom_id":${JSON.stringify(custom_id)},"response":${response},"error":null}`
+  return { result, ok: status >= 200 && status < 300, requestId }
 }
 
 const ENDINGS = {
@@ -217,8 +219,9 @@ async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | und
       for (const line of lines) {
         const { number, custom_id } = line
         const told = paid?.get(nameOf(batch, number))
-        const { result, ok } = told ? { result: lineOf(batch, line, told), ok: isOk(told) } : line
-        if (told && result !== null) await table.told(batch, number, { result, ok: isOk(told) })
+        const ended = told && endOf(batch, line, told)
+        if (ended) await table.told(batch, number, ended)
+        const { result, ok } = ended ?? line
         const { code, message } = ending
         const unfinished = { id: `${batch.id}_${number}`, custom_id, response: null, error: { code, message } }
         await (ok ? output : errors).write(result ?? JSON.stringify(unfinished))

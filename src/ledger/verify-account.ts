@@ -23,7 +23,7 @@ import {
   addMargin,
   compareHours,
   type HourSums,
-  type MarginSums,
+  type Margins,
   readHours,
   readYoungHours,
 } from './verify-hours.ts'
@@ -44,7 +44,7 @@ export interface AccountCheck {
   /** What is wrong with a grant in the eyes of the audit; nothing is asked where there is no audit. */
   readonly audited?: ((account: string, grant: TransferRow) => Promise<string | undefined>) | undefined
   /** Of all accounts, where everything is read. */
-  readonly margins: MarginSums | undefined
+  readonly margins: Margins | undefined
   readonly pieceRows: number
   /** Between two pages: a large account takes a while. */
   readonly onPage: () => Promise<void> | undefined

@@ -85,22 +85,37 @@ function nameOf({ hour, product, key_id }: Pick<HourRow, 'hour' | 'product' | 'k
   return `${hour.toISOString()} ${product} ${key_id}`
 }
 
-/** What calls brought and what vendors took for them, by product and route. */
-export type MarginSums = Map<string, Record<(typeof MARGINS)[number], bigint>>
 const MARGINS = ['calls', 'charged', 'costed', 'cost'] as const
+type MarginSums = Record<(typeof MARGINS)[number], bigint>
 
-export function addMargin(sums: MarginSums, { product, route, charged, cost }: UsageRow): void {
-  const name = `${product} by route ${route}`
-  let sum = sums.get(name)
-  if (!sum) {
-    sum = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
-    sums.set(name, sum)
+/** What calls brought and what vendors took for them, by product and route. */
+export interface Margins {
+  /** The hours whose sums are all written, and not removed yet. */
+  readonly fromMs: number
+  readonly untilMs: number
+  readonly counted: Map<string, { readonly all: MarginSums; readonly ofHours: MarginSums }>
+}
+
+const NO_MARGINS: MarginSums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
+
+export function addMargin({ fromMs, untilMs, counted }: Margins, usage: UsageRow): void {
+  const name = `${usage.product} by route ${usage.route}`
+  let sums = counted.get(name)
+  if (!sums) {
+    sums = { all: { ...NO_MARGINS }, ofHours: { ...NO_MARGINS } }
+    counted.set(name, sums)
   }
-  sum.calls += 1n
-  sum.charged += charged
+  addTo(sums.all, usage)
+  const atMs = usage.at.getTime()
+  if (atMs >= fromMs && atMs < untilMs) addTo(sums.ofHours, usage)
+}
+
+function addTo(sums: MarginSums, { charged, cost }: UsageRow): void {
+  sums.calls += 1n
+  sums.charged += charged
   if (cost === null) return
-  sum.costed += charged
-  sum.cost += cost
+  sums.costed += charged
+  sums.cost += cost
 }
 
 const IMPOSSIBLE = statement(
@@ -110,29 +125,43 @@ const IMPOSSIBLE = statement(
 const MARGIN_SUMS = statement(
   'verify_margins',
   `select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
-   from margin_hour where hour >= $1 and hour < $2 and not exists (select 1 from account_move where state = 'gone') group by product, route order by product, route`,
+   from margin_hour where hour >= $1 and hour < $2 group by product, route order by product, route`,
+)
+const MOVES = statement(
+  'verify_margins_moves',
+  `select exists (select 1 from account_move where state = 'gone') as gone, exists (select 1 from account_move) as some`,
 )
 
 /**
- * Processes count them and may lose the last seconds, so that they are at most what the usage rows of that time give. Those are only known when all
- * were read, and no account has gone to another database.
+ * Processes count them, and one that is killed loses its last seconds, so that they are at most what the usage rows of that time give, and of many calls not
+ * less than half. That is only known when all usage was read. Usage of an account that went to another database is not here, and that of one which came has its margins there.
  */
 export async function* checkMargins(
   on: Queryable,
-  counted: MarginSums | undefined,
-  { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
+  margins: Margins | undefined,
+  { sinceMs, callsMin }: { readonly sinceMs: number; readonly callsMin: number },
 ): AsyncGenerator<string> {
   for (const { hour, product, route } of await on.query<{ hour: Date; product: string; route: number }>(IMPOSSIBLE))
     yield `The margin of ${product} by route ${route} (${hour.toISOString()}) cannot be: it is negative, or has a cost for more than was charged.`
-  if (!counted) return
-  const rows = await on.query<Record<(typeof MARGINS)[number], bigint> & { name: string }>(MARGIN_SUMS, [
-    new Date(fromMs),
-    new Date(untilMs),
-  ])
-  for (const row of rows)
+  if (!margins) return
+  const { fromMs, untilMs, counted } = margins
+  const read = (ms: number) => on.query<MarginSums & { name: string }>(MARGIN_SUMS, [new Date(ms), new Date(untilMs)])
+  const [moves] = await on.query<{ gone: boolean; some: boolean }>(MOVES)
+  if (!moves?.gone)
+    for (const row of await read(sinceMs))
+      for (const what of MARGINS) {
+        const most = counted.get(row.name)?.all[what] ?? 0n
+        if (row[what] > most)
+          yield `The margins of ${row.name} sum to ${row[what]} (${what}), but its usage rows give ${most} at most.`
+      }
+  if (moves?.some) return
+  const written = new Map((await read(fromMs)).map((row) => [row.name, row]))
+  for (const [name, { ofHours }] of counted) {
+    if (ofHours.calls < callsMin) continue
     for (const what of MARGINS) {
-      const most = counted.get(row.name)?.[what] ?? 0n
-      if (row[what] > most)
-        yield `The margins of ${row.name} sum to ${row[what]} (${what}), but its usage rows give ${most} at most.`
+      const is = written.get(name)?.[what] ?? 0n
+      if (is * 2n < ofHours[what])
+        yield `The margins of ${name} sum to ${is} (${what}), but its usage rows give ${ofHours[what]}, of which no more than the last seconds of a process can be missing.`
     }
+  }
 }

@@ -276,6 +276,12 @@ const DEFERRED = ({ TABLE, WRONG, CALLS, UNPAID }: Record<'TABLE' | 'WRONG' | 'C
      case when page.created_at >= $4 then ${UNPAID} end as unpaid
    from page left join a on a.id = page.account_id left join k on k.id = page.key_id left join u on u.account_id = page.account_id and u.name = page.id
    order by page.account_id, page.id`
+/** Which calls completed a batch: what stays of them when its lines go. */
+export const CALLS_HASH = (ID: string) =>
+  `sha256(convert_to(coalesce(string_agg(${ID}, ' ' order by ${ID}), ''), 'UTF8'))`
+/** A batch from before may have none, and one that a process of the version before has ended, or that came from another database. */
+const CALLS_ARE_KNOWN = `page.created_at > (select at + interval '1 day' from migration where name like '%_batch_calls.sql')
+  and not exists (select 1 from account_move m where m.account_id = page.account_id)`
 // What it says of itself must agree: whoever is told of a result has paid for it. A request that failed may have been charged for what was delivered of it.
 const BATCHES = statement(
   'verify_batches',
@@ -283,11 +289,13 @@ const BATCHES = statement(
     TABLE: 'batch',
     WRONG: `(x.completed < 0 or x.failed < 0 or x.completed + x.failed > x.total or (x.status = 'completed' and x.completed + x.failed <> x.total)
        or (x.status in ('completed', 'failed', 'expired', 'cancelled')) <> (x.ended_at is not null))`,
-    CALLS: `select account_id, client as name, count(*) as calls from usage
+    CALLS: `select account_id, client as name, count(*) as calls, ${CALLS_HASH(`split_part(id, '${LATE}', 1)`)} as hash from usage
        where client <> '' and (account_id, client) in (select account_id, id from page) and outcome = 'settled' and status between 200 and 299 and endpoint like 'batch:%'
        group by account_id, client`,
     UNPAID: `case when coalesce(u.calls, 0) < page.completed or (page.ended_at is not null and coalesce(u.calls, 0) > page.completed + page.failed)
-       then 'has ' || page.completed || ' completed and ' || page.failed || ' failed requests, but ' || coalesce(u.calls, 0) || ' of its calls were charged.' end`,
+       then 'has ' || page.completed || ' completed and ' || page.failed || ' failed requests, but ' || coalesce(u.calls, 0) || ' of its calls were charged.'
+       when u.calls = page.completed and u.hash <> page.calls_hash then 'was completed by other calls than those that were charged for it.'
+       when page.completed > 0 and page.ended_at is not null and page.calls_hash is null and ${CALLS_ARE_KNOWN} then 'does not say which calls completed it.' end`,
   }),
 )
 const BACKGROUND = statement(

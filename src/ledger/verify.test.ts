@@ -18,6 +18,7 @@ import type { Usage } from '../meter/usage.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import type { Reservation } from './operation.ts'
 import { verifyLedger } from './verify.ts'
+import { CALLS_HASH } from './verify-tables.ts'
 
 const BY = { actor: 'olive', ip: null, requestId: null }
 const HOUR_MS = 3_600_000
@@ -205,8 +206,10 @@ async function useEverything(): Promise<void> {
   )
   await sql(`insert into margin_hour select date_trunc('hour', now(), 'UTC') - interval '4 hours', product, route, count(*), sum(charged),
     coalesce(sum(charged) filter (where cost is not null), 0), coalesce(sum(cost), 0) from usage where outcome = 'settled' group by product, route`)
-  await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open)
-    values ('${ids.account}', 'batch_1', '${ids.key}', '/v1/chat/completions', 'file_1', '24h', 60, 'completed', 3, 2, 1, now(), now(), false)`)
+  await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open, calls_hash)
+    values ('${ids.account}', 'batch_1', '${ids.key}', '/v1/chat/completions', 'file_1', '24h', 60, 'completed', 3, 2, 1, now(), now(), false,
+      (select ${CALLS_HASH('id')} from unnest(array['${ids.batched}', '${ids.batchedToo}']) id))`)
+  await sql(`update migration set at = at - interval '2 days' where name like '%_batch_calls.sql'`)
   await sql(`insert into background (account_id, id, key_id, product, request, status, answer, call_id, ended_at, open)
     values ('${ids.account}', 'resp_1', '${ids.key}', 'beta', '{}', 'completed', '{}', '${ids.background}', now(), false)`)
   ids.waiting = newId(realWorld)
@@ -224,7 +227,7 @@ async function useBeta(): Promise<void> {
   ids.dear = await call({ product: 'beta', ...extras })
   ids.kept = await call({ product: 'beta', usage, kept: true })
   ids.batched = await call({ product: 'beta', usage, batch: 'batch_1' })
-  await call({ product: 'beta', usage, batch: 'batch_1' })
+  ids.batchedToo = await call({ product: 'beta', usage, batch: 'batch_1' })
   await call({ product: 'beta', batch: 'batch_1' })
   ids.background = await call({ product: 'beta', usage })
 }
@@ -431,6 +434,31 @@ test('usage that was trimmed by age is not missed', async () => {
   const catalogs = storedCatalogs(database)
   assert.deepEqual((await verifyLedger(database, catalogs, { usageSinceMs: nextHourMs })).problems, [])
   assert.match((await verifyLedger(database, catalogs)).problems.join(), /has no usage row/)
+})
+
+test('margins may be short by what a killed process loses, and not by half of many calls', async () => {
+  const account = await oldAccount()
+  for (let i = 0; i < 4; i++)
+    await call({ id: idOf(5), account, key: 'key_old', product: 'beta', usage: { input: 100, output: 10 } })
+  await age(account, 5)
+  const undo = await keepTables()
+  const said = async (marginCallsMin: number) =>
+    (await problems({ marginCallsMin })).filter((problem) => problem.startsWith('The margins of beta'))
+  await sql(`delete from margin_hour; insert into margin_hour select date_trunc('hour', at, 'UTC'), product, route, count(*), sum(charged), sum(charged), sum(cost)
+    from usage where account_id = '${account}' group by 1, 2, 3`)
+  assert.deepEqual(await said(4), [])
+  const lost = 'set calls = calls / 2, charged = charged / 2, costed = costed / 2, cost = cost / 2'
+  await sql(`update margin_hour ${lost}`)
+  assert.deepEqual(await said(4), [])
+  await sql(`update margin_hour set cost = cost - 1`)
+  assert.match(
+    (await said(4)).join(),
+    /^The margins of beta by route 1 sum to \d+ \(cost\), but its usage rows give \d+, of which/,
+  )
+  await sql(`delete from margin_hour`)
+  assert.equal((await said(4)).length, 4)
+  assert.deepEqual(await said(5), [])
+  await undo()
 })
 
 /** Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its table. */

@@ -6,7 +6,7 @@ import { type Database, statement } from '../database/database.ts'
 import { createRateCheck } from './rate-check.ts'
 import { type AccountCheck, verifyAccount } from './verify-account.ts'
 import { checkAudit, findAudited } from './verify-audit.ts'
-import { checkMargins } from './verify-hours.ts'
+import { checkMargins, type Margins } from './verify-hours.ts'
 import { checkSystemLimits } from './verify-limits.ts'
 import { checkTables } from './verify-tables.ts'
 import type { Verification } from './views.ts'
@@ -23,6 +23,8 @@ interface VerifyOptions {
   readonly onProgress?: (progress: Progress) => Promise<void>
   /** How many rows of an account are read before that is written down. */
   readonly pieceRows?: number
+  /** Margins of fewer calls may be missing. */
+  readonly marginCallsMin?: number
 }
 
 export interface Progress {
@@ -37,6 +39,9 @@ const PIECE_ROWS = 50_000
 const COMMIT_SECONDS = 300
 const YOUNG_MS = 3_600_000
 const NEVER = new Date(0)
+const MARGIN_CALLS_MIN = 1_000
+/** They are kept for one day longer. */
+const MARGIN_MS = 31 * 24 * 3_600_000
 
 const CLOCK = statement(
   'verify_clock',
@@ -49,6 +54,19 @@ const NEXT = statement(
   `select least((select min(id) from account where id > $1), (select min(account_id) from transfer where account_id > $1),
      (select min(account_id) from usage_hour where account_id > $1)) as id`,
 )
+
+interface Clock {
+  readonly now: Date
+  readonly settled: Date
+  readonly accounts: bigint
+  readonly chained: Date | null
+}
+
+/** Older ones may have lost their usage rows; younger ones may count what was written since. */
+function marginsOf(clock: Clock | undefined, usageSinceMs: number): Margins {
+  const untilMs = (clock?.settled.getTime() ?? 0) - YOUNG_MS
+  return { fromMs: Math.max(usageSinceMs, untilMs - MARGIN_MS), untilMs, counted: new Map() }
+}
 
 export async function verifyLedger(
   database: Database,
@@ -64,7 +82,7 @@ export async function verifyLedger(
     else unlisted += 1
   }
   const rates = createRateCheck(catalogs)
-  const [clock] = await database.query<{ now: Date; settled: Date; accounts: bigint; chained: Date | null }>(CLOCK)
+  const [clock] = await database.query<Clock>(CLOCK)
   const check: AccountCheck = {
     database,
     rates,
@@ -74,7 +92,7 @@ export async function verifyLedger(
     chainedMsMax: (clock?.chained?.getTime() ?? 0) + 2 * COMMIT_SECONDS * 1000,
     whole,
     audited: audit && ((account, grant) => findAudited(database, account, grant)),
-    margins: whole ? new Map() : undefined,
+    margins: whole ? marginsOf(clock, options.usageSinceMs ?? 0) : undefined,
     pieceRows: options.pieceRows ?? PIECE_ROWS,
     onPage: async () => progress(),
   }
@@ -108,9 +126,8 @@ export async function verifyLedger(
     for (const problem of found.problems) report(problem)
     await progress()
   }
-  // Older ones may have lost their usage rows; younger ones may count what was written since.
-  const window = { fromMs: check.usageSinceMs, untilMs: check.settledMs - YOUNG_MS }
-  for await (const problem of checkMargins(database, check.margins, window)) report(problem)
+  const bounds = { sinceMs: check.usageSinceMs, callsMin: options.marginCallsMin ?? MARGIN_CALLS_MIN }
+  for await (const problem of checkMargins(database, check.margins, bounds)) report(problem)
   if (unlisted > 0) problems.push(`${unlisted} more problems are not listed.`)
   return { ok: problems.length === 0, checked, problems, auditId }
 }

@@ -226,7 +226,7 @@ function readData(incoming: Incoming, { world }: ReadDeps): Read {
   const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
   const ask =
     spec.restriction === 'socialapi'
-      ? readSocialAsk(spec, params, query, product?.traits ?? NO_DATA_TRAITS)
+      ? readSocialAsk(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
       : readAnalyticsAsk(spec, query, world.nowMs(), { perRow })
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
   if (!mayUse(principal, spec.restriction))

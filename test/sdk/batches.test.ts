@@ -166,6 +166,10 @@ test('each line of a batch is a call of its own: answered, charged at the price 
   )
   const ids = (await client().batches.list({ limit: 5 })).data.map(({ id }) => id)
   assert.ok(ids.includes(batch.id))
+  const calls = await g.gateway.database.query<{ completed: number; known: boolean }>({
+    text: `select completed, calls_hash is not null as known from batch where id = '${batch.id}'`,
+  })
+  assert.deepEqual(calls, [{ completed: done.request_counts?.completed, known: true }])
   assert.deepEqual((await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))).problems, [])
 })
 

@@ -28,7 +28,7 @@ function specOf(kind: Kind) {
 }
 
 async function open(kind: Kind, raw: string, id?: string, traits: DataTraits = { names: 'tweet' }): Promise<Exchange> {
-  const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, traits)
+  const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { traits })
   assert.equal(ask.product, 'socialapi')
   assert.deepEqual(ask.worst, { call: 1 })
   const baseUrl = `${sandbox.url}/social`
@@ -60,7 +60,7 @@ const path = (exchange: Exchange) => decodeURIComponent(exchange.call.url.slice(
 
 function refused(kind: Kind, raw: string, id: string | undefined, words: RegExp): void {
   assert.throws(
-    () => readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { names: 'tweet' }),
+    () => readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { traits: { names: 'tweet' } }),
     (error) => error instanceof Fault && error.code === 10000 && error.status === 400 && words.test(error.message),
     raw,
   )
@@ -333,4 +333,27 @@ test('a rate limit of the vendor says when it ends', async () => {
   assert.equal(exchange.retryAfterSeconds?.({ 'x-rate-limit-reset': String(OPEN.createdSeconds + 42) }), 42)
   assert.equal(exchange.retryAfterSeconds?.({ 'x-rate-limit-reset': 'soon' }), undefined)
   assert.equal(exchange.retryAfterSeconds?.({}), undefined)
+})
+
+test('where the price has a rate for rows, a user is one and so is each tweet of a page', async () => {
+  const rows = async (kind: Kind, raw: string, id?: string) => {
+    const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, {
+      traits: { names: 'tweet' },
+      perRow: true,
+    })
+    const baseUrl = `${sandbox.url}/social`
+    const exchange = await ask.open({ protocol: 'social-v2', baseUrl, secret: 's', headers: {}, model: 'any' }, OPEN)
+    const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
+    const answer = await exchange.answer(Buffer.from(await response.arrayBuffer()), JSON_TYPE)
+    const { data } = JSON.parse(String(answer.body)) as { data: unknown }
+    return { worst: ask.worst, usage: answer.usage, given: Array.isArray(data) ? data.length : 1 }
+  }
+  const id = await idOf('jack')
+  const one = { call: 1, row: 1 }
+  assert.deepEqual(await rows('users', 'username=jack'), { worst: one, usage: one, given: 1 })
+  assert.deepEqual(await rows('users/{id}', '', id), { worst: one, usage: one, given: 1 })
+  const page = await rows('users/{id}/tweets', 'max_results=7', id)
+  assert.deepEqual(page.worst, { call: 1, row: 7 })
+  assert.ok(page.given > 1, `${page.given} tweets`)
+  assert.deepEqual(page.usage, { call: 1, row: page.given })
 })

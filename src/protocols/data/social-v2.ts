@@ -4,6 +4,7 @@ import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
 import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
+import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
 import type { Exchange, OpenOptions, Target } from '../protocol.ts'
 import { DATA_HEADERS, type DataAsk, jsonType } from './site-analytics.ts'
@@ -15,11 +16,12 @@ const PAGE_MIN = 5
 
 type Json = Readonly<Record<string, unknown>>
 
+/** `perRow`: the price has a rate for rows. A user is one, and so is each tweet of a timeline. */
 export function readSocialAsk(
   spec: DataEndpointSpec,
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,
-  traits: DataTraits,
+  { traits, perRow = false }: { readonly traits: DataTraits; readonly perRow?: boolean },
 ): DataAsk {
   // No parameter of these endpoints depends on the clock.
   const query = readQuery(spec, rawQuery, 0, pathParams)
@@ -30,10 +32,10 @@ export function readSocialAsk(
     product: spec.product,
     stream: false,
     price: {},
-    worst: { call: 1 },
+    worst: usageOf(perRow, asked.has('max_results') ? pageSize(asked) : 1),
     query,
     sent: JSON.stringify(query),
-    open: (target, options) => openSocial(spec, { asked, since, traits }, target, options),
+    open: (target, options) => openSocial(spec, { asked, since, traits, perRow }, target, options),
   }
 }
 
@@ -43,11 +45,14 @@ interface SocialAsk {
   readonly asked: Asked
   readonly since: Continuation | undefined
   readonly traits: DataTraits
+  readonly perRow: boolean
 }
+
+const usageOf = (perRow: boolean, rows: number): Usage => (perRow ? { call: 1, row: rows } : { call: 1 })
 
 function openSocial(
   spec: DataEndpointSpec,
-  { asked, since, traits }: SocialAsk,
+  { asked, since, traits, perRow }: SocialAsk,
   target: Target,
   { createdSeconds }: Pick<OpenOptions, 'createdSeconds'>,
 ): Exchange {
@@ -59,7 +64,8 @@ function openSocial(
       jsonType(headers)
       const got = readBody(body)
       const written = asked.has('max_results') ? timeline(got, asked, since) : user(got, asked)
-      return { body: JSON.stringify(written), contentType: 'application/json; charset=utf-8', usage: { call: 1 } }
+      const usage = usageOf(perRow, Array.isArray(written.data) ? written.data.length : 1)
+      return { body: JSON.stringify(written), contentType: 'application/json; charset=utf-8', usage }
     },
     said: (body) => dataWords(body, saidIn),
     retryAfterSeconds(headers) {
