@@ -119,9 +119,9 @@ test('every address that a page calls exists', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('every mend of what others broke names tests that exist', () => {
+test('every fault that outside testers found names tests that exist', () => {
   const page = readFileSync(join(ROOT, 'docs', 'reliability.md'), 'utf8')
-  const rows = page.slice(page.indexOf('## What broke when others tried it')).match(/^\| \d+ \|.*$/gm) ?? []
+  const rows = page.slice(page.indexOf('## Faults that outside testers found')).match(/^\| \d+ \|.*$/gm) ?? []
   assert.deepEqual(
     rows.map((row) => Number(/\d+/.exec(row)?.[0])),
     rows.map((_, index) => index + 1),

@@ -100,7 +100,7 @@ test('the menu has no two entries of one name', async () => {
   assert.deepEqual([...new Set(names)], names)
   assert.ok(names.length > 20)
   const [forPrograms = '', forOperators = ''] = menu.split('For operators')
-  for (const guide of ['connect-a-vendor', 'import', 'keys-of-vendors', 'production']) {
+  for (const guide of ['connect-a-vendor', 'import', 'vendor-credentials', 'production']) {
     assert.ok(forOperators.includes(`/docs/guides/${guide}"`) && !forPrograms.includes(`/docs/guides/${guide}"`), guide)
   }
 })

@@ -88,10 +88,10 @@ const FOR_OPERATORS: ReadonlySet<string> = new Set([
   'high-availability',
   'import',
   'import-new-api',
-  'keys-of-vendors',
   'operating',
   'production',
   'scaling',
+  'vendor-credentials',
 ])
 
 /** `endpoints` lists what the page of all operations shows in full. */
