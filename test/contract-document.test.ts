@@ -9,10 +9,11 @@ import { PATH_PART_CHARS_MAX } from '../src/catalog/field.ts'
 import { type Asked, addressOf, document, OPERATIONS, type Operation } from './contract-document.ts'
 import { odd } from './fuzz/bodies.ts'
 import { testGateway } from './gateway.ts'
+import { runs } from './runs.ts'
 import { openGoogleDoor } from './sdk/families.ts'
 import { wav } from './sound.ts'
 
-const REQUESTS = 3_000
+const REQUESTS = runs(1_000, 3_000)
 const AT_ONCE = 24
 
 let key: string

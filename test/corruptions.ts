@@ -355,6 +355,6 @@ function coveredUp(): readonly Corruption[] {
 
 /** A settlement that is not in the books yet, of a call like another. */
 export function journalRow(id: string, like: string): string {
-  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens)
-    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1 from usage where id = '${like}'`
+  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens, at)
+    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1, now() + interval '1 hour' from usage where id = '${like}'`
 }

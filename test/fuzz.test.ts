@@ -1,17 +1,19 @@
-// `npm run fuzz` with fifteen thousand requests.
+// `npm run fuzz` with a few thousand requests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { fuzz } from './fuzz/run.ts'
+import { runs } from './runs.ts'
 
-const REQUESTS = 15_000
+const REQUESTS = runs(4_000, 15_000)
 
-test('fifteen thousand requests from the contract’s grammar, right, wrong, cut and unfinished, some to a vendor that fails and tells secrets, meet no 5xx of ours, no hang, no internal text, no secret and no wrong shape', async (t) => {
+test('thousands of requests from the contract’s grammar, right, wrong, cut and unfinished, some to a vendor that fails and tells secrets, meet no 5xx of ours, no hang, no internal text, no secret and no wrong shape', async (t) => {
   const { sent, byStatus, taken, slowestMs, slow, findings } = await fuzz({
     runs: REQUESTS,
     seed: 20_261_115,
     atOnce: 32,
-    slowMsMax: 2_000,
+    // What hangs hangs longer than a busy machine holds anybody up.
+    slowMsMax: runs(60_000, 2_000),
   })
   t.diagnostic(
     `${JSON.stringify({ ...byStatus, ...taken })}, slowest ${Math.round(slowestMs)} ms, slow only once ${slow}`,

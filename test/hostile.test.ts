@@ -13,7 +13,6 @@ import {
   type ChatVendor,
   chatBody,
   MODEL,
-  runs,
   startFaultGateway,
   startVendor,
   usage,
@@ -21,6 +20,7 @@ import {
 } from './faults/chat-vendor.ts'
 import { count, each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, SECRET, type TestGateway } from './gateway.ts'
+import { runs } from './runs.ts'
 
 const VENDOR_KEY = 'sk-canary-vendor-4711'
 const PROMPT = 'canary-prompt-0815'

@@ -8,8 +8,8 @@ import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { chargeOf } from '../src/meter/charge.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { runs } from './faults/chat-vendor.ts'
 import { runSwarm } from './ledger-swarm.ts'
+import { runs } from './runs.ts'
 
 const PROCESSES = 3
 const HOLDS = 6

@@ -3,15 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { type Counts, type Orders, settlement } from './ledger-swarm.ts'
+import { settlement, type Task } from './ledger-swarm.ts'
 
 const CALLERS = 3
+/** Of each caller, when it is enough. */
+const MORE = 5
+const TELL_EVERY_MS = 50
 const [name = '', text = ''] = process.argv.slice(2)
-const orders = JSON.parse(text) as Orders
+const orders = JSON.parse(text) as Task
 const want = BigInt(orders.want)
 const charge = BigInt(orders.charge ?? orders.want)
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
+
+let isEnough = false
 
 const swarms = await Promise.all(
   orders.of.map(async ({ url, account }, at) => {
@@ -35,18 +40,17 @@ const swarms = await Promise.all(
       }
     }
     return {
-      async run(): Promise<Counts> {
-        const endMs = Date.now() + (orders.forMs ?? 0)
+      counts,
+      async run(): Promise<void> {
         const steadily = async () => {
-          while (Date.now() < endMs) if (!(await call(true))) await sleep(100)
+          for (let more = 0; more < MORE; more += isEnough ? 1 : 0) if (!(await call(true))) await sleep(100)
         }
-        const going: Array<Promise<unknown>> = orders.forMs ? Array.from({ length: CALLERS }, steadily) : []
+        const going: Array<Promise<unknown>> = orders.steadily ? Array.from({ length: CALLERS }, steadily) : []
         for (let wave = 0, waves = orders.waves ?? 1; wave < waves; wave++) {
           for (let i = wave; i < (orders.calls ?? 0); i += waves) going.push(call(false))
           await sleep(50)
         }
         await Promise.all(going)
-        return counts
       },
       async end() {
         clearInterval(heard)
@@ -57,9 +61,16 @@ const swarms = await Promise.all(
   }),
 )
 
-process.on('message', async () => {
-  const counts = await Promise.all(swarms.map((swarm) => swarm.run()))
-  process.send?.({ say: 'done', counts })
+process.on('message', async (word) => {
+  if (word === 'enough') {
+    isEnough = true
+    return
+  }
+  const tell = (say: string) => process.send?.({ say, counts: swarms.map(({ counts }) => counts) })
+  const telling = setInterval(() => tell('so far'), TELL_EVERY_MS)
+  await Promise.all(swarms.map((swarm) => swarm.run()))
+  clearInterval(telling)
+  tell('done')
   for (const swarm of swarms) await swarm.end()
   process.disconnect?.()
 })

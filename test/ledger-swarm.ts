@@ -12,8 +12,8 @@ export interface Orders {
   /** So many at each process, of which none ends; in waves. */
   readonly calls?: number
   readonly waves?: number
-  /** Or one after the other, each settled, for so long. */
-  readonly forMs?: number
+  /** Or one after the other, each settled, until it is enough; each caller then tries a few times more. */
+  readonly isEnough?: (counts: readonly Counts[]) => boolean
 }
 
 export interface Counts {
@@ -32,18 +32,16 @@ export function settlement(account: string, id: string, charge: bigint): Resolut
 }
 
 /** For each account that is called. */
-export async function runSwarm(processes: number, orders: Orders): Promise<Counts[]> {
+export async function runSwarm(processes: number, { isEnough, ...orders }: Orders): Promise<Counts[]> {
+  const text = JSON.stringify({ ...orders, steadily: isEnough !== undefined } satisfies Task)
   const children = Array.from({ length: processes }, (_, i) =>
-    fork(join(import.meta.dirname, 'ledger-process.ts'), [`child-${i}`, JSON.stringify(orders)], { stdio: 'inherit' }),
+    fork(join(import.meta.dirname, 'ledger-process.ts'), [`child-${i}`, text], { stdio: 'inherit' }),
   )
-  try {
-    await Promise.all(children.map((child) => said(child, 'ready')))
-    const answers = children.map((child) => said(child, 'done'))
-    for (const child of children) child.send('go')
-    const all = await Promise.all(answers)
-    return orders.of.map((_, at) =>
-      all.reduce<Counts>(
-        (sum, { counts = [] }) => ({
+  const latest: Array<readonly Counts[]> = children.map(() => [])
+  const sums = () =>
+    orders.of.map((_, at) =>
+      latest.reduce<Counts>(
+        (sum, counts) => ({
           held: sum.held + (counts[at]?.held ?? 0),
           refused: sum.refused + (counts[at]?.refused ?? 0),
           failed: sum.failed + (counts[at]?.failed ?? 0),
@@ -51,9 +49,25 @@ export async function runSwarm(processes: number, orders: Orders): Promise<Count
         { held: 0, refused: 0, failed: 0 },
       ),
     )
+  try {
+    await Promise.all(children.map((child) => said(child, 'ready')))
+    const answers = children.map((child) => said(child, 'done'))
+    for (const [at, child] of children.entries())
+      child.on('message', ({ counts = [] }: Said) => {
+        latest[at] = counts
+        if (isEnough?.(sums())) for (const one of children) if (one.connected) one.send('enough', () => undefined)
+      })
+    for (const child of children) child.send('go')
+    await Promise.all(answers)
+    return sums()
   } finally {
     for (const child of children) child.kill('SIGKILL')
   }
+}
+
+/** What a process is told. */
+export interface Task extends Omit<Orders, 'isEnough'> {
+  readonly steadily: boolean
 }
 
 interface Said {

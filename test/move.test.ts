@@ -13,9 +13,9 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/ledger/verify.ts'
 import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/process/move.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { runs } from './faults/chat-vendor.ts'
 import { until } from './faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from './gateway.ts'
+import { runs } from './runs.ts'
 
 const MAIN = resolve(import.meta.dirname, '..', 'src', 'main.ts')
 const BODY = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'hello' }] }

@@ -4,7 +4,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -15,7 +15,6 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
-const AGAIN_MAX = 3
 
 interface Suite {
   readonly globs: readonly string[]
@@ -25,7 +24,8 @@ interface Suite {
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
-  filesAtOnce: 2,
+  // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
+  filesAtOnce: 2 * availableParallelism(),
   fileMsMax: 600_000,
 }
 const LONG: Suite = { globs: ['test/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }
@@ -79,24 +79,15 @@ async function removeAbandoned(): Promise<void> {
   }
 }
 
-/** A few files may fail because of others that used the machine beside them. Many do not. */
-function chooseAgain(failed: string, files: readonly string[]): string[] {
-  const names = failed.split('\n').map((path) => relative(ROOT, path))
-  const known = files.filter((file) => names.includes(file))
-  return known.length > AGAIN_MAX || files.length === known.length ? [] : known
-}
-
 interface Running {
   readonly env: NodeJS.ProcessEnv
-  readonly failedFile: string
   readonly signal: AbortSignal
 }
 
-function runTests(files: readonly string[], suite: Suite, { env, failedFile, signal }: Running): Promise<number> {
+function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {
   const settings = [
     ...['--test', `--test-concurrency=${suite.filesAtOnce}`, `--test-timeout=${suite.fileMsMax}`],
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...['--test-reporter=./test/failed-files.ts', `--test-reporter-destination=${failedFile}`],
+    '--test-reporter=spec',
   ]
   const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
   signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
@@ -129,18 +120,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
       }
-      const failedFile = join(directory, 'failed')
-      const running = { env, failedFile, signal: interrupted.signal }
-      const code = await runTests(files, suite, running)
-      // A file that ran alone failed by itself.
-      if (code === 0 || interrupted.signal.aborted || suite.filesAtOnce === 1) return code
-      const failed = chooseAgain(await readFile(failedFile, 'utf8').catch(() => ''), files)
-      if (failed.length === 0) return code
-      console.error(`\nOnce more, each alone, because others may have been in their way:\n  ${failed.join('\n  ')}\n`)
-      const again = await runTests(failed, { ...suite, filesAtOnce: 1 }, running)
-      const words = again === 0 ? 'failed among others and passed alone. Find out why' : 'failed twice'
-      console.error(`\n${failed.join(', ')}: ${words}.`)
-      return again
+      return await runTests(files, suite, { env, signal: interrupted.signal })
     } finally {
       await server.stop()
     }

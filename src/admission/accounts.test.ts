@@ -23,7 +23,7 @@ after(async () => {
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
-test('a change of the system’s limits stops no call, whatever the change itself has to wait for', async (t) => {
+test('a change of the system’s limits stops no call, whatever the change itself has to wait for', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
   const accounts = createAccounts({ database, world, ledger, audit: createAudit({ database, world }) })
@@ -32,10 +32,9 @@ test('a change of the system’s limits stops no call, whatever the change itsel
     await accounts.create({ name: 'second', credits: 1_000_000n }, BY),
   ]
   await accounts.changeSystemLimits({ concurrency: 50 }, BY)
-  const waitsMs: number[] = []
+  let called = 0
   const calls = async (over: () => boolean) => {
     while (!over()) {
-      const fromMs = performance.now()
       const shared = { id: newId(world), account: first, key: 'k', product: 'p', catalogVersion: 1 }
       const reserved = await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
       assert.equal(reserved.outcome, 'held')
@@ -43,7 +42,7 @@ test('a change of the system’s limits stops no call, whatever the change itsel
         ...{ ...shared, kind: 'settled', charge: 1n, lines: [], endpoint: 'chat', status: 200, estimated: false },
         ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 1, outputTokens: 1 },
       })
-      waitsMs.push(performance.now() - fromMs)
+      called += 1
     }
   }
   // Somebody has locked an account and writes the audit, and stops there.
@@ -57,9 +56,8 @@ test('a change of the system’s limits stops no call, whatever the change itsel
     await calling
     assert.ok(changed instanceof Fault && changed.kind === 'unavailable', 'it waited for the audit, and was told')
   }, PATIENT)
-  const slowestMs = Math.max(...waitsMs)
-  t.diagnostic(`${waitsMs.length} calls, the slowest ${Math.round(slowestMs)} ms`)
-  assert.ok(slowestMs < 2_000, `${slowestMs} ms`)
+  // The change was refused after seconds. Calls that waited for it would have been one, or none.
+  assert.ok(called > 3, `${called} calls beside the change`)
   // An account that somebody has locked keeps nobody from changing the system's limits.
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
@@ -77,20 +75,19 @@ test('what is taken back while two processes call is found, also what they have 
   await accounts.changeSystemLimits({ concurrency: null }, BY)
   const id = await accounts.create({ name: 'busy', credits: GIVEN }, BY)
   const rows = <R>(text: string) => database.query<R>({ text }, [id])
-  const calling = runSwarm(2, { of: [{ url: fresh.url, account: id }], want: '10000', charge: '1', forMs: 6_000 })
-  let over = false
-  void calling.finally(() => {
-    over = true
-  })
+  let isTaken = false
+  const of = [{ url: fresh.url, account: id }]
+  const calling = runSwarm(2, { of, want: '10000', charge: '1', isEnough: () => isTaken })
   const leasing = 'select process_id from lease where account_id = $1 and amount > 0 group by process_id'
-  while (!over && (await rows(leasing)).length < 2) await new Promise((resolve) => setTimeout(resolve, 10))
-  assert.ok(!over, 'both have leased of it')
+  // Both have leased of it.
+  while ((await rows(leasing)).length < 2) await new Promise((resolve) => setTimeout(resolve, 10))
   // Together nearly all that there is: more than is to be had without what is leased. Calls under way hold 3 % at most.
   const each = GIVEN / 9n
   const taken = await Promise.all(
     Array.from({ length: 8 }, () => accounts.credit(id, { amount: -each, note: 'back' }, BY)),
   )
   assert.equal(taken.length, 8)
+  isTaken = true
   const [books] = await rows<{ back: bigint; short: bigint }>(
     `select sum(amount)::bigint as back, count(*) filter (where amount < ${each}) as short from transfer where account_id = $1 and kind = 'takeback'`,
   )

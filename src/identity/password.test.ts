@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
-import { FULL } from '../../test/faults/chat-vendor.ts'
+import { FULL } from '../../test/runs.ts'
 import { realWorld as world } from '../kernel/world.ts'
 import { COST, createPasswords } from './password.ts'
 

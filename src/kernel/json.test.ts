@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '../../test/runs.ts'
 import { Fault } from './fault.ts'
 import { memberSpan, readJson, splice } from './json.ts'
 
@@ -166,7 +167,7 @@ test('for any text: what JSON.parse refuses is refused, and nothing else goes wr
         }
       } else refusal(text)
     }),
-    { numRuns: 20_000 },
+    { numRuns: runs(5_000, 20_000) },
   )
 })
 

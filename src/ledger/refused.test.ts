@@ -26,6 +26,8 @@ let gateway: Database
 let wide: Database
 /** What the server said, of the statements of the ledger that failed. */
 const said: string[] = []
+/** For whom each of these statements was, as its values say. */
+const saidOf: string[] = []
 
 let isReady = false
 // With the first test: a file's own `before` does not wait for that of what it imports.
@@ -63,8 +65,10 @@ async function askForPassword(): Promise<void> {
 function noticing(database: Database): Database {
   const query: Queryable['query'] = (statement, values) =>
     database.query<never>(statement, values).catch((error: unknown) => {
-      if (statement.name?.startsWith('ledger_'))
+      if (statement.name?.startsWith('ledger_')) {
         said.push(String(error instanceof Fault ? error.details.internal?.code : (error as { code?: string }).code))
+        saidOf.push(String(values))
+      }
       throw error
     })
   return { ...database, query }
@@ -159,7 +163,12 @@ for (const [state, text] of Object.entries(POOLERS))
     assert.equal(await count('transfer where id = $1 and amount = 7', reserved.id), 1)
   })
 
-/** Calls of others go on beside a settlement that cannot be written; answers the longest. */
+/** So often the trouble is met before it ends. */
+const MET = 16
+/** Statements that failed for another's trouble: a few, until it is known whose it is. */
+const SHARED_MAX = 4
+
+/** Calls of others go on beside a settlement that cannot be written: what they do is not tried again and again for it. */
 async function others(isLeased: boolean, during: (bad: string) => Promise<() => Promise<unknown>>): Promise<void> {
   const sizes: number[] = []
   const ledger = await processOf({
@@ -170,24 +179,24 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
   await wide.transaction((tx) => keepLimits(tx, { kind: 'account', account: bad! }, { spendPerDay: '900000' }))
   const stuck = await Promise.all(Array.from({ length: 6 }, () => reserve(ledger, bad!, 10n)))
   said.length = 0
+  saidOf.length = 0
   const end = await during(bad!)
   const owed = stuck.map(({ id }) => settle(ledger, bad!, id, 7n))
-  let [slowestMs, calls] = [0, 0]
-  const endMs = performance.now() + 1_200
+  /** Calls during which the trouble was not met: they cannot have waited for it. */
+  let between = 0
   await Promise.all(
     [...good, ...good].map(async (acc) => {
-      while (performance.now() < endMs) {
-        const startedMs = performance.now()
+      while (said.length < MET) {
+        const met = said.length
         assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
-        slowestMs = Math.max(slowestMs, performance.now() - startedMs)
-        calls += 1
+        if (said.length === met) between += 1
       }
     }),
   ).finally(end)
   assert.ok(said.length > 0 && Math.max(...sizes) > 1, 'nothing was shared, or nothing was refused')
-  assert.ok(slowestMs < 2_000, `${Math.round(slowestMs)} ms for another's trouble, ${calls} calls`)
-  // Where each of their flushes waited for it, each of the sixteen had two.
-  assert.ok(calls > 64, `${calls} calls in all: they wait for another's trouble again and again`)
+  assert.ok(between >= good.length, `${between} calls did not wait for another's trouble`)
+  const shared = saidOf.filter((values) => good.some((acc) => values.includes(acc)))
+  assert.ok(shared.length <= SHARED_MAX, `${shared.length} statements for others failed for another's trouble`)
   // Each once, by a try that was answered or by one before it.
   for (const { outcome } of await Promise.all(owed)) assert.match(outcome, /^(settled|already)$/)
   await ledger.idle()

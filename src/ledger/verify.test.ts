@@ -254,8 +254,8 @@ const TABLES =
   `account hold lease journal transfer usage usage_hour limited idempotency job api_key batch background margin_hour
   catalog_version audit grant_key process`.split(/\s+/)
 
-/** Copies what is there; the answer puts it back, whatever was done to it. */
-async function keepTables(): Promise<() => Promise<void>> {
+/** Copies what is there; the answer puts back those tables that a statement names. */
+async function keepTables(): Promise<(what: string) => Promise<void>> {
   const columns = new Map<string, string>()
   for (const table of TABLES) {
     const rows = await database.query<{ names: string }>(
@@ -269,11 +269,11 @@ async function keepTables(): Promise<() => Promise<void>> {
     await sql(`drop table if exists kept_${table}`)
     await sql(`create table kept_${table} as select * from ${table}`)
   }
-  const back = TABLES.map((table) => {
-    const names = columns.get(table)!
-    return `delete from ${table}; insert into ${table} (${names}) select ${names} from kept_${table}`
-  })
-  return async () => {
+  return async (what) => {
+    const back = TABLES.filter((table) => new RegExp(`\\b${table}\\b`).test(what)).map((table) => {
+      const names = columns.get(table)!
+      return `delete from ${table}; insert into ${table} (${names}) select ${names} from kept_${table}`
+    })
     await sql(untouched(back.join('; ')))
   }
 }
@@ -298,7 +298,7 @@ test(`each of ${CORRUPTIONS.length} corruptions is named, and when it is undone 
       said.source.replaceAll(/\\\$(\w+)/g, (_, name: string) => ids[name]!.replace('+', '\\+')),
     )
     if (!expected.test(found)) missed.push(`${what}\n  expected ${expected}\n  found ${found || 'nothing'}`)
-    await undo()
+    await undo(what)
     // What is put back is the same each time: once a table will do.
     if (tableOf(what) !== tableOf(CORRUPTIONS[index + 1]?.[0] ?? ''))
       assert.deepEqual(await problems(nightly), [], `after ${what}`)
@@ -386,12 +386,13 @@ test('a row that is older than what was checked, and written later, is checked a
   assert.deepEqual((await nightly()).found, [])
   for (const id of [long, `${expired}+late`, ghost]) {
     const undo = await keepTables()
-    await sql(`update usage set catalog_version = 77 where id = '${id}'`)
+    const what = `update usage set catalog_version = 77 where id = '${id}'`
+    await sql(what)
     assert.match(
       (await nightly()).found.join(),
       new RegExp(`${id.replace('+', '.')}: there is no catalogue version 77`),
     )
-    await undo()
+    await undo(what)
     assert.deepEqual((await nightly()).found, [])
   }
 })

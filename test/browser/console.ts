@@ -33,7 +33,12 @@ export async function startConsole(
   options: Parameters<typeof startGateway>[0] & { prepare?: (gateway: TestGateway) => Promise<void> } = {},
 ): Promise<TestConsole> {
   await buildConsole({ ifStale: true, say: () => {} })
-  const [gateway, browser, axe] = await Promise.all([startGateway(options), launchChromium(), readAxe()])
+  const [browser, axe] = await Promise.all([launchChromium(), readAxe()])
+  const gateway = await startGateway(options).catch(async (error: unknown) => {
+    // A browser that is left open would keep the file from ending.
+    await browser.close()
+    throw error
+  })
   const mishaps: string[] = []
 
   const made: TestConsole = {

@@ -4,12 +4,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
+import { runs } from '../runs.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
   chatBody,
   chunk,
-  runs,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,

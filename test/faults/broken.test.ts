@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, afterEach, before, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
+import { runs } from '../runs.ts'
 import {
   type ChatVendor,
   chatBody,
   chunk,
   DONE,
   event,
-  runs,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,

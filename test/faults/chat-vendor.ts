@@ -9,13 +9,6 @@ import { startGateway, type TestGateway } from '../gateway.ts'
 
 export const MODEL = 'fault-1'
 
-/** The figures of `npm run chaos` instead of those that fit into a test run. */
-export const FULL = process.env.TOLLGATE_TEST_FULL === '1'
-
-export function runs(short: number, full: number): number {
-  return FULL ? full : short
-}
-
 const SPEED = 30
 
 /** Every duration is a thirtieth: the 30 seconds that a stuck caller is given pass in one. */

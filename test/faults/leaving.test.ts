@@ -5,13 +5,12 @@ import { connect } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import { silentLog } from '../../src/kernel/log.ts'
 import type { TestGateway } from '../gateway.ts'
+import { FULL, runs } from '../runs.ts'
 import {
   type ChatVendor,
   chatBody,
   chunk,
   DONE,
-  FULL,
-  runs,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,

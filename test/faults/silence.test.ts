@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
 import type { TestGateway } from '../gateway.ts'
+import { FULL } from '../runs.ts'
 import {
   type ChatVendor,
   chatBody,
   chunk,
-  FULL,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,

@@ -8,13 +8,13 @@ import type { CatalogInput } from '../../src/catalog/document.ts'
 import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { runs } from '../runs.ts'
 import {
   type ChatVendor,
   chunk,
   fastWorld,
   faultModel,
   MODEL,
-  runs,
   STREAM_HEADERS,
   startVendor,
   type VendorCall,

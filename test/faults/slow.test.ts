@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
+import { runs } from '../runs.ts'
 import {
   type ChatVendor,
   chatBody,
   chunk,
   DONE,
   fastWorld,
-  runs,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,

@@ -5,13 +5,13 @@ import { after, afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
 import type { TestGateway } from '../gateway.ts'
+import { runs } from '../runs.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
   chatBody,
   chunk,
   DONE,
-  runs,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,
