@@ -184,6 +184,8 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
     await until(async () => !(await background(id)).open)
     const answer = await fetch(`${next.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })
     const shown = (await answer.json()) as { status: string; output: unknown[]; usage?: { output_tokens: number } }
+    // What is settled on a lease is in the books a moment later.
+    await until(async () => (await database.query({ text: 'select 1 from journal limit 1' })).length === 0)
     const [call] = await database.query<{ charged: bigint }>(
       {
         text: `select charged from usage where account_id = $1 and id = (select hold_id from idempotency where key = ' ' || $2 and status is not null)`,

@@ -1,6 +1,7 @@
 // One of several processes that call at once: started by the tests of the ledger. Told `go`, it makes its calls and says what became of them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
+import { Fault } from '../src/kernel/fault.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import { settlement, type Task } from './ledger-swarm.ts'
@@ -8,9 +9,11 @@ import { settlement, type Task } from './ledger-swarm.ts'
 const CALLERS = 3
 /** Of each caller, when it is enough. */
 const MORE = 5
+const TRIES_MAX = 20
 const TELL_EVERY_MS = 50
 const [name = '', text = ''] = process.argv.slice(2)
 const orders = JSON.parse(text) as Task
+const triesMax = orders.calls ? TRIES_MAX : 1
 const want = BigInt(orders.want)
 const charge = BigInt(orders.charge ?? orders.want)
 // The wait is the point here: nobody is refused for being slow.
@@ -26,7 +29,7 @@ const swarms = await Promise.all(
     // What is held by whoever is not heard of is on its way back, and nobody is refused for it.
     const heard = setInterval(() => void ledger.sweep().catch(() => undefined), 2_500)
     const counts = { held: 0, refused: 0, failed: 0 }
-    async function call(settles: boolean): Promise<boolean> {
+    async function call(settles: boolean, tries = 1): Promise<boolean> {
       const id = newId(realWorld)
       const about = { id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1 }
       try {
@@ -34,7 +37,12 @@ const swarms = await Promise.all(
         counts[outcome === 'held' ? 'held' : 'refused'] += 1
         if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, charge))
         return outcome === 'held'
-      } catch {
+      } catch (error) {
+        // Thousands at once may be too many: whoever is told so comes again.
+        if (tries < triesMax && error instanceof Fault && error.status === 503) {
+          await sleep(100 * tries)
+          return call(settles, tries + 1)
+        }
         counts.failed += 1
         return false
       }

@@ -8,8 +8,11 @@ import { realWorld } from '../src/kernel/world.ts'
 import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
-/** The budget's patience; the test of it need not have as much. */
+/** For how long somebody waits for room among large bodies, and for another's answer. */
 const PATIENCE_MS = 10_000
+/** The tests of room need not have as much. */
+const IMPATIENCE_MS = 100
+let patienceMs = PATIENCE_MS
 const PATH = '/v1/siteanalytics/websites/ranks?keys='
 
 /** Requests that the vendor has not answered yet. */
@@ -23,7 +26,7 @@ before(async () => {
   await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   g = await startGateway({
     env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '6000000' },
-    world: { ...realWorld, after: (ms, run) => realWorld.after(ms === PATIENCE_MS ? 100 : ms, run) },
+    world: { ...realWorld, after: (ms, run) => realWorld.after(ms === PATIENCE_MS ? patienceMs : ms, run) },
     catalog(document) {
       document.vendors.analytics.baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
       document.endpoints['siteanalytics/websites/ranks'].cache = { ttlSeconds: 60 }
@@ -117,6 +120,7 @@ async function occupied(head: string, more: string): Promise<Socket> {
 }
 
 test('a large quote or file is refused when there is no room among large bodies, a small quote never is, and none leaves room taken', async () => {
+  patienceMs = IMPATIENCE_MS
   const begun = `{"model":"alpha-image-2","prompt":"x","image_urls":["data:image/png;base64,${PNG}${'A'.repeat(6_400_000)}`
   const socket = await occupied('/alpha/v1/images/generations HTTP/1.1\r\ncontent-type: application/json', begun)
   await until(async () => (await quote(withPicture(200_000))).status === 503)
@@ -125,6 +129,7 @@ test('a large quote or file is refused when there is no room among large bodies,
   assert.equal((await upload(200_000)).status, 503, 'a file is counted by the same budget')
   assert.equal((await quote()).status, 200, 'what is read for everybody is not worth counting')
   assert.equal((await upload(1_000)).status, 200)
+  patienceMs = PATIENCE_MS
   socket.destroy()
   await until(async () => (await quote(withPicture(200_000))).status === 200)
   for (let times = 0; times < 8; times++) assert.equal((await quote(withPicture(900_000))).status, 200)

@@ -459,7 +459,7 @@ test('margins may be short by what a killed process loses, and not by half of ma
   await sql(`delete from margin_hour`)
   assert.equal((await said(4)).length, 4)
   assert.deepEqual(await said(5), [])
-  await undo()
+  await undo('margin_hour')
 })
 
 /** Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its table. */
