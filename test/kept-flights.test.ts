@@ -1,5 +1,7 @@
 // Kept answers under way: many who ask the same at once, leaders who fail or leave, streams in every format, and what each pays.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
@@ -17,7 +19,7 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { post, until } from './faults/raw-client.ts'
+import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 const FULL = 50n
@@ -115,9 +117,6 @@ interface Row {
   cost: bigint | null
 }
 
-const connections = () =>
-  new Promise<number>((resolve) => g.gateway.app.server.getConnections((_, open) => resolve(open)))
-
 async function rows(account: string): Promise<Row[]> {
   await g.settled()
   const text =
@@ -198,19 +197,14 @@ test('a leader that leaves in the middle of a stream pays for what it had, and h
 
 test('a leader that leaves a vendor which is heard to its end leaves the whole answer to those who wait, and the vendor is asked once', async () => {
   const { id, key } = await g.account()
-  const wanted = { model: 'heard', stream: true }
-  const messages = [{ role: 'user', content: `Question ${question}` }]
-  const body = { model: 'heard', messages, temperature: 0, stream: true }
-  const from = waiting
-  const leader = post(g.url, { key, path: CHAT_PATH, body: JSON.stringify(body) })
-  await until(() => vendor.calls.length === 1)
-  const others = Array.from({ length: OTHERS }, () => ask(key, wanted))
-  await until(() => waiting - from === OTHERS)
+  // Its own socket, and not how many there are: fetch opens another for each that it cuts.
+  const arrived = once(g.gateway.app.server, 'request') as Promise<[IncomingMessage]>
+  const { leader, others, leave } = await takeOff(key, { model: 'heard', stream: true })
+  const [{ socket }] = await arrived
   vendor.calls[0]?.response.writeHead(200, STREAM_HEADERS).write(chunk('the first half, '))
-  await leader.until((text) => text.includes('the first half'))
-  const before = await connections()
-  leader.leave()
-  await until(async () => (await connections()) < before)
+  await (await leader).body?.getReader().read()
+  leave()
+  await until(() => socket.destroyed)
   // Nobody asks again while the leader's answer is still coming.
   assert.equal(vendor.calls.length, 1)
   answer(0)

@@ -1,7 +1,13 @@
 // What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
+import { forgetBackground } from '../src/deferred/background.ts'
+import { silentLog } from '../src/kernel/log.ts'
+import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
+import { newId, realWorld } from '../src/kernel/world.ts'
 import type { ChatVendor } from './faults/chat-vendor.ts'
 import {
   chatBody,
@@ -172,4 +178,113 @@ test('answers to Idempotency-Keys and lines of batches are not readable in the d
   assert.equal(results.length, 2)
   for (const line of results) assert.equal(JSON.parse(line).response.body.choices[0].message.content, ANSWERED)
   assert.deepEqual(await readable(ASKED, ANSWERED), [])
+})
+
+test('what a killed process left of a deleted response is swept, and what still runs is not', async () => {
+  const { key } = await g.account()
+  const { database } = g.gateway
+  const gone = await background(key)
+  await ended(key, gone)
+  going = Promise.withResolvers()
+  const runs = await background(key, { input: `${ASKED} slow` })
+  const stays = await background(key)
+  await ended(key, stays)
+  await until(async () => (await rowsOf(runs)).idempotency === 1)
+  // Killed after the first of the statements that delete a response.
+  await database.query({ text: 'delete from background where id = any($1)' }, [[gone, runs]])
+  assert.equal((await rowsOf(gone)).idempotency, 1)
+  await forgetBackground(database)
+  assert.deepEqual(await rowsOf(gone), NOTHING)
+  assert.deepEqual(await rowsOf(stays), { background: 1, background_event: 0, idempotency: 1 })
+  assert.equal((await rowsOf(runs)).idempotency, 1, 'its call is not over')
+  going.resolve()
+  await g.settled()
+  await forgetBackground(database)
+  assert.deepEqual(await rowsOf(runs), NOTHING)
+})
+
+test('what was encrypted under another secret is said to be unreadable, is not begun, and can be deleted', async () => {
+  const { id: account, key, keyId } = await g.account()
+  const { database } = g.gateway
+  const other = createContentSealer(createSecrets('another secret, of more than thirty-two bytes'), realWorld)
+  const place = (id: string, column: string) => ({ table: 'background', row: `${account} ${id}`, column })
+  const answered = await background(key)
+  await ended(key, answered)
+  await database.query({ text: 'update background set sealed_answer = $2 where id = $1' }, [
+    answered,
+    other.seal(place(answered, 'answer'), JSON.stringify({ id: answered, status: 'completed', output: ANSWERED })),
+  ])
+  const asked = `resp_bg${newId(realWorld)}`
+  const calls = vendor.calls.length
+  const before = await g.balance(account)
+  await database.query(
+    {
+      text: `insert into background (account_id, id, key_id, product, sealed_request, step_at) values ($1, $2, $3, $4, $5, '-infinity')`,
+    },
+    [
+      ...[account, asked, keyId, MODEL],
+      other.seal(place(asked, 'request'), JSON.stringify({ model: MODEL, input: ASKED })),
+    ],
+  )
+  await until(async () => (await rowOf(asked)).status === 'failed')
+  for (const id of [answered, asked]) {
+    const shown = await retrieve(key, id)
+    assert.deepEqual([shown.id, shown.status, shown.error.code], [id, 'failed', 'server_error'])
+    assert.match(shown.error.message, /encrypted under another TOLLGATE_SECRET/)
+    assert.equal((await g.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })).status, 200)
+    assert.deepEqual(await rowsOf(id), NOTHING)
+  }
+  assert.equal(vendor.calls.length, calls)
+  assert.deepEqual(await g.balance(account), before)
+})
+
+const rowOf = async (id: string) =>
+  (await g.gateway.database.query<{ status: string }>({ text: 'select status from background where id = $1' }, [id]))[0]!
+
+test('a response in the background that its vendor keeps is deleted there too; where the vendor refuses, it is logged and gone here', async () => {
+  const deleted: string[] = []
+  const lines: object[] = []
+  const keeper = createServer((request, answer) => {
+    if (request.method === 'DELETE') {
+      deleted.push(request.url ?? '')
+      const status = deleted.length === 1 ? 200 : 500
+      return answer.writeHead(status, { 'content-type': 'application/json' }).end('{"deleted":true}')
+    }
+    request.resume().on('end', () => {
+      const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 }
+      const response = { id: 'resp_vendor1', object: 'response', status: 'completed', store: true, output: [], usage }
+      const data = JSON.stringify({ type: 'response.completed', response, sequence_number: 0 })
+      answer.writeHead(200, STREAM_HEADERS).end(`event: response.completed\ndata: ${data}\n\n`)
+    })
+  })
+  await new Promise<void>((resolve) => keeper.listen(0, '127.0.0.1', resolve))
+  const own = await startGateway({
+    log: { ...silentLog, warn: (fields, message) => lines.push({ ...fields, message }) },
+    catalog(document) {
+      document.vendors.alpha = { baseUrl: `http://127.0.0.1:${(keeper.address() as AddressInfo).port}` }
+    },
+  })
+  try {
+    const { id: account, key } = await own.account()
+    for (const tries of [1, 2]) {
+      const made = await own.call('/v1/responses', key, { model: 'alpha-5.4', input: 'Hello', background: true })
+      const { id } = (await made.json()) as { id: string }
+      const read = async () => (await (await own.call(`/v1/responses/${id}`, key)).json()) as { status: string }
+      await until(async () => (await read()).status === 'completed')
+      const before = deleted.length
+      const answer = await own.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })
+      assert.equal(answer.status, 200)
+      assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
+      assert.ok(deleted.length > before)
+      assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
+      const kept = await own.gateway.database.query({ text: 'select 1 from kept_answer where account_id = $1' }, [account])
+      assert.equal(kept.length, 0)
+      const told = lines.filter((line) => JSON.stringify(line).includes('a deleted response stays at its vendor'))
+      assert.equal(told.length, tries - 1)
+    }
+  } finally {
+    await own.close()
+    keeper.closeAllConnections()
+    keeper.close()
+  }
 })
