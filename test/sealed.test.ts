@@ -239,7 +239,9 @@ test('what was encrypted under another secret is said to be unreadable, is not b
 })
 
 const rowOf = async (id: string) =>
-  (await g.gateway.database.query<{ status: string }>({ text: 'select status from background where id = $1' }, [id]))[0]!
+  (
+    await g.gateway.database.query<{ status: string }>({ text: 'select status from background where id = $1' }, [id])
+  )[0]!
 
 test('a response in the background that its vendor keeps is deleted there too; where the vendor refuses, it is logged and gone here', async () => {
   const deleted: string[] = []
@@ -277,7 +279,9 @@ test('a response in the background that its vendor keeps is deleted there too; w
       assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
       assert.ok(deleted.length > before)
       assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
-      const kept = await own.gateway.database.query({ text: 'select 1 from kept_answer where account_id = $1' }, [account])
+      const kept = await own.gateway.database.query({ text: 'select 1 from kept_answer where account_id = $1' }, [
+        account,
+      ])
       assert.equal(kept.length, 0)
       const told = lines.filter((line) => JSON.stringify(line).includes('a deleted response stays at its vendor'))
       assert.equal(told.length, tries - 1)

@@ -220,6 +220,21 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   await page.getByText('The gateway’s credential, at the price').waitFor()
   assert.deepEqual(await home.violations(page), [])
   assert.ok(!(await page.content()).includes('sk-mine'))
+  // When the vendor moves, the key is not sent to its new address.
+  const row = page.getByRole('table', { name: 'Own keys at vendors' }).getByRole('row', { name: 'newcomer' })
+  const movedTo = async (baseUrl: string) => {
+    document.vendors.newcomer = { ...vendor, ownKeyFee: { call: '0.01', share: '0.05' }, baseUrl }
+    await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+    await operator.go('/')
+    await operator.go(`/a/${account}/keys`)
+  }
+  await row.getByText('In use').waitFor()
+  await movedTo('https://elsewhere.example/v1')
+  await row.getByText('The vendor’s address has changed: enter it again').waitFor()
+  assert.equal(await row.getByText('In use').count(), 0)
+  assert.deepEqual(await home.violations(page), [])
+  await movedTo(vendor.baseUrl)
+  await row.getByText('In use').waitFor()
   await page.getByRole('button', { name: 'Actions for newcomer' }).click()
   await page.getByRole('menuitem', { name: 'Remove' }).click()
   await dialog.getByRole('button', { name: 'Remove' }).click()

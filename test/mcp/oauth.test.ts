@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import { silentLog } from '../../src/kernel/log.ts'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
 import { OPERATOR_TOKEN, startGateway } from '../gateway.ts'
 import { Program, serveDocument } from './oauth-program.ts'
@@ -411,6 +412,33 @@ test('addresses are the public ones behind a proxy with https, and there is noth
     assert.doesNotMatch(String(untold.headers.get('www-authenticate')), /resource_metadata/)
   } finally {
     await Promise.all([secure.close(), plain.close()])
+  }
+})
+
+test('a fault of our own is a 500 without its reason, and in the log with it', async () => {
+  const lines: Array<Record<string, unknown>> = []
+  const own = await startGateway({
+    log: { ...silentLog, error: (fields, message) => lines.push({ ...fields, message }) },
+  })
+  try {
+    await own.gateway.database.query({ text: 'alter table oauth_object rename to oauth_object_away' })
+    const answer = await fetch(`${own.url}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ grant_type: 'authorization_code', code: 'c', client_id: 'some-program' }),
+    })
+    assert.equal(answer.status, 500)
+    const body = await answer.text()
+    assert.equal((JSON.parse(body) as { error: string }).error, 'server_error')
+    assert.doesNotMatch(body, /oauth_object|relation|at /)
+    const requestId = answer.headers.get('x-request-id')
+    const [line] = lines
+    assert.ok(line && requestId, 'it is logged')
+    assert.equal(line.requestId, requestId)
+    assert.match(String((line.error as Error).message), /oauth_object/)
+  } finally {
+    await own.gateway.database.query({ text: 'alter table oauth_object_away rename to oauth_object' })
+    await own.close()
   }
 })
 
