@@ -14,8 +14,8 @@ import { createApiKeys, makeKey } from '../src/admission/api-key.ts'
 import { checkDocument } from '../src/catalog/document.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import type { Catalog } from '../src/catalog/store.ts'
+import { createApi, mountApi } from '../src/http/api.ts'
 import { paidHandler } from '../src/http/paid.ts'
-import { mountApi } from '../src/http/routes.ts'
 import { createServer } from '../src/http/server.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { createLog } from '../src/kernel/log.ts'
@@ -187,14 +187,14 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const { ask: asked, product } = ask()
   const make = (): Arrived => ({
     ...{ requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH', principal, ask: asked, product, catalog, endpoint: spec.id },
-    ...{ startedMs: world.elapsedMs(), out: listener(), callerHeaders: {} },
+    ...{ routes: product.routes, startedMs: world.elapsedMs(), out: listener(), callerHeaders: {} },
   })
   const arrived = make()
   const admitted = await admit(arrived, path.ledger)
   if (admitted === 'replay' || 'order' in asked) throw new Error('This is no plain chat call.')
   const held: Held = { ...arrived, admitted, seen: path.monitor.begin(arrived) }
   const open = () => {
-    const [candidate] = routeAsk(asked, product, catalog.document, path.routes)
+    const [candidate] = routeAsk(asked, { ...product, pool: product.routes }, catalog.document, path.routes)
     const exchange = asked.open(candidate!.target, { requestId: '', createdSeconds: 0, signal: arrived.out.signal })
     if (exchange instanceof Promise) throw new Error('A chat opens at once.')
     return { candidate: candidate!, exchange, call: vendorCall(exchange.call, candidate!.target) }
@@ -242,10 +242,6 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     path,
     read: deps,
     bodies: { world, bytesPerSecondMin: 1 },
-    contents: { begin: () => undefined },
-    strictErrors: false,
-    refused() {},
-    log,
   })
   const driven = async (port: number) => {
     const aim = { port, path: spec.path, headers: { Authorization: `Bearer ${KEY}` }, body }
@@ -283,17 +279,11 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     },
     async 'whole call, from socket to socket'() {
       const app = createServer({ world, log, strictErrors: false })
-      mountApi(app, {
-        keys,
-        paid,
-        free: {} as never,
-        strictErrors: false,
-        log,
-        world,
-        admit: () => undefined,
-        budget,
-        refused() {},
+      const api = createApi(app, {
+        ...{ keys, strictErrors: false, log, world, admit: () => undefined, budget },
+        bodies: { world, bytesPerSecondMin: 1 },
       })
+      mountApi(api, { paid, free: {} as never })
       await app.listen({ port: 0, host: '127.0.0.1' })
       const whole = await driven((app.server.address() as { port: number }).port)
       await app.close()

@@ -24,6 +24,7 @@ import { checkDurability, migrate } from './database/migrate.ts'
 import { openDeferred } from './deferred/open.ts'
 import { accountHandlers } from './http/account.ts'
 import { publicUrlOf } from './http/address.ts'
+import { createApi, createRefused, mountApi } from './http/api.ts'
 import { mountAssets } from './http/assets.ts'
 import { openBackOffice } from './http/back-office.ts'
 import { batchHandlers } from './http/batches.ts'
@@ -31,9 +32,8 @@ import { boundConnections } from './http/connections.ts'
 import { createDrain } from './http/drain.ts'
 import { sdkBody } from './http/envelope.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
-import { mountNoEdits, paidHandler } from './http/paid.ts'
+import { paidHandler } from './http/paid.ts'
 import { mountProbes } from './http/probes.ts'
-import { createRefused, mountApi } from './http/routes.ts'
 import { createServer } from './http/server.ts'
 import { storedHandlers } from './http/stored.ts'
 import { type Alerts, createAlerts } from './jobs/alerts.ts'
@@ -130,15 +130,14 @@ export async function createGateway(options: GatewayOptions) {
   const read = readerOf(options, { guard, assets, ownKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const { admit } = overload
-  const doors = { keys: apiKeys, admit, budget, strictErrors, log, world, refused: createRefused(refusals, monitor) }
-  mountApi(app, {
-    ...doors,
-    paid: paidHandler({ ...doors, ...deferred, catalog, path, read, bodies, contents }),
-    free: freeHandlers({ ...store, ...load, ...doors, ...deferred, path, read, bodies, ownKeys, engine: jobs }),
+  const doors = { keys: apiKeys, admit: overload.admit, budget, bodies, contents, strictErrors, log, world }
+  const api = createApi(app, { ...doors, refused: createRefused(refusals, monitor) })
+  mountApi(api, {
+    paid: paidHandler({ ...deferred, catalog, path, read, bodies }),
+    free: freeHandlers({ ...store, ...load, ...deferred, path, read, bodies, ownKeys, engine: jobs, log, world }),
   })
   const publicUrl = () => publicUrlOf(app, config)
-  const oauth = openTools(app, doors, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
+  const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = openAlerts(options, { database, secrets, guard, mails: mailer !== undefined, jobs, vendors, monitor })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
@@ -358,7 +357,6 @@ async function openAssets(
       })
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
-  mountNoEdits(app)
   mountAssets(app, { store: files, signer, world })
   const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
   return { files, signer, assets }

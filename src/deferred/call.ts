@@ -2,27 +2,23 @@
 // tried, by however many processes, it is paid for once.
 
 import type { Principal } from '../admission/api-key.ts'
-import { dropStoredAnswer, hashRequest, runsWith, storedAnswers } from '../admission/idempotency.ts'
+import { dropStoredAnswer, runsWith, storedAnswers } from '../admission/idempotency.ts'
 import type { Surface } from '../catalog/endpoint.ts'
-import { catalogFor } from '../catalog/simulated.ts'
-import type { Catalog, CatalogStore, Product } from '../catalog/store.ts'
+import type { CatalogStore, Product } from '../catalog/store.ts'
 import type { Database } from '../database/database.ts'
 import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
-import type { PathDeps } from '../pipeline/call.ts'
-import { type PaidSpec, type Read, type ReadDeps, read } from '../pipeline/read.ts'
+import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
+import type { PaidSpec, Read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { rollUpKept } from '../protocols/text/openai-responses/roll.ts'
 import { readEvents } from '../protocols/text/whole.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
 
-export interface DeferredDeps {
+export interface DeferredDeps extends ArriveDeps {
   readonly catalog: CatalogStore
-  readonly path: PathDeps
-  readonly read: ReadDeps
   /** A fault as the body that its callers know. */
   readonly faultBody: (fault: Fault, surface: Surface, requestId: string) => string
 }
@@ -78,11 +74,11 @@ export function readDeferred(
   { principal, spec, body }: { readonly principal: Principal; readonly spec: PaidSpec; readonly body: Buffer },
   deps: Pick<DeferredDeps, 'catalog' | 'read'>,
   mayStream: boolean,
-): Read & { readonly catalog: Catalog } {
-  const catalog = catalogFor(principal.accountId, deps.catalog.current)
-  const asked = read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(body) } }, deps.read)
-  if (asked.ask.stream && !mayStream) throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
-  return { ...asked, catalog }
+): ReturnType<typeof readFor> {
+  const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body) }, deps)
+  if (found.asked.ask.stream && !mayStream)
+    throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+  return found
 }
 
 export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise<Told | Later> {
@@ -92,14 +88,11 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
     const { principal, spec, body, name, batch, signal = NEVER } = call
     const { out = new AnswerTaker(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const { catalog, ...asked } = readDeferred({ principal, spec, body }, deps, call.out !== undefined)
+    const { catalog, asked } = readDeferred({ principal, spec, body }, deps, call.out !== undefined)
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
-    const arrived = {
-      ...(batch === undefined ? asked : inBatch(asked)),
-      ...{ requestId, principal, catalog, endpoint, out, client: batch, callerHeaders: {} },
-      startedMs: path.world.elapsedMs(),
-      idempotency: { key: keyOf(name), requestHash: hashRequest(endpoint, body), keepsAll: true as const },
-    }
+    const idempotency = { key: keyOf(name), digest: body, keepsAll: true as const }
+    const arrival = { requestId, principal, endpoint, out, client: batch, idempotency }
+    const arrived = arrive(arrival, batch === undefined ? asked : inBatch(asked), catalog, path)
     await serve(arrived, path)
     const again = out.headers['idempotent-replayed'] && (await paidBefore(call.account, [name], deps)).get(name)
     if (again) return again

@@ -1,5 +1,4 @@
 // What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimate } from '../admission/admit.ts'
 import type { Principal } from '../admission/api-key.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
@@ -18,11 +17,12 @@ import { chargeOf } from '../meter/charge.ts'
 import { permitAt, type ReadDeps } from '../pipeline/read.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
-import { surfaceOf } from './envelope.ts'
+import type { HandlersOf, RequestContext } from './api.ts'
+import { jsonBody } from './body.ts'
+import type { Caller } from './caller.ts'
 import { createModelLists, type ListShape } from './models.ts'
 import { type Question, readQuoted } from './quote.ts'
-import type { HandlersOf } from './routes.ts'
-import { jsonBody, rawQuery } from './server.ts'
+import { rawQuery } from './server.ts'
 import type { OwnAccount, QuoteView } from './views.ts'
 
 export interface AccountDeps {
@@ -40,42 +40,36 @@ export function accountHandlers(
 > {
   const { catalog } = deps
   const lists = createModelLists(() => catalog.current)
-  const send = (reply: FastifyReply, body: string) =>
-    reply.header('content-type', 'application/json; charset=utf-8').send(body)
-  const shapeOf = (request: FastifyRequest): ListShape => {
-    const surface = surfaceOf(request.routeOptions.url ?? '')
-    return surface === 'messages' || surface === 'gemini' ? surface : 'native'
-  }
+  const send = (out: Caller, body: string) => out.send(200, { 'content-type': 'application/json; charset=utf-8' }, body)
+  const shapeOf = ({ route: { surface } }: RequestContext): ListShape =>
+    surface === 'messages' || surface === 'gemini' ? surface : 'native'
 
   /** A model that the key could not ask has no tokens to count. */
-  const counted = (request: FastifyRequest, spec: EndpointSpec, count: (json: JsonText) => number): number => {
+  const counted = (request: RequestContext, spec: EndpointSpec, count: (json: JsonText) => number): number => {
     const json = readJson(jsonBody(request))
     const tokens = count(json)
-    const { model = readModelName(json) } = request.params as { model?: string } // The router makes texts of them.
-    permitAt(spec, model, { catalog: catalog.current, principal: request.principal! }) // The key was checked before.
+    const { model = readModelName(json) } = request.params
+    permitAt(spec, model, { catalog: catalog.current, principal: request.principal })
     return tokens
   }
 
   return {
-    count_tokens: (request, reply) =>
-      send(reply, JSON.stringify({ input_tokens: counted(request, FREE.count_tokens, countTokens) })),
-    'responses/input_tokens': (request, reply) => {
+    count_tokens: (request, out) =>
+      send(out, JSON.stringify({ input_tokens: counted(request, FREE.count_tokens, countTokens) })),
+    'responses/input_tokens': (request, out) => {
       const input_tokens = counted(request, FREE['responses/input_tokens'], countResponseTokens)
-      return send(reply, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
+      return send(out, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
     },
-    'gemini/count_tokens': (request, reply) =>
-      send(reply, JSON.stringify({ totalTokens: counted(request, FREE['gemini/count_tokens'], countGeminiTokens) })),
-    models: (request, reply) => send(reply, lists.list(request.principal!, request.id, shapeOf(request))),
-    'models/{id}': (request, reply) =>
-      send(
-        reply,
-        lists.retrieve(request.principal!, request.id, (request.params as { id: string }).id, shapeOf(request)),
-      ),
-    async account(request, reply) {
-      const data = await readAccount(request.principal!, deps)
-      return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
+    'gemini/count_tokens': (request, out) =>
+      send(out, JSON.stringify({ totalTokens: counted(request, FREE['gemini/count_tokens'], countGeminiTokens) })),
+    models: (request, out) => send(out, lists.list(request.principal, request.id, shapeOf(request))),
+    'models/{id}': (request, out) =>
+      send(out, lists.retrieve(request.principal, request.id, request.param('id'), shapeOf(request))),
+    async account(request, out) {
+      const data = await readAccount(request.principal, deps)
+      return send(out, JSON.stringify({ success: true, data, requestId: request.id }))
     },
-    async quote(request, reply) {
+    async quote(request, out) {
       const query = new URLSearchParams(rawQuery(request))
       const [endpoint, inBatch] = [query.get('endpoint'), query.get('batch') ?? 'false']
       if (inBatch !== 'true' && inBatch !== 'false') throw invalid('"batch" must be true or false.', 'batch')
@@ -84,11 +78,11 @@ export function accountHandlers(
         body: jsonBody(request),
         endpoint,
         batch: inBatch === 'true',
-        principal: request.principal!,
+        principal: request.principal,
         lease,
       }
       const data = await quoteCall(asked, deps)
-      return send(reply, JSON.stringify({ success: true, data, requestId: request.id }))
+      return send(out, JSON.stringify({ success: true, data, requestId: request.id }))
     },
   }
 }

@@ -18,7 +18,6 @@ import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import { mountDocs } from './docs-routes.ts'
 import type { Connections } from './resources/consent.ts'
-import { vouch } from './routes.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -64,9 +63,8 @@ export function openBackOffice(
     async play(request, reply, { account, url }) {
       const content = await parts.contentRules.ofAccount(account)
       reply.hijack()
-      vouch(request.raw, { ...playerOf(account), content })
       request.raw.url = url
-      app.routing(request.raw, reply.raw)
+      app.dispatch(request.raw, reply.raw, { ...playerOf(account), content })
     },
   })
   const consoleFiles = mountConsoleFiles(app, {

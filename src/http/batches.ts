@@ -1,5 +1,5 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
 import { maySee, sightOf } from '../admission/restriction.ts'
 import type { BATCHES } from '../catalog/batches.ts'
 import { isId } from '../catalog/field.ts'
@@ -10,19 +10,17 @@ import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload
 import { ENDPOINT_URLS, endpointAt } from '../deferred/lines.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import type { Log } from '../kernel/log.ts'
 import { Fields, isObject } from '../protocols/check.ts'
-import { arriving, type BodyRules } from './body.ts'
+import type { HandlersOf, RequestContext } from './api.ts'
+import { arriving, type BodyRules, jsonBody } from './body.ts'
+import type { Caller } from './caller.ts'
 import { type PartTaker, readForm } from './form.ts'
-import { type HandlersOf, onPath } from './routes.ts'
-import { jsonBody, rawQuery } from './server.ts'
+import { rawQuery } from './server.ts'
 
 interface BatchDeps {
   readonly files: Files
   readonly batches: Batches
   readonly bodies: BodyRules
-  readonly strictErrors: boolean
-  readonly log: Log
 }
 
 const FIELD_BYTES_MAX = 1_024
@@ -37,13 +35,13 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
   const { files, batches } = deps
 
-  const ownFile = async (request: FastifyRequest): Promise<FileRow> => {
+  const ownFile = async (request: RequestContext): Promise<FileRow> => {
     const found = await files.find(accountOf(request), idOf(request))
     if (!found || !maySee(viewerOf(request), found))
       throw new Fault('not_found', { message: 'There is no file with this id.' })
     return found
   }
-  const ownBatch = async (request: FastifyRequest): Promise<BatchRow> => {
+  const ownBatch = async (request: RequestContext): Promise<BatchRow> => {
     const found = await batches.table.find(accountOf(request), idOf(request))
     // Its lines may ask for any model: none that it could be seen by.
     if (!found || !maySee(viewerOf(request), found)) throw batchUnknown()
@@ -51,7 +49,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
   }
 
   return {
-    async files(request, reply) {
+    async files(request, out) {
       const query = new URLSearchParams(rawQuery(request))
       const order = query.get('order') ?? 'desc'
       if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be asc or desc.', 'order')
@@ -63,60 +61,56 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
         key: keyOf(request),
       } as const
       const { rows, more } = await files.list(accountOf(request), page)
-      return send(reply, pageOf(rows.map(viewFile), rows, more))
+      return send(out, pageOf(rows.map(viewFile), rows, more))
     },
-    'files/create': (request, reply) => {
-      reply.hijack()
-      onPath(request, reply.raw, deps, async (out) => {
-        const made = await takeFile(request, deps)
-        out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
-      })
+    async 'files/create'(request, out) {
+      const made = await takeFile(request, deps)
+      out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
     },
-    'files/{id}': async (request, reply) => send(reply, viewFile(await ownFile(request))),
-    async 'files/{id}/content'(request, reply) {
+    'files/{id}': async (request, out) => send(out, viewFile(await ownFile(request))),
+    async 'files/{id}/content'(request, out) {
       const file = await ownFile(request)
       const content = await files.read(file)
       if (!content && file.bytes > 0n) throw new Fault('not_found', { message: 'The content of this file is gone.' })
       // A caller wrote it: no browser may take it for a page of ours.
-      return reply
-        .headers({
-          'content-type': 'application/octet-stream',
-          'content-length': String(file.bytes),
-          'content-disposition': 'attachment',
-          'x-content-type-options': 'nosniff',
-          'content-security-policy': "default-src 'none'; sandbox",
-          'cache-control': 'no-store',
-        })
-        .send(content ?? '')
+      const headers = {
+        'content-type': 'application/octet-stream',
+        'content-length': String(file.bytes),
+        'content-disposition': 'attachment',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'cache-control': 'no-store',
+      }
+      await out.sendStream(headers, content ?? Readable.from([]))
     },
-    async 'files/{id}/delete'(request, reply) {
+    async 'files/{id}/delete'(request, out) {
       const { id } = await ownFile(request)
       if (!(await files.remove(accountOf(request), id)))
         throw new Fault('not_found', { message: 'There is no file with this id.' })
-      return send(reply, { id, object: 'file', deleted: true })
+      return send(out, { id, object: 'file', deleted: true })
     },
-    async batches(request, reply) {
+    async batches(request, out) {
       const query = new URLSearchParams(rawQuery(request))
       const page = { after: afterOf(query), limit: limitOf(query, 100, 20), key: keyOf(request) }
       const { rows, more } = await batches.table.list(accountOf(request), page)
-      return send(reply, pageOf(rows.map(viewBatch), rows, more))
+      return send(out, pageOf(rows.map(viewBatch), rows, more))
     },
-    async 'batches/create'(request, reply) {
+    async 'batches/create'(request, out) {
       const order = readOrder(new Fields(readJson(jsonBody(request))))
-      return send(reply, viewBatch(await batches.create(order, viewerOf(request))))
+      return send(out, viewBatch(await batches.create(order, viewerOf(request))))
     },
-    'batches/{id}': async (request, reply) => send(reply, viewBatch(await ownBatch(request))),
-    async 'batches/{id}/cancel'(request, reply) {
+    'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
+    async 'batches/{id}/cancel'(request, out) {
       const { id } = await ownBatch(request)
       const cancelled = await batches.cancel(accountOf(request), id)
       if (!cancelled) throw batchUnknown()
-      return send(reply, viewBatch(cancelled))
+      return send(out, viewBatch(cancelled))
     },
   }
 }
 
 /** The parts may come in any order, so that the file is stored before it is known whether it may be. */
-async function takeFile(request: FastifyRequest, { files, bodies }: BatchDeps): Promise<FileRow> {
+async function takeFile(request: RequestContext, { files, bodies }: BatchDeps): Promise<FileRow> {
   const { raw, headers, lease } = request
   if (Number(headers['content-length'] ?? 0) > FILE_BYTES_MAX + BESIDE_BYTES_MAX) throw new Fault('request_too_large')
   const fields = new Map<string, string>()
@@ -219,10 +213,10 @@ function metadataOf(value: unknown): Record<string, string> | null {
   return Object.fromEntries(entries) as Record<string, string>
 }
 
-const viewerOf = (request: FastifyRequest) => request.principal! // The key was checked before the handler.
-const accountOf = (request: FastifyRequest) => viewerOf(request).accountId
-const keyOf = (request: FastifyRequest) => sightOf(viewerOf(request))[0]
-const idOf = (request: FastifyRequest) => (request.params as { id: string }).id // The path has it.
+const viewerOf = (request: RequestContext) => request.principal
+const accountOf = (request: RequestContext) => viewerOf(request).accountId
+const keyOf = (request: RequestContext) => sightOf(viewerOf(request))[0]
+const idOf = (request: RequestContext) => request.param('id')
 
 function afterOf(query: URLSearchParams): string | undefined {
   const after = query.get('after') ?? undefined
@@ -252,6 +246,6 @@ function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, mo
   return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows.at(-1)?.id ?? null, has_more: more }
 }
 
-function send(reply: FastifyReply, body: object): FastifyReply {
-  return reply.header('content-type', JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(body))
+function send(out: Caller, body: object): void {
+  out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, JSON.stringify(body))
 }

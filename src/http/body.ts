@@ -1,5 +1,6 @@
 // The body of a request as it arrives: what is large is counted piece by piece as its account's, and whoever sends too slowly is cut off.
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Fault, GONE } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
@@ -49,12 +50,74 @@ function inTime<T>(world: World, forMs: number, next: Promise<T>): Promise<T> {
   })
 }
 
-/** A body of at most so many bytes, whole. */
-export async function wholeBody(
+/** Both are called once, with what was read or why it was not. */
+interface BodyTaker {
+  whole(body: Buffer): void
+  failed(error: unknown): void
+}
+
+interface WholeBodyRules extends BodyRules {
+  readonly bytesMax: number
+}
+
+/** Reads a body of at most so many bytes, whole. One that is small and says so costs no promises. */
+export function takeWhole(
   request: IncomingMessage,
-  rules: BodyRules & { readonly bytesMax: number },
+  rules: WholeBodyRules,
   lease: ByteLease | null,
-): Promise<Buffer> {
+  taker: BodyTaker,
+): void {
+  const { 'transfer-encoding': encoding, 'content-length': length } = request.headers
+  const bytes = Number(length ?? 0)
+  if (encoding !== undefined || bytes > SMALL_BODY_BYTES)
+    wholeBody(request, rules, lease).then(
+      (body) => taker.whole(body),
+      (error: unknown) => taker.failed(error),
+    )
+  else if (bytes === 0) taker.whole(NOTHING)
+  else takeSmall(request, bytes, rules, taker)
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function takeSmall(
+  request: IncomingMessage,
+  bytes: number,
+  { world, bytesPerSecondMin }: BodyRules,
+  taker: BodyTaker,
+): void {
+  const pieces: Buffer[] = []
+  let left = bytes
+  const sinceMs = world.elapsedMs()
+  let cancel = world.after(GRACE_MS, late)
+  function late(): void {
+    const graceMs = GRACE_MS + ((bytes - left) * 1_000) / bytesPerSecondMin - (world.elapsedMs() - sinceMs)
+    if (graceMs > 0) {
+      cancel = world.after(graceMs, late)
+      return
+    }
+    request.off('data', take)
+    linkOf(request.socket).isCut = true
+    taker.failed(new Fault('body_too_slow'))
+  }
+  function take(piece: Buffer): void {
+    pieces.push(piece)
+    left -= piece.length
+    if (left > 0) return
+    cancel()
+    // All that was announced is here: there is no need to wait until the end is told.
+    taker.whole(pieces.length === 1 ? piece : Buffer.concat(pieces, bytes))
+  }
+  request.on('data', take)
+  request.on('error', () => {
+    cancel()
+    // There is nobody left to answer.
+    if (left > 0) taker.failed(GONE)
+  })
+}
+
+/** A body of at most so many bytes, whole. */
+async function wholeBody(request: IncomingMessage, rules: WholeBodyRules, lease: ByteLease | null): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > rules.bytesMax) throw tooLarge()
   const pieces: Buffer[] = []
   let bytes = 0
@@ -68,4 +131,63 @@ export async function wholeBody(
 
 function tooLarge(): Fault {
   return new Fault('request_too_large', { message: 'The request body is larger than this endpoint takes.' })
+}
+
+const LINGER_MS = 1_000
+
+/**
+ * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
+ * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
+ * connection.
+ */
+export function leaveBody(response: ServerResponse): boolean {
+  const { req: request, socket } = response
+  if (request.readableEnded || !hasBody(request)) return false
+  // What somebody began to read piece by piece, and left, nobody else can throw away.
+  const isLeft = request.destroyed || request.listenerCount('readable') > 0 || linkOf(request.socket).isCut
+  if (!isLeft && (request.complete || !mayBeLong(request))) {
+    response.once('finish', () => request.resume())
+    return true
+  }
+  response.shouldKeepAlive = false
+  if (socket) socket.destroySoon = () => linger(socket)
+  return false
+}
+
+/** To close at once what is still being written to resets the connection, and a reset can overtake the answer. */
+function linger(socket: Socket): void {
+  socket.end()
+  socket.setTimeout(LINGER_MS, () => socket.destroy())
+  // Node is about to read what is left and throw it away.
+  setImmediate(() => socket.pause())
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Nothing more is read of a long body until it is known whose it is. */
+export function holdBack(request: IncomingMessage): void {
+  if (mayBeLong(request)) request.socket.pause()
+}
+
+/** Whether it is worth counting, or may be. */
+export function mayBeLong(request: IncomingMessage): boolean {
+  const length = Number(request.headers['content-length'] ?? 0)
+  return length > SMALL_BODY_BYTES || request.headers['transfer-encoding'] !== undefined
+}
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
+
+/** Bodies are JSON: other types are refused, a missing type is forgiven. */
+export function jsonBody(request: { readonly headers: IncomingHttpHeaders; readonly body: unknown }): Buffer {
+  const type = request.headers['content-type']
+  if (type !== undefined && !JSON_TYPE.test(type))
+    throw new Fault('request_invalid', {
+      message: `Send the body as JSON with Content-Type: application/json; ${JSON.stringify(type.slice(0, 60))} is not accepted.`,
+    })
+  const body = request.body
+  if (!Buffer.isBuffer(body) || body.length === 0)
+    throw new Fault('request_invalid', { message: 'The request has no body; send a JSON object.' })
+  return body
 }

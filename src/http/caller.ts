@@ -1,12 +1,19 @@
 // The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { Out } from '../pipeline/out.ts'
+import { leaveBody } from './body.ts'
 import { linkOf } from './link.ts'
-import { CORS, leaveBody } from './server.ts'
 
 /** A body of at most so many bytes is worth a copy, so that it leaves in one write with its headers. */
 const JOINED_BYTES_MAX = 16_384
+
+/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
+export const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-required, x-tollgate-available, x-should-retry, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
+} as const
 
 const CORS_LIST = Object.entries(CORS).flat()
 
@@ -19,11 +26,14 @@ export class Caller implements Out {
   readonly signal: AbortSignal
   readonly #response: ServerResponse
   readonly #requestId: string
+  readonly #hurry: ((response: ServerResponse) => void) | undefined
   #onStart: (() => void) | undefined
 
-  constructor(response: ServerResponse, requestId: string) {
+  /** `hurry` bounds the time for what is left of a body that nobody reads. */
+  constructor(response: ServerResponse, requestId: string, hurry?: (response: ServerResponse) => void) {
     this.#response = response
     this.#requestId = requestId
+    this.#hurry = hurry
     this.signal = linkOf(response.req.socket).signal
     response.on('error', onError)
   }
@@ -37,6 +47,11 @@ export class Caller implements Out {
     this.#onStart = run
   }
 
+  #begin(): void {
+    if (leaveBody(this.#response)) this.#hurry?.(this.#response)
+    this.#onStart?.()
+  }
+
   /** Names and values in turn: Node takes them as they are, where it would copy an object. */
   #listed(headers: Readonly<Record<string, string>>): string[] {
     const list = ['x-request-id', this.#requestId, 'request-id', this.#requestId, ...CORS_LIST]
@@ -47,8 +62,7 @@ export class Caller implements Out {
   send(status: number, headers: Record<string, string>, body: string | Buffer): void {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
-    leaveBody(response)
-    this.#onStart?.()
+    this.#begin()
     const list = this.#listed(headers)
     list.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, list)
@@ -57,11 +71,20 @@ export class Caller implements Out {
     else response.end(body.toString('latin1'), 'latin1')
   }
 
+  /** A whole answer that comes piece by piece. */
+  async sendStream(headers: Record<string, string>, stream: Readable): Promise<void> {
+    this.startStream(headers)
+    for await (const piece of stream) {
+      if (this.signal.aborted) return
+      await this.write(piece as Buffer) // Files have no encoding.
+    }
+    this.end('')
+  }
+
   startStream(headers: Record<string, string>): void {
     const response = this.#response
     if (response.destroyed || response.headersSent) return
-    leaveBody(response)
-    this.#onStart?.()
+    this.#begin()
     response.writeHead(200, this.#listed(headers))
     // The headers leave in this turn at the latest, and together with whatever is written in it.
     response.cork()

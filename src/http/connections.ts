@@ -1,10 +1,10 @@
 // How many connections one address may hold, so that a flood from one place leaves room for everybody else. What comes
 // through a proxy comes from few addresses: the proxies that are trusted have no such bound, nor has this machine.
-import { type BlockList, isIP, type Server, type Socket } from 'node:net'
-import { readIpRanges } from '../admission/api-key.ts'
+import type { Server, Socket } from 'node:net'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
+import { isTrusted } from './address.ts'
 
 interface ConnectionRules {
   readonly perAddressMax: number
@@ -12,11 +12,6 @@ interface ConnectionRules {
   readonly exempt: readonly string[]
 }
 
-const NAMED: Readonly<Record<string, readonly string[]>> = {
-  loopback: ['127.0.0.0/8', '::1/128'],
-  linklocal: ['169.254.0.0/16', 'fe80::/10'],
-  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
-}
 const SAY_EVERY_MS = 60_000
 
 export function boundConnections(
@@ -24,12 +19,12 @@ export function boundConnections(
   rules: ConnectionRules,
   { log, world }: { log: Log; world: World },
 ): void {
-  const exempt = readIpRanges(rules.exempt.flatMap((range) => NAMED[range] ?? [range]))
+  const isExempt = isTrusted(rules.exempt)
   const held = new Map<string, number>()
   let saidMs = Number.NEGATIVE_INFINITY
   server.prependListener('connection', (socket: Socket) => {
     const address = plainAddress(socket.remoteAddress ?? '')
-    if (isIn(exempt, address)) return
+    if (isExempt(address)) return
     const network = networkOf(address)
     const count = held.get(network) ?? 0
     if (count >= rules.perAddressMax) {
@@ -49,8 +44,4 @@ export function boundConnections(
       else held.delete(network)
     })
   })
-}
-
-function isIn(list: BlockList, address: string): boolean {
-  return isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -1,6 +1,5 @@
 // Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that made one may
 // read, change and continue it, there.
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUse } from '../admission/restriction.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import type { Model } from '../catalog/document.ts'
@@ -9,20 +8,14 @@ import { catalogFor } from '../catalog/simulated.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
-import type { Log } from '../kernel/log.ts'
 import { permitAt } from '../pipeline/read.ts'
 import { Fields, mustBe } from '../protocols/check.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
 import { offers } from '../routing/route.ts'
+import type { Handle, HandlersOf, RequestContext } from './api.ts'
+import { jsonBody } from './body.ts'
 import { askKeeper, type KeepingDeps, knownQuery, serveFree } from './keeping.ts'
-import { type HandlersOf, onPath } from './routes.ts'
-import { jsonBody } from './server.ts'
-
-interface ConversationDeps extends KeepingDeps {
-  readonly strictErrors: boolean
-  readonly log: Log
-}
 
 type Id = keyof typeof CONVERSATIONS
 
@@ -30,17 +23,17 @@ const ITEMS_MAX = 20
 const CREATE = 'conversations/create'
 const PROTOCOL = 'openai-responses'
 
-export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
-  const handle = (name: Exclude<Id, typeof CREATE>) => (request: FastifyRequest, reply: FastifyReply) => {
-    const spec = FREE[name]
-    const { method } = spec
-    const { id, item } = request.params as { id: string; item?: string } // The path has them.
-    const json = method === 'POST' ? readBody(request, name) : undefined
-    const query = knownQuery(request, spec)
-    const path = `/conversations/${encodeURIComponent(id)}${spec.path.includes('/items') ? '/items' : ''}`
-    reply.hijack()
-    onPath(request, reply.raw, deps, (out) =>
-      askKeeper(
+export function conversationHandlers(deps: KeepingDeps): HandlersOf<Id> {
+  const handle =
+    (name: Exclude<Id, typeof CREATE>): Handle =>
+    (request, out) => {
+      const spec = FREE[name]
+      const { method } = spec
+      const { id = '', item } = request.params
+      const json = method === 'POST' ? readBody(request, name) : undefined
+      const query = knownQuery(request, spec)
+      const path = `/conversations/${encodeURIComponent(id)}${spec.path.includes('/items') ? '/items' : ''}`
+      return askKeeper(
         request,
         {
           ...{ spec, out, id, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
@@ -55,30 +48,26 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
             ),
         },
         deps,
-      ),
-    )
-  }
+      )
+    }
   const sharedIds = (product: string) => {
     const model = deps.catalog.current.document.models[product]
     return model?.type === 'text' ? model.traits.sharedIds : []
   }
 
   return {
-    [CREATE](request, reply) {
+    [CREATE](request, out) {
       const sent = readBody(request, CREATE)
       const wanted = new Fields(sent).string('model')
       const json = sent.member('model') ? readJson(Buffer.from(splice(sent, { remove: ['model'] }))) : sent
-      const principal = request.principal! // The key was checked before the handler.
+      const { principal } = request
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
       if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
       const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
       const ask = { ...storedAsk(question, uid), offer: 'conversations' } as const
-      reply.hijack()
-      onPath(request, reply.raw, deps, (out) =>
-        serveFree(request, { spec: FREE[CREATE], out, catalog, model, ask }, deps),
-      )
+      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, ask }, deps)
     },
     'conversations/{id}': handle('conversations/{id}'),
     'conversations/{id}/update': handle('conversations/{id}/update'),
@@ -90,7 +79,7 @@ export function conversationHandlers(deps: ConversationDeps): HandlersOf<Id> {
   }
 }
 
-function readBody(request: FastifyRequest, name: Id): JsonText {
+function readBody(request: RequestContext, name: Id): JsonText {
   const json = readJson(jsonBody(request))
   const fields = new Fields(json)
   const other = Object.entries(fields.object('metadata') ?? {}).find(([, value]) => typeof value !== 'string')

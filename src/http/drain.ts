@@ -19,18 +19,14 @@ const SETTLE_MS = 10_000
 const LOOK_MS = 20
 
 export function createDrain(app: FastifyInstance, world: World): Drain {
-  let draining = false
-  app.addHook('onRequest', (_request, reply, done) => {
-    // Streams and path answers are written on the raw response, so it is told as well.
-    if (draining) reply.header('connection', 'close').raw.shouldKeepAlive = false
-    done()
-  })
   const pause = () => sleep(world, LOOK_MS)
   return {
     async close({ running, forMs }) {
-      draining = true
-      app.shortcut = undefined
       const { server } = app
+      // Before whatever answers: the connection ends with the answer.
+      server.prependListener('request', (_request, response) => {
+        response.shouldKeepAlive = false
+      })
       if (server.listening) {
         // Node's own close would also cut idle connections at once.
         NetServer.prototype.close.call(server)

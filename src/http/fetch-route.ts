@@ -1,15 +1,13 @@
 // Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol. The key
 // is checked as for every endpoint; what answers never sees the web framework.
 import { isIP } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import type { Principal } from '../admission/api-key.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import type { Log } from '../kernel/log.ts'
 import { plainAddress } from '../upstream/address.ts'
+import type { Api, RequestContext } from './api.ts'
+import { jsonBody } from './body.ts'
 import type { Caller } from './caller.ts'
-import { authenticate, leaseBody, onPath, type RoutesOptions } from './routes.ts'
-import { CORS, holdBack, jsonBody, mayBeLong } from './server.ts'
 
 export interface FetchCall {
   /** Its body is in `json`. */
@@ -20,11 +18,6 @@ export interface FetchCall {
 }
 
 interface FetchRoutes {
-  readonly keys: ApiKeys
-  readonly admit: RoutesOptions['admit']
-  readonly budget: RoutesOptions['budget']
-  readonly strictErrors: boolean
-  readonly log: Log
   /** Where callers reach this gateway. */
   readonly publicUrl: () => string
   readonly answer: (call: FetchCall) => Promise<Response>
@@ -34,28 +27,19 @@ interface FetchRoutes {
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024
 
-export function mountFetch(app: FastifyInstance, paths: readonly string[], options: FetchRoutes): void {
-  for (const url of paths) {
-    app.route({
-      method: 'POST',
-      url,
-      bodyLimit: BODY_BYTES_MAX,
-      config: { surface: 'native' },
-      async onRequest(request, reply) {
-        reply.headers({ ...CORS, 'www-authenticate': options.challenge() })
-        holdBack(request.raw)
-        checkHost(request, options.publicUrl())
-        request.principal = await authenticate(request, options.keys, { tokens: true })
-        reply.removeHeader('www-authenticate')
-        if (mayBeLong(request.raw)) leaseBody(request, reply.raw, options.budget)
-        await options.admit()
-      },
-      handler(request, reply) {
-        reply.hijack()
-        onPath(request, reply.raw, options, async (out) => relay(await options.answer(callOf(request, out)), out))
-      },
+export function mountFetch(api: Api, paths: readonly string[], options: FetchRoutes): void {
+  for (const path of paths) {
+    api.add('POST', path, {
+      surface: 'native',
+      alias: false,
+      bodyBytesMax: BODY_BYTES_MAX,
+      tokens: true,
+      isRecorded: false,
+      challenge: () => ({ 'www-authenticate': options.challenge() }),
+      before: (request) => checkHost(request, options.publicUrl()),
+      handle: async (request, out) => relay(await options.answer(callOf(request, out)), out),
     })
-    app.crossSite(url)
+    api.crossSite(path)
   }
 }
 
@@ -63,7 +47,7 @@ export function mountFetch(app: FastifyInstance, paths: readonly string[], optio
  * A page of a stranger can have its own name resolve to the machine that shows it, and then call what listens there as if it
  * were its own server. What comes from this machine therefore names it by a name that is known, or by an address.
  */
-function checkHost({ raw, headers }: FastifyRequest, publicUrl: string): void {
+function checkHost({ raw, headers }: RequestContext, publicUrl: string): void {
   if (!isLoopback(raw.socket.remoteAddress ?? '')) return
   const named = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
   if (named === 'localhost' || isIP(named) !== 0 || named === new URL(publicUrl).hostname) return
@@ -78,7 +62,7 @@ function isLoopback(address: string): boolean {
   return plain === '::1' || plain.startsWith('127.')
 }
 
-function callOf(request: FastifyRequest, out: Caller): FetchCall {
+function callOf(request: RequestContext, out: Caller): FetchCall {
   const headers = new Headers()
   for (const [name, value] of Object.entries(request.headers))
     for (const one of [value ?? []].flat()) headers.append(name, one)
@@ -87,8 +71,7 @@ function callOf(request: FastifyRequest, out: Caller): FetchCall {
   return {
     request: new Request(url, { method: request.method, headers, signal: out.signal }),
     json: messageOf(jsonBody(request)),
-    // The hook before the handler has found it.
-    principal: request.principal!,
+    principal: request.principal,
     requestId: request.id,
   }
 }

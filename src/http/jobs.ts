@@ -1,5 +1,4 @@
 // A caller's own jobs: to list, to look at, to follow and to cancel.
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import { maySee } from '../admission/restriction.ts'
 import { JOB_STATUSES, type JobStatus } from '../catalog/generation-answers.ts'
@@ -7,17 +6,14 @@ import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
 import { viewJob, viewListedJob } from '../jobs/job-view.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
+import type { HandlersOf, RequestContext } from './api.ts'
 import type { Caller } from './caller.ts'
-import { type HandlersOf, onPath } from './routes.ts'
 import { rawQuery } from './server.ts'
 
 interface JobDeps {
   readonly world: World
   readonly engine: JobEngine
-  readonly strictErrors: boolean
-  readonly log: Log
 }
 
 const LIST_DEFAULT = 20
@@ -28,34 +24,30 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
   const { engine, world } = deps
   const view = (job: JobRow) => viewJob(job, engine.results)
 
-  const ownJob = (request: FastifyRequest) => {
-    const { id } = request.params as { id: string }
-    return findOwnJob(engine, request.principal!, id)
-  }
+  const ownJob = (request: RequestContext) => findOwnJob(engine, request.principal, request.param('id'))
 
   return {
-    async jobs(request, reply) {
-      const viewer = request.principal! // The key was checked before the handler.
+    async jobs(request, out) {
+      const viewer = request.principal
       const page = { ...readListQuery(rawQuery(request)), viewer }
       const { rows, more } = await engine.jobs.list(viewer.accountId, page)
-      return send(reply, request, rows.map(view), {
+      return send(out, request, rows.map(view), {
         hasMore: more,
         ...(more ? { nextBefore: rows.at(-1)!.id } : {}),
       })
     },
 
-    'jobs/{id}': async (request, reply) => send(reply, request, view(await ownJob(request))),
+    'jobs/{id}': async (request, out) => send(out, request, view(await ownJob(request))),
 
-    'jobs/{id}/cancel': async (request, reply) => {
+    'jobs/{id}/cancel': async (request, out) => {
       const job = await ownJob(request)
-      return send(reply, request, view(job.status === 'CANCELLED' ? job : await engine.cancel(job)))
+      return send(out, request, view(job.status === 'CANCELLED' ? job : await engine.cancel(job)))
     },
 
-    async 'jobs/{id}/events'(request, reply) {
+    async 'jobs/{id}/events'(request, out) {
       const job = await ownJob(request)
-      if (request.method === 'HEAD') return reply.header('content-type', 'text/event-stream').send()
-      reply.hijack()
-      onPath(request, reply.raw, deps, (out) => relayEvents(job, out, { engine, world, view }))
+      if (request.method === 'HEAD') return out.send(200, { 'content-type': 'text/event-stream' }, '')
+      await relayEvents(job, out, { engine, world, view })
     },
   }
 }
@@ -140,9 +132,7 @@ function readListQuery(query: string): { status?: JobStatus; before?: string; li
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-function send(reply: FastifyReply, request: FastifyRequest, data: unknown, more: object = {}): FastifyReply {
-  return reply
-    .header('content-type', JSON_TYPE)
-    .header('cache-control', 'no-store')
-    .send(JSON.stringify({ success: true, data, ...more, requestId: request.id }))
+function send(out: Caller, request: RequestContext, data: unknown, more: object = {}): void {
+  const body = JSON.stringify({ success: true, data, ...more, requestId: request.id })
+  out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, body)
 }

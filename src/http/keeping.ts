@@ -1,5 +1,4 @@
 // Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
-import type { FastifyRequest } from 'fastify'
 import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
 import type { OwnKeys } from '../admission/own-keys.ts'
 import type { Model } from '../catalog/document.ts'
@@ -7,11 +6,14 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
+import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
 import type { Out } from '../pipeline/out.ts'
 import { serve } from '../pipeline/serve.ts'
 import type { Ask } from '../protocols/protocol.ts'
-import { arrive } from './paid.ts'
+import { routesFor } from '../routing/route.ts'
+import type { RequestContext } from './api.ts'
+import { headerOf } from './paid.ts'
 import { rawQuery } from './server.ts'
 
 export interface KeepingDeps {
@@ -33,10 +35,10 @@ interface Question {
 }
 
 /** Asks whoever keeps it for this account; for all others it is not there. */
-export async function askKeeper(request: FastifyRequest, question: Question, deps: KeepingDeps): Promise<void> {
+export async function askKeeper(request: RequestContext, question: Question, deps: KeepingDeps): Promise<void> {
   const { database } = deps.path
   const { id, unknown } = question
-  const principal = request.principal! // The key was checked before the handler.
+  const principal = request.principal
   const { accountId } = principal
   const now = catalogFor(accountId, deps.catalog.current)
   const kept = await findKeptAnswer(database, principal, id)
@@ -64,25 +66,23 @@ interface FreeCall extends Pick<Question, 'spec' | 'out'> {
 }
 
 export async function serveFree(
-  request: FastifyRequest,
+  request: RequestContext,
   { spec, out, catalog, model, ask }: FreeCall,
   { path, ownKeys }: KeepingDeps,
 ): Promise<void> {
-  const own = ownKeys.use(request.principal!.accountId, model, catalog, model.routes)
-  const arrived = arrive(
-    request,
-    { endpoint: spec.id, out, catalog },
-    { ask, product: model, ...(own ? { own } : {}) },
-    path,
-  )
-  await serve(arrived, path)
+  const { id: requestId, principal } = request
+  const own = ownKeys.use(principal.accountId, model, catalog, model.routes)
+  const routes = routesFor(ask, model, catalog.document)
+  const header = (name: string) => headerOf(request, name)
+  const asked = { ask, product: model, routes, ...(own ? { own } : {}) }
+  await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
 }
 
 /** What is asked of the gateway, and of no vendor. */
 const OURS = new Set(['stream', 'starting_after'])
 
 /** The parameters that the endpoint knows, as they came; others are left behind. */
-export function knownQuery(request: FastifyRequest, { params = {} }: EndpointSpec): string {
+export function knownQuery(request: RequestContext, { params = {} }: EndpointSpec): string {
   const known = [...new URLSearchParams(rawQuery(request))].filter(
     ([name]) => Object.hasOwn(params, name.replace(/\[\]$/, '')) && !OURS.has(name),
   )

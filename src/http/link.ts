@@ -19,13 +19,15 @@ interface Link {
   /** The last one that was begun. */
   response: ServerResponse | undefined
   readonly key: KeyMemory
+  /** A body came too slowly: nothing more is read from it. */
+  isCut: boolean
 }
 
 export function linkOf(socket: Socket): Link {
   const known = socket[LINK]
   if (known) return known
   const gone = new AbortController()
-  const link: Link = { signal: gone.signal, response: undefined, key: {} }
+  const link: Link = { signal: gone.signal, response: undefined, key: {}, isCut: false }
   socket[LINK] = link
   if (socket.destroyed) gone.abort(GONE)
   else socket.once('close', () => gone.abort(GONE))

@@ -7,8 +7,8 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { networkOf } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/minute-budget.ts'
-import { Caller } from './caller.ts'
-import { CORS, logFault } from './server.ts'
+import { Caller, CORS } from './caller.ts'
+import { logFault } from './server.ts'
 
 interface OauthRoutes {
   readonly enabled: () => boolean

@@ -7,8 +7,8 @@ import { inBatch } from '../deferred/call.ts'
 import { endpointAt } from '../deferred/lines.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
+import { readPictures } from '../pipeline/arrive.ts'
 import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
-import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { type ByteBudget, type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 
 interface Quoted extends Read {
@@ -81,15 +81,10 @@ async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody
   const { bytes } = lease
   if (body.length > SMALL_BODY_BYTES) await lease.grow(body.length, NEVER)
   try {
-    const pictures = await readImageBody(inPieces(body), { contentLength: body.length })
-    return { json: pictures.json, pictures: { ...pictures, lease } }
+    return await readPictures(body, lease)
   } finally {
     lease.shrinkTo(bytes)
   }
-}
-
-async function* inPieces(body: Buffer): AsyncGenerator<Buffer> {
-  yield body
 }
 
 /** Of a data endpoint the parameters stand in the body, by their names. */

@@ -11,9 +11,10 @@ import type { Session, Visit } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { ownAccountOf } from '../kernel/test-account.ts'
+import { jsonBody } from './body.ts'
 import { readBrowser } from './cookie.ts'
 import { id, linkToken, text } from './fields.ts'
-import { jsonBody, rawQuery } from './server.ts'
+import { rawQuery } from './server.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,53 +1,48 @@
-// The web server: limits and time-outs, request ids, one place where a fault becomes an answer.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+// The web server: limits and time-outs, request ids, where a request goes, and what is said of those that go nowhere. The API is run by its own
+// routes; the framework serves the operator API, the console, the documentation and what else is no endpoint.
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import fastify, {
-  type FastifyContextConfig,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
-import { wholeBody } from './body.ts'
+import { addressReader, isTrusted } from './address.ts'
+import { leaveBody, takeWhole } from './body.ts'
+import { CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
-import { KnownPaths, withModelAsPart } from './known-paths.ts'
 import { linkOf } from './link.ts'
+import { type Place, Router } from './router.ts'
+
+/** What answers at a path of the API. `vouched`: whom another part of this server has already let in. */
+export interface ApiRoute {
+  run(
+    request: IncomingMessage,
+    response: ServerResponse,
+    params: Readonly<Record<string, string>>,
+    vouched?: Principal,
+  ): void
+}
 
 declare module 'fastify' {
   interface FastifyInstance {
+    readonly router: Router<ApiRoute>
+    /** The network address of whoever asks, behind proxies that are trusted. */
+    addressOf(request: IncomingMessage): string
+    /** Answers a request by whatever is at its path. */
+    dispatch(request: IncomingMessage, response: ServerResponse, vouched?: Principal): void
     /** For a body that is read before it is known who sends it. */
     hurry(response: ServerResponse): void
-    /** A way past the framework, for requests that need nothing of it; it answers whether it took one. */
-    shortcut: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
     /** Browsers of other sites may call what is at this path. */
     crossSite(url: string): void
     /** Whoever reads the books finds in them what was answered before. */
     booked: () => Promise<void>
-    /** Hears of what is refused. */
-    refused: ((fault: Fault, visit: RefusedVisit) => void) | undefined
-  }
-  interface FastifyRequest {
-    principal: Principal | null
-    /** The memory that its body takes, where that is counted. */
-    lease: ByteLease | null
   }
   interface FastifyContextConfig {
     surface?: Surface
-    /** Reached by a path that only SDKs use. */
-    alias?: boolean
-    /** Of a paid endpoint. */
-    endpoint?: string
   }
-}
-
-export type RefusedVisit = Pick<FastifyRequest, 'id' | 'principal'> & {
-  readonly routeOptions: { readonly config?: FastifyContextConfig }
 }
 
 interface ServerOptions {
@@ -62,35 +57,39 @@ interface ServerOptions {
 }
 
 const STATUS_WORDS = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }
-const BODY_BYTES_MAX = 64 * 1024 * 1024
-const HEADERS_MS = 10_000
-const REQUEST_MS = 300_000
+/** The most that is read of a body, unless an endpoint says otherwise. */
+export const BODY_BYTES_MAX = 64 * 1024 * 1024
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 300_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 32_768,
+} as const
 /** A whole request of somebody whom nobody knows. */
 const STRANGER_MS = 15_000
-const LINGER_MS = 1_000
-/** A body that we will not read is cut off with the connection, beyond what is under way anyhow. */
-const UNREAD_BYTES_MAX = SMALL_BODY_BYTES
-
-/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
-export const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers':
-    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-required, x-tollgate-available, x-should-retry, x-tollgate-route, x-tollgate-left-out, idempotent-replayed, x-cache',
-} as const
 
 export function createServer(options: ServerOptions): FastifyInstance {
   const { world, log, strictErrors, trustedProxies = [], bodyBytesPerSecondMin: bytesPerSecondMin = 1 } = options
+  const router = new Router<ApiRoute>()
+  const newRequestId = () => `req_${newId(world)}`
+  let framework: (request: IncomingMessage, response: ServerResponse) => void = () => undefined
+
   const app = fastify({
     logger: false,
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
-    genReqId: () => `req_${newId(world)}`,
+    serverFactory(handler) {
+      framework = handler
+      const server = createHttpServer(LIMITS, (request, response) => {
+        linkOf(request.socket).response = response
+        dispatch(request, response)
+      })
+      return server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error.code, socket))
+    },
+    trustProxy: trustedProxies.length > 0 ? isTrusted(trustedProxies) : false,
+    genReqId: newRequestId,
     bodyLimit: BODY_BYTES_MAX,
-    rewriteUrl: ({ url = '/' }) => withModelAsPart(url),
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000, maxHeaderSize: 32_768 },
     routerOptions: {
       ignoreDuplicateSlashes: true,
       ignoreTrailingSlash: true,
@@ -107,47 +106,67 @@ export function createServer(options: ServerOptions): FastifyInstance {
         reply,
       )
     },
-    clientErrorHandler(error, socket) {
-      const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
-      const requestId = `req_${newId(world)}`
-      const body = faultBody(new Fault('request_invalid', { message: 'This is not a valid HTTP request.' }), 'native', {
-        requestId,
-        sdk: false,
-      })
-      // In the middle of an answer, a second one would be read as part of the first.
-      if (socket.writable && !socket.destroyed && !isAnswering(socket))
-        socket.end(
-          `HTTP/1.1 ${status} ${STATUS_WORDS[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
-        )
-      else socket.destroy()
-    },
   })
 
-  const [framework] = app.server.listeners('request')
-  app.server.removeAllListeners('request')
-  app.server.on('request', (request, response) => {
-    linkOf(request.socket).response = response
-    if (!app.shortcut?.(request, response)) framework?.call(app.server, request, response)
-  })
+  function dispatch(request: IncomingMessage, response: ServerResponse, vouched?: Principal): void {
+    const { method = '', url = '/' } = request
+    let found: ReturnType<typeof router.find>
+    try {
+      found = router.find(method, url)
+    } catch {
+      framework(request, response) // What cannot be decoded is refused there.
+      return
+    }
+    const entry = found?.values && method !== 'OPTIONS' ? found.place.methods.get(method) : undefined
+    if (entry?.route) entry.route.run(request, response, paramsOf(entry.names, found?.values), vouched)
+    else if (entry || url[0] !== '/') framework(request, response)
+    else refusePath(request, response, found?.place)
+  }
 
-  function isAnswering(socket: Socket): boolean {
+  /** Before anything would be read of the body of a request that nobody takes. */
+  function refusePath(request: IncomingMessage, response: ServerResponse, place: Place<ApiRoute> | undefined): void {
+    const requestId = newRequestId()
+    const ids = { 'x-request-id': requestId, 'request-id': requestId }
+    if (leaveBody(response)) hurry(response)
+    if (request.method === 'OPTIONS' && place?.methods.has('OPTIONS')) {
+      response.writeHead(204, { ...ids, ...preflightHeaders(place) }).end()
+      return
+    }
+    const fault = notTaken(request, place)
+    // What is too long for a part of a path is an id: its path is known all the same.
+    const surface = surfaceOf(request.url ?? '', fault.kind === 'not_found' ? place?.surface : undefined)
+    const body = faultBody(fault, surface, { requestId, sdk: !strictErrors && hasSdkMark(request.headers) })
+    response.writeHead(fault.status, {
+      ...{ ...faultHeaders(fault), ...ids },
+      'content-length': Buffer.byteLength(body),
+    })
+    response.end(body)
+  }
+
+  /** What is no request, or comes too slowly to be one. */
+  function refuseBytes(code: string | undefined, socket: Socket): void {
+    const status = code === 'HPE_HEADER_OVERFLOW' ? 431 : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+    const requestId = newRequestId()
+    const fault = new Fault('request_invalid', { message: 'This is not a valid HTTP request.' })
+    const body = faultBody(fault, 'native', { requestId, sdk: false })
     const { response } = linkOf(socket)
-    return response?.headersSent === true && !response.writableFinished
+    const isAnswering = response?.headersSent === true && !response.writableFinished
+    // In the middle of an answer, a second one would be read as part of the first.
+    if (socket.writable && !socket.destroyed && !isAnswering)
+      socket.end(
+        `HTTP/1.1 ${status} ${STATUS_WORDS[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
+      )
+    else socket.destroy()
   }
 
   function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
-    // An id that is too long for the router reaches no route; the path is known all the same.
-    const known = request.is404 && fault.kind === 'not_found' ? paths.surfaceAt(request.raw.url ?? '') : undefined
-    const surface = surfaceOf(request.url, request.routeOptions?.config?.surface ?? known)
-    const sdk = !strictErrors && (request.routeOptions?.config?.alias === true || hasSdkMark(request.headers))
+    const surface = surfaceOf(request.url, request.routeOptions?.config?.surface)
     logFault(fault, request.id, log)
-    const headers = { ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id }
     if (reply.raw.headersSent) return
     reply
       .code(fault.status)
-      .headers(headers)
-      .send(faultBody(fault, surface, { requestId: request.id, sdk }))
-    app.refused?.(fault, request)
+      .headers({ ...faultHeaders(fault), 'x-request-id': request.id, 'request-id': request.id })
+      .send(faultBody(fault, surface, { requestId: request.id, sdk: !strictErrors && hasSdkMark(request.headers) }))
   }
 
   /** What of a body has not come by then, from somebody whom nobody knows, is not waited for. */
@@ -157,34 +176,30 @@ export function createServer(options: ServerOptions): FastifyInstance {
     const { socket } = request
     const cancel = world.after(STRANGER_MS, () => {
       if (response.headersSent) socket.destroy()
-      else
-        app.server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
+      else refuseBytes('ERR_HTTP_REQUEST_TIMEOUT', socket)
     })
     request.once('close', cancel)
   }
 
+  app.decorate('router', router)
+  app.decorate('dispatch', dispatch)
+  app.decorate('addressOf', addressReader(trustedProxies))
   app.decorate('hurry', hurry)
-  app.decorate('shortcut', undefined)
   app.decorate('booked', async () => undefined)
-  app.decorate('refused', undefined)
-  app.decorateRequest('principal', null)
-  app.decorateRequest('lease', null)
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', ({ raw, lease, routeOptions }, _payload, done) => {
-    const { bodyLimit: bytesMax = BODY_BYTES_MAX } = routeOptions
-    wholeBody(raw, { world, bytesPerSecondMin, bytesMax }, lease).then((body) => done(null, body), done)
-  })
-  const paths = new KnownPaths()
-  app.addHook('onRoute', ({ url, method, config }) => paths.add(url, [method].flat(), config?.surface))
   // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
-  app.decorate('crossSite', (url: string) => paths.add(url, ['OPTIONS']))
+  app.decorate('crossSite', (url: string) => router.add(inBraces(url), ['OPTIONS']))
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
+    const { bodyLimit: bytesMax = BODY_BYTES_MAX } = routeOptions
+    const rules = { world, bytesPerSecondMin, bytesMax }
+    takeWhole(raw, rules, null, { whole: (body) => done(null, body), failed: (error) => done(asFault(error)) })
+  })
+  app.addHook('onRoute', ({ url, method, config }) =>
+    router.add(inBraces(url), [method].flat(), undefined, config?.surface),
+  )
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('request-id', request.id)
-    if (!request.is404) return done()
-    const methods = paths.methodsAt(request.raw.url ?? '')
-    if (request.method === 'OPTIONS' && methods?.has('OPTIONS')) answerPreflight(reply, methods)
-    // Before the framework would read the body of a request that nobody takes.
-    else done(notTaken(request, methods))
+    done(request.is404 ? new Fault('not_found') : undefined)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (leaveBody(reply.raw)) hurry(reply.raw)
@@ -202,6 +217,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app
 }
 
+/** A path of the framework's, as the router writes it. */
+function inBraces(url: string): string {
+  return url.replaceAll(/:(\w+)/g, '{$1}')
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = {}
+
+function paramsOf(names: readonly string[], values: readonly string[] = []): Readonly<Record<string, string>> {
+  if (names.length === 0) return NO_PARAMS
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+}
+
 function noCompiler(): never {
   throw new Error('Routes have no schemas: bodies are read by the endpoints, answers are written by them.')
 }
@@ -212,74 +239,26 @@ export function logFault(fault: Fault, requestId: string, log: Log): void {
     log.error({ requestId, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
 }
 
-/**
- * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
- * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
- * connection.
- */
-export function leaveBody(response: ServerResponse): boolean {
-  const { req: request, socket } = response
-  if (request.readableEnded || !hasBody(request)) return false
-  // What somebody began to read piece by piece, and left, nobody else can throw away.
-  const isLeft = request.destroyed || request.listenerCount('readable') > 0
-  if (!isLeft && (request.complete || !mayBeLong(request))) {
-    response.once('finish', () => request.resume())
-    return true
+/** For browsers of other sites, which ask first. */
+function preflightHeaders({ methods }: Place<ApiRoute>): Record<string, string> {
+  const allow = [...methods.keys()].join(', ')
+  return {
+    ...CORS,
+    allow,
+    'access-control-allow-methods': allow,
+    'access-control-allow-headers': '*, authorization',
+    'access-control-max-age': '86400',
   }
-  response.shouldKeepAlive = false
-  if (socket) socket.destroySoon = () => linger(socket)
-  return false
 }
 
-/** To close at once what is still being written to resets the connection, and a reset can overtake the answer. */
-function linger(socket: Socket): void {
-  socket.end()
-  socket.setTimeout(LINGER_MS, () => socket.destroy())
-  // Node is about to read what is left and throw it away.
-  setImmediate(() => socket.pause())
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
-/** Nothing more is read of a long body until it is known whose it is. */
-export function holdBack(request: IncomingMessage): void {
-  if (mayBeLong(request)) request.socket.pause()
-}
-
-/** Whether it is worth counting, or may be. */
-export function mayBeLong(request: IncomingMessage): boolean {
-  const length = Number(request.headers['content-length'] ?? 0)
-  return length > UNREAD_BYTES_MAX || request.headers['transfer-encoding'] !== undefined
-}
-
-/** For browsers of other sites, which ask first. Answered before a body would be read. */
-function answerPreflight(reply: FastifyReply, methods: ReadonlySet<string>): void {
-  const allow = [...methods].join(', ')
-  reply
-    .headers({
-      ...CORS,
-      allow,
-      'access-control-allow-methods': allow,
-      'access-control-allow-headers': '*, authorization',
-      'access-control-max-age': '86400',
-    })
-    .code(204)
-    .send()
-}
-
-function notTaken(
-  { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
-  methods: ReadonlySet<string> | undefined,
-): Fault {
-  if (methods && headers.upgrade?.toLowerCase() === 'websocket')
+function notTaken({ method = '', headers }: IncomingMessage, place: Place<ApiRoute> | undefined): Fault {
+  if (place && headers.upgrade?.toLowerCase() === 'websocket')
     return new Fault('request_invalid', {
       message: 'WebSockets are not offered here. Send a POST, with "stream": true for events.',
     })
-  // A path that takes the method and was not found has a part that is too long, or is spelt in a way that the router refuses.
-  if (!methods || methods.has(method)) return new Fault('not_found')
-  const allow = [...methods].join(', ')
+  // A path that takes the method and was not found has a part that is too long.
+  if (!place || place.methods.has(method)) return new Fault('not_found')
+  const allow = [...place.methods.keys()].join(', ')
   return new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
 }
 
@@ -293,23 +272,7 @@ function frameworkFault(error: unknown): Fault {
   return asFault(error)
 }
 
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
-
-/** Bodies are JSON: other types are refused, a missing type is forgiven. */
-export function jsonBody(request: Pick<FastifyRequest, 'headers' | 'body'>): Buffer {
-  const type = request.headers['content-type']
-  if (type !== undefined && !JSON_TYPE.test(type))
-    throw new Fault('request_invalid', {
-      message: `Send the body as JSON with Content-Type: application/json; ${JSON.stringify(type.slice(0, 60))} is not accepted.`,
-    })
-  const body = request.body
-  if (!Buffer.isBuffer(body) || body.length === 0)
-    throw new Fault('request_invalid', { message: 'The request has no body; send a JSON object.' })
-  return body
-}
-
-export function rawQuery(request: Pick<FastifyRequest, 'raw'>): string {
-  const url = request.raw.url ?? ''
+export function rawQuery({ raw: { url = '' } }: { readonly raw: IncomingMessage }): string {
   const mark = url.indexOf('?')
   return mark < 0 ? '' : url.slice(mark + 1)
 }

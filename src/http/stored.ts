@@ -1,5 +1,4 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { dropKeptAnswer, findKeptAnswer } from '../admission/kept-answers.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
@@ -8,14 +7,13 @@ import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
+import type { Handle, HandlersOf, RequestContext } from './api.ts'
 import { conversationHandlers } from './conversations.ts'
 import { askKeeper, type KeepingDeps, knownQuery } from './keeping.ts'
-import { type HandlersOf, onPath } from './routes.ts'
 import { rawQuery } from './server.ts'
 
 interface StoredDeps extends KeepingDeps {
   readonly background: Background
-  readonly strictErrors: boolean
   readonly log: Log
 }
 
@@ -25,35 +23,32 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
   const { path, background } = deps
   const { database } = path
 
-  const handle = (name: FreeId, method: 'GET' | 'DELETE', below: string) => {
+  const handle = (name: FreeId, method: 'GET' | 'DELETE', below: string): Handle => {
     const spec = FREE[name]
-    return (request: FastifyRequest, reply: FastifyReply) => {
+    return async (request, out) => {
       const after = below === '' && method === 'GET' ? followedFrom(request) : undefined
       const query = after === undefined ? knownQuery(request, spec) : ''
-      reply.hijack()
-      onPath(request, reply.raw, deps, async (out) => {
-        const { id: asked } = request.params as { id: string } // The path has it.
-        const principal = request.principal! // The key was checked before the handler.
-        const own = await background.find(principal, asked)
-        if (own && after !== undefined) return background.follow(own, after, out)
-        if (own && below === '') {
-          const body = method === 'GET' ? own.answer : await background.remove(own)
-          if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
-          return out.send(200, { 'content-type': JSON_TYPE }, body)
-        }
-        if (after !== undefined && (await findKeptAnswer(database, principal, asked)))
-          throw invalid('"stream" must be false: only a response in the background can be followed.', 'stream')
-        const id = own?.vendor_id ?? asked
-        const isResponse = method === 'GET' && below === ''
-        const question = { method, path: `/responses/${encodeURIComponent(id)}${below}`, query, isResponse }
-        const ask = (product: string) => storedAsk(question, product)
-        await askKeeper(request, { spec, out, id, unknown, removes: method === 'DELETE', ask }, deps)
-      })
+      const asked = request.param('id')
+      const { principal } = request
+      const own = await background.find(principal, asked)
+      if (own && after !== undefined) return background.follow(own, after, out)
+      if (own && below === '') {
+        const body = method === 'GET' ? own.answer : await background.remove(own)
+        if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
+        return out.send(200, { 'content-type': JSON_TYPE }, body)
+      }
+      if (after !== undefined && (await findKeptAnswer(database, principal, asked)))
+        throw invalid('"stream" must be false: only a response in the background can be followed.', 'stream')
+      const id = own?.vendor_id ?? asked
+      const isResponse = method === 'GET' && below === ''
+      const question = { method, path: `/responses/${encodeURIComponent(id)}${below}`, query, isResponse }
+      const ask = (product: string) => storedAsk(question, product)
+      await askKeeper(request, { spec, out, id, unknown, removes: method === 'DELETE', ask }, deps)
     }
   }
 
   /** Ours is gone by now, and whoever asked does not know this id: a vendor that does not do it forgets it by itself after its time. */
-  async function removeAtVendor(request: FastifyRequest, id: string, signal: AbortSignal): Promise<void> {
+  async function removeAtVendor(request: RequestContext, id: string, signal: AbortSignal): Promise<void> {
     const question = {
       method: 'DELETE',
       path: `/responses/${encodeURIComponent(id)}`,
@@ -70,7 +65,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
       )
     } catch (error) {
       deps.log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
-      await dropKeptAnswer(database, request.principal!.accountId, id) // The key was checked before the handler.
+      await dropKeptAnswer(database, request.principal.accountId, id)
     }
   }
 
@@ -78,11 +73,11 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
     ...conversationHandlers(deps),
     'responses/{id}': handle('responses/{id}', 'GET', ''),
     'responses/{id}/delete': handle('responses/{id}/delete', 'DELETE', ''),
-    async 'responses/{id}/cancel'(request, reply) {
-      const { id } = request.params as { id: string } // The path has it.
-      const principal = request.principal! // The key was checked before the handler.
+    async 'responses/{id}/cancel'(request, out) {
+      const id = request.param('id')
+      const { principal } = request
       const own = await background.find(principal, id)
-      if (own) return reply.header('content-type', JSON_TYPE).send(await background.cancel(own))
+      if (own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
       if (!(await findKeptAnswer(database, principal, id))) throw unknown()
       throw invalid('Only a response that was made with "background" can be cancelled.')
     },
@@ -100,7 +95,7 @@ function unknown(): Fault {
 }
 
 /** The number of the event after which the stream is to go on; undefined: the response is asked for whole. */
-function followedFrom(request: FastifyRequest): number | undefined {
+function followedFrom(request: RequestContext): number | undefined {
   const query = new URLSearchParams(rawQuery(request))
   const stream = query.get('stream') ?? 'false'
   if (stream !== 'true' && stream !== 'false') throw invalid('"stream" must be true or false.', 'stream')

@@ -5,7 +5,7 @@ import { type CatalogStore, findProduct } from '../catalog/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import { withCredential } from '../routing/credential-state.ts'
-import { byOwnKeys, type Candidate, type RouteSources, routeAsk } from '../routing/route.ts'
+import { byOwnKeys, type Candidate, type RouteSources, routeAsk, routesFor } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ClaimedJob } from './job.ts'
 import { readStoredRequest } from './stored-request.ts'
@@ -35,7 +35,9 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
   const product = findProduct(catalog, job.product)
   if (!product) return []
-  const candidates = routeAsk({ product: job.product }, product, catalog.document, deps.routes)
+  const { routes, routing } = product
+  const pool = routesFor({}, product, catalog.document)
+  const candidates = routeAsk({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
   const { ownKey } = readStoredRequest(job.request)
   if (!ownKey) return candidates
   const own = ownUseOf(() => deps.ownKeys.use(job.account_id, product, catalog, product.routes))

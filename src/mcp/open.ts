@@ -1,6 +1,7 @@
 // The protocol's paths, and its answers without its library until somebody first speaks it: that takes 20 MB of memory and a
 // moment of every start, which most gateways never need.
 import type { FastifyInstance } from 'fastify'
+import type { Api } from '../http/api.ts'
 import { type FetchCall, mountFetch } from '../http/fetch-route.ts'
 import { type OauthDeps, openOauth } from '../oauth/open.ts'
 import { SUBSETS } from './listing.ts'
@@ -25,12 +26,10 @@ export function openMcp(
   }
 }
 
-type Doors = Pick<Parameters<typeof mountFetch>[2], 'keys' | 'admit' | 'budget' | 'strictErrors' | 'log'>
-
 /** The tools at their paths, for keys and for programs that a person has allowed. */
-export function openTools(app: FastifyInstance, doors: Doors, deps: McpDeps & OauthDeps): ReturnType<typeof openOauth> {
+export function openTools(app: FastifyInstance, api: Api, deps: McpDeps & OauthDeps): ReturnType<typeof openOauth> {
   const oauth = openOauth(app, deps, MCP_PATHS)
   const { publicUrl } = deps
-  mountFetch(app, MCP_PATHS, { ...doors, answer: openMcp(deps), publicUrl, challenge: oauth.challenge })
+  mountFetch(api, MCP_PATHS, { answer: openMcp(deps), publicUrl, challenge: oauth.challenge })
   return oauth
 }

@@ -2,20 +2,16 @@
 // served and settled by the same functions. Only the caller's end is another.
 import { estimate } from '../admission/admit.ts'
 import type { Contents } from '../admission/contents.ts'
-import { hashRequest } from '../admission/idempotency.ts'
 import type { Recording } from '../admission/recording.ts'
-import { catalogFor } from '../catalog/simulated.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { faultBody } from '../http/envelope.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { asFault, Fault, GONE } from '../kernel/fault.ts'
-import { type JsonText, readJson } from '../kernel/json.ts'
+import { readJson } from '../kernel/json.ts'
 import { AnswerTaker } from '../pipeline/answer-taker.ts'
-import type { PathDeps } from '../pipeline/call.ts'
-import { type PaidSpec, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
+import { type ArriveDeps, arrive, readBody, readFor, readPictures } from '../pipeline/arrive.ts'
+import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
-import { readImageBody } from '../protocols/media/openai-images/body.ts'
-import { checkVideoBody } from '../protocols/media/video-task/body.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { askConsent, costBound } from './consent.ts'
 import type { ToolCall } from './tool.ts'
@@ -23,10 +19,8 @@ import type { ToolCall } from './tool.ts'
 /** What a model could never read, and no client wants in one message. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
-export interface PaidDeps {
+export interface PaidDeps extends ArriveDeps {
   readonly catalog: CatalogStore
-  readonly path: PathDeps
-  readonly read: ReadDeps
   readonly budget: ByteBudget
   /** Where the bytes of calls may be kept. */
   readonly contents: Pick<Contents, 'begin'>
@@ -54,10 +48,9 @@ export async function callEndpoint(
   const lease = spec.largeBody ? await leaseFor(request, call, deps) : undefined
   try {
     const body = await bodyOf(spec, request, lease)
-    const { principal, requestId, idempotencyKey } = call
-    const catalog = catalogFor(principal.accountId, deps.catalog.current)
+    const { principal, requestId, idempotencyKey: key, client, header } = call
     const { params = {}, query = '' } = request
-    const asked = read({ spec, catalog, principal, params, query, body }, deps.read)
+    const { asked, catalog } = readFor({ spec, principal, params, query, body }, deps)
     const { want, most } = estimate(asked.ask, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {
@@ -66,19 +59,10 @@ export async function callEndpoint(
       })
     const costMax = costBound(call, want)
     askConsent(call, costMax !== undefined && costMax < most ? costMax : most)
-    const endpoint = `mcp:${tool}`
     const out = new AnswerTaker(call.signal, ANSWER_BYTES_MAX)
-    const traceparent = call.header('traceparent')
-    const arrived = {
-      ...asked,
-      ...{ requestId, principal, catalog, endpoint, out, client: call.client, costMax },
-      startedMs: deps.path.world.elapsedMs(),
-      callerHeaders: traceparent === undefined ? {} : { traceparent },
-      idempotency:
-        idempotencyKey === undefined
-          ? undefined
-          : { key: idempotencyKey, requestHash: hashRequest(endpoint, JSON.stringify(call.args)) },
-    }
+    const idempotency = key === undefined ? undefined : { key, digest: JSON.stringify(call.args) }
+    const arrival = { requestId, principal, endpoint: `mcp:${tool}`, out, client, header, idempotency }
+    const arrived = { ...arrive(arrival, asked, catalog, deps.path), costMax }
     await recorded(serve(arrived, deps.path), out, recordingOf(spec, request, call, deps))
     return taken(out)
   } finally {
@@ -138,17 +122,5 @@ function leaseFor({ body }: Request, { signal, principal }: ToolCall, { budget }
 
 async function bodyOf(spec: PaidSpec, { body }: Request, lease: ByteLease | undefined): Promise<RequestBody> {
   if (body === undefined) return { json: EMPTY }
-  if (lease) {
-    const pictures = await readImageBody(inOnePiece(body), { contentLength: body.length })
-    return { json: pictures.json, pictures: { ...pictures, lease } }
-  }
-  return { json: jsonOf(spec, body) }
-}
-
-function jsonOf(spec: PaidSpec, body: Buffer): JsonText {
-  return readJson(spec.sells === 'video' ? checkVideoBody(body) : body)
-}
-
-async function* inOnePiece(body: Buffer): AsyncGenerator<Buffer> {
-  yield body
+  return lease ? readPictures(body, lease) : readBody(spec, body)
 }

@@ -1,6 +1,7 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
 import type { Keeper } from '../admission/kept-answers.ts'
+import type { Route } from '../catalog/document.ts'
 import type { Database } from '../database/database.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
@@ -37,6 +38,8 @@ export interface PathDeps {
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
   readonly ask: Ask | JobAsk
+  /** Those of the product that can carry it. */
+  readonly routes: readonly Route[]
   readonly endpoint: string
   /** Which agent calls, if one does. */
   readonly client?: string | undefined

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import { mayUse } from '../admission/restriction.ts'
-import type { Model } from '../catalog/document.ts'
+import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import type { KindName } from '../catalog/kind.ts'
@@ -33,7 +33,7 @@ import { readModerationsAsk, readRerankAsk } from '../protocols/text/judgement.t
 import { readEmbeddingsAsk } from '../protocols/text/openai-embeddings.ts'
 import { readCompactAsk } from '../protocols/text/openai-responses/compact.ts'
 import { type ModelFacts, readModelName, readTextAsk } from '../protocols/text/text.ts'
-import { offers, routesFor } from '../routing/route.ts'
+import { routesFor } from '../routing/route.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { CacheRule } from './data-cache.ts'
 
@@ -48,7 +48,7 @@ interface Whose {
   readonly principal: Principal
 }
 
-interface Incoming extends Whose {
+export interface Incoming extends Whose {
   /** Of the path. */
   readonly params: Readonly<Record<string, string>>
   /** As it was sent. */
@@ -69,6 +69,8 @@ export interface RequestBody {
 export interface Read {
   readonly ask: Ask | JobAsk
   readonly product: Product
+  /** Those of the product that can carry it. */
+  readonly routes: readonly Route[]
   /** Its answers may be kept and given to others. */
   readonly cache?: CacheRule
   /** It may go by keys of the account's own. */
@@ -83,7 +85,7 @@ export interface ReadDeps {
   readonly pictures: (account: string) => Omit<ImageAskDeps, 'lease'>
 }
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Read
+type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own'>
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -99,7 +101,12 @@ const READERS: Record<KindName, Reader> = {
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   try {
-    const asked = READERS[incoming.spec.sells](incoming, deps)
+    const { ask, product, cache } = READERS[incoming.spec.sells](incoming, deps)
+    // What no route can carry is refused before anything is held.
+    const routes = routesFor(ask, product, incoming.catalog.document)
+    if (routes.length === 0 && incoming.spec.sells === 'text')
+      throw invalid(`No provider of "${ask.product}" offers this.`, 'model')
+    const asked = cache ? { ask, product, routes, cache } : { ask, product, routes }
     return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
@@ -116,10 +123,10 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 
 /** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */
 function byOwnKey(asked: Read, { principal, catalog }: Incoming, { ownKeys }: ReadDeps): Read {
-  const { ask, product } = asked
-  const own = ownKeys.use(principal.accountId, product, catalog, routesFor(ask, product.routes))
+  const { ask, product, routes } = asked
+  const own = ownKeys.use(principal.accountId, product, catalog, routes)
   if (!own) return asked
-  return { ask: { ...ask, worst: { call: 1, ...ask.worst } }, product, own }
+  return { ask: { ...ask, worst: { call: 1, ...ask.worst } }, product, routes, own }
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */
@@ -130,7 +137,7 @@ const NO_MODEL: ModelFacts = {
 }
 const NO_DATA_TRAITS = dataTraits.parse({})
 
-function readText(incoming: Incoming, deps: ReadDeps): Read {
+function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const json = withPreset(incoming, deps)
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
@@ -139,10 +146,6 @@ function readText(incoming: Incoming, deps: ReadDeps): Read {
   const isCompact = incoming.spec.id === 'responses/compact'
   const ask = isCompact ? readCompactAsk(json, facts) : readTextAsk(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
-  // What no route can carry is refused before anything is held.
-  const routes = routesFor(ask, product.routes)
-  if (!routes.some((route) => offers(route, ask, incoming.catalog.document)))
-    throw invalid(`No provider of "${uid}" offers this.`, 'model')
   return { ask, product, ...(isCompact ? {} : keepingRule(incoming, json, product, ask)) }
 }
 
@@ -175,7 +178,7 @@ function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: 
   }
 }
 
-function readEmbedding(incoming: Incoming, deps: ReadDeps): Read {
+function readEmbedding(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { id, surface } = incoming.spec
   const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
   return byModel('embedding', (json, uid, model) =>
@@ -183,12 +186,12 @@ function readEmbedding(incoming: Incoming, deps: ReadDeps): Read {
   )(incoming, deps)
 }
 
-function readRerank(incoming: Incoming, deps: ReadDeps): Read {
+function readRerank(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
   return byModel('rerank', (json, uid, model) => readRerankAsk(json, uid, model, shape))(incoming, deps)
 }
 
-function readImage(incoming: Incoming, deps: ReadDeps): Read {
+function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const json = withPreset(incoming, deps)
   const uid = readModelName(json)
   const pictures = { ...incoming.body.pictures!, json }
@@ -201,7 +204,7 @@ function readImage(incoming: Incoming, deps: ReadDeps): Read {
   return { ask, product: permit('image', uid, incoming) }
 }
 
-function readTranscription(incoming: Incoming): Read {
+function readTranscription(incoming: Incoming): ReturnType<Reader> {
   const { json, file } = incoming.body
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
@@ -219,7 +222,7 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobAsk {
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-function readData(incoming: Incoming, { world }: ReadDeps): Read {
+function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
   const { catalog, principal, params, query } = incoming
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)

@@ -124,7 +124,8 @@ function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidat
   const { ask, product, catalog, own, keeper } = held
   // Whoever forgets to choose the catalog must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
-  const routed = routeAsk(ask, product, catalog.document, routes)
+  const { routing } = product
+  const routed = routeAsk(ask, { routes: product.routes, routing, pool: held.routes }, catalog.document, routes)
   const possible = own ? byOwnKeys(routed, own) : routed
   return keeper ? possible.flatMap((one) => keeperOf(one, keeper, ask)) : possible
 }

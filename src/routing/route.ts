@@ -67,11 +67,20 @@ export function targetOf(
  * An ask with a need takes the routes that serve it, if there are any; a route that serves only a need is left to such asks.
  * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
-export function routesFor<R extends Pick<Route, 'protocol' | 'serves'> & Partial<Pick<Route, 'enabled'>>>(
+export function routesFor(
+  ask: Pick<Ask, 'door' | 'needs' | 'offer'> & { refusal?: Ask['refusal'] },
+  { routes: all }: { readonly routes: readonly Route[] },
+  document: CatalogDocument,
+): readonly Route[] {
+  const able = carriers(ask, all)
+  return ask.offer === undefined ? able : able.filter((route) => offers(route, ask, document))
+}
+
+function carriers(
   ask: Pick<Ask, 'door' | 'needs'> & { refusal?: Ask['refusal'] },
-  all: readonly R[],
-): readonly R[] {
-  const routes = all.every((route) => route.enabled !== false) ? all : all.filter((route) => route.enabled !== false)
+  all: readonly Route[],
+): readonly Route[] {
+  const routes = all.every((route) => route.enabled) ? all : all.filter((route) => route.enabled)
   if (ask.needs === undefined && routes.every((route) => !route.serves && !ask.refusal?.(route.protocol))) return routes // As nearly always.
   const needs = ask.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
@@ -92,14 +101,17 @@ export function offers(
   return offer === undefined || vendors[route.vendor]?.offers?.includes(offer) === true
 }
 
-/** Lower orders first; within an order the caller's own format, then as the product's routing says. */
+/** Of the product's routes those of the `pool`: lower orders first; within an order the caller's own format, then as the product's routing says. */
 export function routeAsk(
-  ask: Pick<Ask, 'product' | 'door' | 'needs' | 'refusal' | 'sent' | 'offer'>,
-  { routes, routing }: { readonly routes: readonly Route[]; readonly routing: Routing },
+  ask: Pick<Ask, 'product' | 'door' | 'sent'>,
+  {
+    routes,
+    routing,
+    pool,
+  }: { readonly routes: readonly Route[]; readonly routing: Routing; readonly pool: readonly Route[] },
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const pool = routesFor(ask, routes).filter((route) => offers(route, ask, document))
   const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, rankOf(ask, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!

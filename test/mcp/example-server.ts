@@ -7,6 +7,7 @@ import {
   UriTemplate,
 } from '@modelcontextprotocol/server'
 import type { ApiKeys } from '../../src/admission/api-key.ts'
+import { createApi } from '../../src/http/api.ts'
 import { mountFetch } from '../../src/http/fetch-route.ts'
 import { createServer } from '../../src/http/server.ts'
 import { Fault } from '../../src/kernel/fault.ts'
@@ -209,12 +210,15 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
   const app = createServer({ world: realWorld, log: silentLog, strictErrors: false })
   const principal = { keyId: '', accountId: '', models: null, expiresAtMs: 0, addresses: null }
   // Whom the suite is, is not what it tests.
-  const keys = { authenticate: () => principal } as unknown as ApiKeys
+  const keys = { known: () => principal } as unknown as ApiKeys
   let url = 'http://127.0.0.1'
-  mountFetch(app, ['/mcp'], {
-    ...{ keys, strictErrors: false, log: silentLog },
+  const api = createApi(app, {
+    ...{ keys, strictErrors: false, log: silentLog, world: realWorld },
     admit: () => undefined,
     budget: createByteBudget({ world: realWorld, bytesMax: 100_000_000, queueMax: 10 }),
+    bodies: { world: realWorld, bytesPerSecondMin: 1 },
+  })
+  mountFetch(api, ['/mcp'], {
     publicUrl: () => url,
     challenge: () => 'Bearer',
     answer: createDoor({

@@ -69,6 +69,7 @@ export class TextCalls {
         ask: readTextAsk('openai-chat', readJson(Buffer.from(text)), about),
         catalog,
         product: textModel,
+        routes: textModel.routes,
         endpoint: 'chat',
         startedMs: world.elapsedMs(),
         out: caller,

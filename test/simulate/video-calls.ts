@@ -124,6 +124,7 @@ export class VideoCalls {
         principal,
         catalog,
         ...asked,
+        routes: asked.product.routes,
         endpoint: 'video',
         startedMs: this.#world.elapsedMs(),
         out,

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '../../../test/runs.ts'
+import type { Route } from '../../catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { routesFor } from '../../routing/route.ts'
-import type { OpenOptions, Target } from '../protocol.ts'
+import type { Ask, OpenOptions, Target } from '../protocol.ts'
 import { vendorCall } from '../vendor-call.ts'
 import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
 
@@ -224,14 +225,19 @@ test('an ask knows which formats cannot carry it, and why', () => {
 test('tools go to the routes that serve them, where the family says so', () => {
   const tools = [{ type: 'function', function: { name: 'f' } }]
   const alpha = model({ toolsNeed: 'tools' })
-  const routes = [{ protocol: 'openai-chat' as const }, { protocol: 'openai-responses' as const, serves: ['tools'] }]
+  const plain = { vendor: 'one', order: 0, weight: 1, enabled: true }
+  const routes: Route[] = [
+    { ...plain, protocol: 'openai-chat' },
+    { ...plain, protocol: 'openai-responses', serves: ['tools'] },
+  ]
+  const routed = (asked: Ask) => routesFor(asked, { routes }, { vendors: {}, models: {}, endpoints: {} } as never)
   const ask = (over: object) => readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
   assert.deepEqual(ask({ tools }).needs, ['tools'])
   assert.equal(ask({ tools: [] }).needs, undefined)
-  assert.deepEqual(routesFor(ask({ n: 2 }), routes), [routes[0]])
-  assert.deepEqual(routesFor(ask({ tools }), routes), [routes[1]])
+  assert.deepEqual(routed(ask({ n: 2 })), [routes[0]])
+  assert.deepEqual(routed(ask({ tools })), [routes[1]])
   assert.throws(
-    () => routesFor(ask({ n: 2, tools }), routes),
+    () => routed(ask({ n: 2, tools })),
     (error) => error instanceof Fault && error.details.param === 'n',
   )
 })

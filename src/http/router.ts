@@ -1,0 +1,166 @@
+// Every path of this server and the methods that each takes. A request is looked up here once: what belongs to the API is run from here, what the
+// framework has a route for is handed to it, and everything else is refused.
+import type { Surface } from '../catalog/endpoint.ts'
+import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
+
+interface Entry<Route> {
+  /** Undefined: the framework has the route. */
+  readonly route: Route | undefined
+  /** Of the path's parameters, in their order. */
+  readonly names: readonly string[]
+}
+
+export interface Place<Route> {
+  readonly methods: Map<string, Entry<Route>>
+  /** How faults of the path are written. */
+  surface: Surface | undefined
+}
+
+interface Branch<Route> {
+  readonly parts: Map<string, Branch<Route>>
+  /** `{model}:generateContent`, by what stands behind the colon. */
+  readonly actions: Map<string, Branch<Route>>
+  parameter: Branch<Route> | undefined
+  /** A star at the end of a path stands for all that follows. */
+  rest: Branch<Route> | undefined
+  /** All that follows is the id of a model, which may have slashes: SDKs write it into an address as it is. */
+  isModel: boolean
+  place: Place<Route> | undefined
+}
+
+interface Found<Route> {
+  readonly place: Place<Route>
+  /** Of the parameters; undefined: one is longer than any may be. */
+  readonly values: readonly string[] | undefined
+}
+
+const PARAMETER = /^\{(\w+)\}(?::(\w+))?$/
+const NAMES = /\{(\w+)\}/g
+const REST = '*'
+const MODELS = 'models'
+/** Some write its escape. */
+const COLON = /:|%3A/i
+const ABSOLUTE = /^https?:\/\/[^/?#]*(?=\/)/i
+
+export class Router<Route> {
+  readonly #root = branch<Route>()
+  /** Paths without parameters, as callers usually write them. */
+  readonly #exact = new Map<string, Found<Route>>()
+  /** `GET /v1/jobs/{id}` … of all that is run from here. */
+  readonly routes: Array<readonly [method: string, path: string]> = []
+
+  /** Without a route: the framework has it. */
+  add(path: string, methods: readonly string[], route?: Route, surface?: Surface): void {
+    let at = this.#root
+    let above = ''
+    for (const part of partsOf(path)) {
+      if (route && above === MODELS && PARAMETER.test(part)) at.isModel = true
+      at = below(at, part)
+      above = part
+    }
+    at.place ??= { methods: new Map(), surface: undefined }
+    at.place.surface ??= surface
+    const names = [...path.matchAll(NAMES)].map(([, name = '']) => name)
+    for (const method of methods) {
+      if (!at.place.methods.has(method)) at.place.methods.set(method, { route, names })
+      if (route) this.routes.push([method, path])
+    }
+    if (names.length === 0 && !path.includes(REST)) this.#exact.set(path, { place: at.place, values: NONE })
+  }
+
+  /** A path that takes the method; else one that takes another; undefined where there is none. Throws a URIError for what cannot be decoded. */
+  find(method: string, url: string): Found<Route> | undefined {
+    const end = url.search(/[?#]/)
+    const path = end < 0 ? url : url.slice(0, end)
+    const exact = this.#exact.get(path)
+    return exact?.place.methods.has(method) ? exact : this.#search(method, path)
+  }
+
+  #search(method: string, path: string): Found<Route> | undefined {
+    const plain = path.replace(ABSOLUTE, '')
+    // Escapes of characters that mean something in an address stay, and so does that of the percent sign.
+    const decoded = plain.includes('%') ? decodeURI(plain.replaceAll('%25', '%2525')) : plain
+    const walk = { parts: partsOf(decoded), values: [] }
+    const place = match(this.#root, { ...walk, method }, 0) ?? match(this.#root, walk, 0)
+    return place && { place, values: readValues(walk.values) }
+  }
+}
+
+const NONE: readonly string[] = []
+
+function branch<Route>(): Branch<Route> {
+  return {
+    parts: new Map(),
+    actions: new Map(),
+    parameter: undefined,
+    rest: undefined,
+    isModel: false,
+    place: undefined,
+  }
+}
+
+function below<Route>(at: Branch<Route>, part: string): Branch<Route> {
+  const [, parameter, action] = PARAMETER.exec(part) ?? []
+  if (part === REST) {
+    at.rest ??= branch()
+    return at.rest
+  }
+  if (parameter !== undefined && action === undefined) {
+    at.parameter ??= branch()
+    return at.parameter
+  }
+  const among = action === undefined ? at.parts : at.actions
+  const made = among.get(action ?? part) ?? branch<Route>()
+  among.set(action ?? part, made)
+  return made
+}
+
+interface Walk {
+  readonly parts: readonly string[]
+  /** Of the parameters on the way. */
+  readonly values: string[]
+  /** Undefined: any will do. */
+  readonly method?: string
+}
+
+/** A part that is named goes before one that may be anything. */
+function match<Route>(at: Branch<Route>, walk: Walk, index: number): Place<Route> | undefined {
+  const { parts, method } = walk
+  const part = parts[index]
+  if (part === undefined) return placeOf(at, walk)
+  const named = at.parts.get(part)
+  const found = named && match(named, walk, index + 1)
+  // Which methods are taken is said by the path that is meant, not by a star above it.
+  if (found || (named && method === undefined)) return found
+  const value = at.isModel ? parts.slice(index).join('%2F') : part
+  const next = at.isModel ? parts.length : index + 1
+  const [model = '', ...actions] = at.actions.size > 0 ? value.split(COLON) : []
+  const action = model === '' ? undefined : at.actions.get(actions.join(':'))
+  const acting = action && taking(model, walk, () => match(action, walk, next))
+  if (acting) return acting
+  const { parameter, rest } = at
+  // A model may have a colon in its id. Of what is no action, another method would not make one.
+  const isPossible = parameter && (actions.length === 0 || method !== undefined)
+  return (isPossible && taking(value, walk, () => match(parameter, walk, next))) || (rest && placeOf(rest, walk))
+}
+
+function placeOf<Route>({ place }: Branch<Route>, { method }: Walk): Place<Route> | undefined {
+  return method === undefined || place?.methods.has(method) ? place : undefined
+}
+
+function taking<Found>(value: string, { values }: Walk, search: () => Found | undefined): Found | undefined {
+  values.push(value)
+  const found = search()
+  if (!found) values.pop()
+  return found
+}
+
+function readValues(values: readonly string[]): readonly string[] | undefined {
+  const read = values.map((value) => (value.includes('%') ? decodeURIComponent(value) : value))
+  return read.some(({ length }) => length > PATH_PART_CHARS_MAX) ? undefined : read
+}
+
+/** Empty parts do not count. */
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '')
+}

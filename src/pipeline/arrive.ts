@@ -1,0 +1,105 @@
+// The one place where a call is made of what somebody asks, whichever way it came: over HTTP, as a tool of an agent, as a line of a batch, in the
+// background.
+import { createHash } from 'node:crypto'
+import type { Principal } from '../admission/api-key.ts'
+import { hashRequest } from '../admission/idempotency.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import type { Catalog, CatalogStore } from '../catalog/store.ts'
+import { readJson } from '../kernel/json.ts'
+import { readImageBody } from '../protocols/media/openai-images/body.ts'
+import { checkVideoBody } from '../protocols/media/video-task/body.ts'
+import type { ByteLease } from '../upstream/budget.ts'
+import type { Arrived, PathDeps } from './call.ts'
+import { type Incoming, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from './read.ts'
+
+/** Who asks, and who hears the answer. */
+interface Arrival extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'out' | 'client'> {
+  /** Of the request, by lower-case names. Absent: there is none. */
+  readonly header?: (name: string) => string | undefined
+  /** What the key is bound to: the body, or a hash of it. */
+  readonly idempotency?:
+    | { readonly key: string; readonly digest: string | Buffer; readonly keepsAll?: true | undefined }
+    | undefined
+}
+
+export interface ArriveDeps {
+  readonly catalog: Pick<CatalogStore, 'current'>
+  readonly read: ReadDeps
+  readonly path: PathDeps
+}
+
+/** The caller's headers that a format or a trace may need. */
+const VERSIONS = ['anthropic-version', 'anthropic-beta'] as const
+const FORWARDED = [...VERSIONS, 'traceparent'] as const
+const NONE = {}
+
+/** What is asked, by the catalog of whoever asks. */
+export function readFor(
+  asked: Omit<Incoming, 'catalog'> & { readonly principal: Principal },
+  { catalog: { current }, read: deps }: Pick<ArriveDeps, 'catalog' | 'read'>,
+): { readonly asked: Read; readonly catalog: Catalog } {
+  const catalog = catalogFor(asked.principal.accountId, current)
+  return { asked: read({ ...asked, catalog }, deps), catalog }
+}
+
+/** Written out, because copying objects for every call costs. */
+export function arrive(
+  { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
+  { ask, product, routes, cache, own }: Read,
+  catalog: Catalog,
+  { world }: Pick<PathDeps, 'world'>,
+): Arrived {
+  const callerHeaders = header ? forwarded(header) : NONE
+  return {
+    requestId,
+    principal,
+    ask,
+    product,
+    routes,
+    catalog,
+    endpoint,
+    client,
+    startedMs: world.elapsedMs(),
+    out,
+    callerHeaders,
+    own,
+    cache: cache && { ...cache, key: questionOf(cache.key, ask, callerHeaders) },
+    idempotency: idempotency && {
+      key: idempotency.key,
+      requestHash: hashRequest(endpoint, idempotency.digest),
+      keepsAll: idempotency.keepsAll,
+    },
+  }
+}
+
+/** What a vendor of text is told beside the body is part of the question. A hash, because callers may send long ones. */
+function questionOf(key: string, { door }: Read['ask'], headers: Arrived['callerHeaders']): string {
+  const beside = door === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
+  return createHash('sha256')
+    .update(JSON.stringify([key, ...beside]))
+    .digest('base64')
+}
+
+function forwarded(header: (name: string) => string | undefined): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of FORWARDED) {
+    const value = header(name)
+    if (value !== undefined) headers[name] = value
+  }
+  return headers
+}
+
+/** A JSON body of a paid endpoint. */
+export function readBody({ sells }: PaidSpec, bytes: Buffer): RequestBody {
+  return { json: readJson(sells === 'video' ? checkVideoBody(bytes) : bytes) }
+}
+
+/** The body of an image request that is in memory: its pictures stand beside it from then on, at the cost of the lease. */
+export async function readPictures(bytes: Buffer, lease: ByteLease): Promise<RequestBody> {
+  const pictures = await readImageBody(inOnePiece(bytes), { contentLength: bytes.length })
+  return { json: pictures.json, pictures: { ...pictures, lease } }
+}
+
+async function* inOnePiece(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}
