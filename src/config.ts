@@ -312,7 +312,7 @@ export class ConfigError extends Error {
   }
 }
 
-export function readConfig(environment: Environment = process.env): Config {
+export function readConfig(environment: Environment = { ...process.env }): Config {
   // An empty variable is one that is not set: compose files and CI systems make such.
   const given = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),

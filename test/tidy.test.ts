@@ -126,6 +126,15 @@ test('the console takes types from the server, and nothing that would be built i
   assert.deepEqual(wrong, [])
 })
 
+test('the insides of Node and undici are known to one file, whose tests hold them against the lockfile', () => {
+  const inside = /undici\/lib|destroySoon|\.prototype\.\w+\.call|listenerCount/
+  const isOnlyOne = (path: string) => path === join('upstream', 'internals.ts') || path.endsWith('.d.ts')
+  assert.deepEqual(
+    sources.filter((path) => !isOnlyOne(path) && inside.test(textOf(path))),
+    [],
+  )
+})
+
 test('the environment is read in config.ts only', () => {
   assert.deepEqual(
     offenders(/\bprocess\.env\b/, (path) => path === 'config.ts'),

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { Fault, GONE } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
+import { isReadInPieces, whenLastIsWritten } from '../upstream/internals.ts'
 import { linkOf } from './link.ts'
 
 export interface BodyRules {
@@ -144,13 +145,13 @@ export function leaveBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
   if (request.readableEnded || !hasBody(request)) return false
   // What somebody began to read piece by piece, and left, nobody else can throw away.
-  const isLeft = request.destroyed || request.listenerCount('readable') > 0 || linkOf(request.socket).isCut
+  const isLeft = request.destroyed || isReadInPieces(request) || linkOf(request.socket).isCut
   if (!isLeft && (request.complete || !mayBeLong(request))) {
     response.once('finish', () => request.resume())
     return true
   }
   response.shouldKeepAlive = false
-  if (socket) socket.destroySoon = () => linger(socket)
+  if (socket) whenLastIsWritten(socket, () => linger(socket))
   return false
 }
 

@@ -1,9 +1,9 @@
 // Leaving without breaking anything: no new connections, every answer says that it is the connection's last, and only then
 // are the connections that nobody uses closed.
-import { Server as NetServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
+import { stopAccepting } from '../upstream/internals.ts'
 
 interface Drain {
   /** Resolves when everything has ended, or the time is up. */
@@ -28,8 +28,7 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
         response.shouldKeepAlive = false
       })
       if (server.listening) {
-        // Node's own close would also cut idle connections at once.
-        NetServer.prototype.close.call(server)
+        stopAccepting(server)
         const startedMs = world.elapsedMs()
         let quietFromMs = startedMs
         const open = () =>

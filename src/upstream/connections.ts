@@ -1,7 +1,7 @@
 // The connections to one vendor, each for one call at a time. The one that was used last is taken first, so that as few as can be are kept busy
 // and the others end by themselves. undici's own pool asks its connections one after the other, and tells of each that is free by an event.
 import type { buildConnector, Client as UndiciClient } from 'undici'
-import Client from 'undici/lib/dispatcher/client.js'
+import { Client } from './internals.ts'
 
 export interface ConnectionSettings extends UndiciClient.Options {
   readonly connect: buildConnector.connector

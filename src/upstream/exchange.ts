@@ -3,14 +3,13 @@
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
-import buildConnector from 'undici/lib/core/connect.js'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { isMetadataAddress, isMetadataHost } from './address.ts'
-import { ARRIVAL } from './arrival.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { type ConnectionSettings, Connections } from './connections.ts'
 import { createDeadlineWatch } from './deadline.ts'
+import { ARRIVAL, buildConnector } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
 /** Long enough to save most handshakes, short enough to stay below the idle limit of the usual front doors (60 s). */

@@ -3,7 +3,6 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
-import Client from 'undici/lib/dispatcher/client.js'
 import { Fault } from '../kernel/fault.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../kernel/image-file.ts'
 import type { World } from '../kernel/world.ts'
@@ -12,6 +11,7 @@ import type { HttpCall, UpstreamReply } from './call.ts'
 import { createDeadlineWatch } from './deadline.ts'
 import { type Destination, type DestinationRules, judge, Refusal, resolvePublicName } from './destination.ts'
 import { exchange } from './exchange.ts'
+import { Client } from './internals.ts'
 import type { MinuteBudget } from './minute-budget.ts'
 
 /** The same words for every reason, so that nobody can map our network by asking. */

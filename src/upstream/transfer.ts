@@ -3,9 +3,9 @@ import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/following.ts'
 import type { World } from '../kernel/world.ts'
-import { afterArrival, gather, ownMemory } from './arrival.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'
+import { afterArrival, gather, ownMemory } from './internals.ts'
 
 /** What may lie in memory before anyone asks for the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536

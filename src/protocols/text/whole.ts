@@ -3,7 +3,7 @@
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
-import { ownMemory } from '../../upstream/arrival.ts'
+import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
 import { isObject, type Json } from '../check.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'

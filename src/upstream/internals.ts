@@ -1,8 +1,32 @@
+// All that this house knows of the insides of Node and undici, beyond what their documentation promises. The tests beside this file hold each
+// assumption against the versions in the lockfile: whoever changes one runs them first.
+/// <reference path="./undici.d.ts" />
+import type { IncomingMessage } from 'node:http'
+import { Server, Socket } from 'node:net'
+
+// Only the parts that are used are loaded: the whole of undici brings a second fetch, WebSocket and caches, 15 MB of memory.
+export { default as buildConnector } from 'undici/lib/core/connect.js'
+export { default as Client } from 'undici/lib/dispatcher/client.js'
+
+/** Takes no new connections, and leaves those that are idle: `close` of an HTTP server would cut them at once. */
+export function stopAccepting(server: Server): void {
+  Server.prototype.close.call(server)
+}
+
+/** Runs instead of the end of a connection whose last answer has been written: Node ends it by `destroySoon`. */
+export function whenLastIsWritten(socket: Socket, run: () => void): void {
+  socket.destroySoon = run
+}
+
+/** Somebody reads the request piece by piece, or did and left: an iterator of it listens until it has ended. */
+export function isReadInPieces(request: IncomingMessage): boolean {
+  return request.listenerCount('readable') > 0
+}
+
 // How bytes arrive from a vendor's socket. Node's usual way allocates 64 KB for each read, puts what came into a queue and tells of
 // it in a later step; for a stream, whose pieces come one by one, that costs more than all that is done with a piece. Here all
 // sockets are read into one room, what came is copied out of it at once, and the HTTP client takes it in the same step. What the
-// client does not take goes the usual way, with its queue and its limits.
-import { Socket } from 'node:net'
+// client does not take goes the usual way, with its queue and its limits. It builds on undici reading a socket by `read()` when that says `readable`.
 
 /** Small pieces lie side by side in memory of this size, which is freed when the last of them is. */
 const SLAB_BYTES = 16_384
