@@ -184,15 +184,15 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     const { headers, raw, route } = request
     const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? firstOf(headers['x-api-key'])
     const header = { authorization: headers.authorization, xApiKey }
+    const known = keys.known(header, linkOf(raw.socket).key)
+    if (known) return known
     const from = {
       // Asked for rarely, and then it costs a system call.
       get ip() {
         return app.addressOf(raw)
       },
     }
-    return (
-      keys.known(header, linkOf(raw.socket).key) ?? keys.authenticate(header, from, { tokens: route.tokens === true })
-    )
+    return keys.authenticate(header, from, { tokens: route.tokens === true })
   }
 
   function enter(request: RequestContext, response: ServerResponse, principal: Principal): undefined | Promise<void> {
@@ -270,20 +270,27 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     options.refused?.(fault, request)
   }
 
+  function answerFault(request: RequestContext, response: ServerResponse, entering: undefined | Promise<void>): void {
+    entering?.catch((error: unknown) => refuse(request, callerOf(request, response), error))
+  }
+
   function open(route: Route): ApiRoute {
     return {
       run(raw, response, params, vouched) {
         const request = new RequestContext(raw, `req_${newId(world)}`, route, params)
-        const fail = (error: unknown) => refuse(request, callerOf(request, response), error)
         try {
           route.before?.(request)
           const found = vouched ?? authenticate(request)
           if (found instanceof Promise) {
             holdBack(raw)
-            found.then((principal) => enter(request, response, principal)).catch(fail)
-          } else enter(request, response, found)?.catch(fail)
+            answerFault(
+              request,
+              response,
+              found.then((principal) => enter(request, response, principal)),
+            )
+          } else answerFault(request, response, enter(request, response, found))
         } catch (error) {
-          fail(error)
+          refuse(request, callerOf(request, response), error)
         }
       },
     }
