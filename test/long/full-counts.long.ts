@@ -1,4 +1,4 @@
-// The files of `npm test` that try something many times, as often as they do with TOLLGATE_TEST_FULL=1.
+// The files of `npm test` that try something many times, or with programs that have to be installed, as they do with TOLLGATE_TEST_FULL=1.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,6 +11,7 @@ const FILES = [
   'src/postgres/embedded.test.ts',
   'src/protocols/media/openai-images/relay.test.ts',
   'src/protocols/text/text.test.ts',
+  'test/clients/package.test.ts',
   'test/contract-document.test.ts',
   'test/doors.test.ts',
   'test/fuzz.test.ts',
@@ -20,7 +21,7 @@ const FILES = [
 ]
 
 for (const file of FILES)
-  test(`${file} passes with its full counts`, async () => {
+  test(`${file} passes in full`, async () => {
     const env = { ...process.env, TOLLGATE_TEST_FULL: '1' }
     // Else it would report to the runner of this file.
     delete (env as NodeJS.ProcessEnv).NODE_TEST_CONTEXT
