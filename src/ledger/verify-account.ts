@@ -92,9 +92,11 @@ const FAR = statement(
   'verify_far',
   'select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1',
 )
+// Of a moment that is only asked whether it is there, nothing is read: that is a date to parse for each of millions of rows.
+const TRANSFER_COLUMNS = 'id, kind, amount, loss, held, note, actor, at, moved_at is not null as has_place, balance'
 const TRANSFERS = statement(
   'verify_transfers',
-  `select id, kind, amount, loss, held, note, actor, at, moved_at, balance from transfer
+  `select ${TRANSFER_COLUMNS} from transfer
    where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
 )
 const USAGE_COLUMNS =
@@ -106,7 +108,7 @@ const USAGE = statement(
 const MOVED_HERE = statement('verify_moved_here', 'select 1 from account_move where account_id = $1')
 const ONE_TRANSFER = statement(
   'verify_transfer',
-  'select id, kind, amount, loss, held, note, actor, at, moved_at, balance from transfer where account_id = $1 and id = $2',
+  `select ${TRANSFER_COLUMNS} from transfer where account_id = $1 and id = $2`,
 )
 const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
 

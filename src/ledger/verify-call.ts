@@ -15,7 +15,8 @@ export interface TransferRow {
   readonly note: string | null
   readonly actor: string | null
   readonly at: Date
-  readonly moved_at: Date | null
+  /** Whether it is in the chain. */
+  readonly has_place: boolean
   readonly balance: bigint | null
 }
 
@@ -62,7 +63,7 @@ export function* checkTransfer(
   if (row.amount < 0n || row.loss < 0n || row.held < 0n) yield `Transfer ${id} has a negative amount.`
   if (!isOfCall(row) && (row.loss !== 0n || row.held !== 0n))
     yield `Transfer ${id} is a ${kind}, but has a loss or a hold.`
-  const hasPlace = row.moved_at !== null
+  const hasPlace = row.has_place
   if (hasPlace !== (row.balance !== null) || (!hasPlace && (movedBy(row) !== 0n || at.getTime() >= chainedMs)))
     yield `Transfer ${id} has no place in the statement that it must have.`
   const madeMs = timeOfId(id)

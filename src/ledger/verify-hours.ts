@@ -34,7 +34,7 @@ const COUNTED = statement(
 
 export function addHour(hours: Map<string, HourSums>, usage: UsageRow): void {
   const hourMs = Math.floor(usage.at.getTime() / HOUR_MS) * HOUR_MS
-  const name = nameOf({ hour: new Date(hourMs), product: usage.product, key_id: usage.key_id })
+  const name = nameOf(hourMs, usage)
   let sums = hours.get(name)
   if (!sums) {
     sums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
@@ -69,7 +69,7 @@ export function* compareHours(account: string, written: Hours, counted: Hours): 
     const is = written.get(name) ?? NONE
     const should = counted.get(name) ?? NONE
     const says = (what: string, one: unknown, other: unknown) =>
-      `Account ${account}: the hourly sum of ${what} (${name}) is ${one}, but its usage rows give ${other}.`
+      `Account ${account}: the hourly sum of ${what} (${inWords(name)}) is ${one}, but its usage rows give ${other}.`
     if (is.requests !== should.requests) yield says('requests', is.requests, should.requests)
     if (is.errors !== should.errors) yield says('errors', is.errors, should.errors)
     if (is.charged !== should.charged) yield says('charges', formatCredits(is.charged), formatCredits(should.charged))
@@ -78,11 +78,16 @@ export function* compareHours(account: string, written: Hours, counted: Hours): 
 }
 
 function byName(rows: readonly HourRow[]): Hours {
-  return new Map(rows.map((row) => [nameOf(row), row]))
+  return new Map(rows.map((row) => [nameOf(row.hour.getTime(), row), row]))
 }
 
-function nameOf({ hour, product, key_id }: Pick<HourRow, 'hour' | 'product' | 'key_id'>): string {
-  return `${hour.toISOString()} ${product} ${key_id}`
+/** With the hour as a number: millions of rows need a name, and hardly any must be read. */
+function nameOf(hourMs: number, { product, key_id }: Pick<HourRow, 'product' | 'key_id'>): string {
+  return `${hourMs} ${product} ${key_id}`
+}
+
+function inWords(name: string): string {
+  return name.replace(/^\d+/, (hourMs) => new Date(Number(hourMs)).toISOString())
 }
 
 const MARGINS = ['calls', 'charged', 'costed', 'cost'] as const
