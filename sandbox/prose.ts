@@ -178,7 +178,7 @@ function question(prompt: string, own: Dice): string | undefined {
   ])
   return `${opening} ${own.pick([
     'The sandbox cannot know the answer, because no model runs behind it. It can show you how one would arrive: word by word, with its tokens counted and its price taken from your credits exactly once.',
-    'I cannot answer it truthfully, for I am a stand-in without a model. All the rest is as in earnest: the key, the hold, the stream, the token counts and the charge.',
+    'I cannot answer it truthfully, for I am a stand-in without a model. Everything else works as in production: the key, the hold, the stream, the token counts and the charge.',
   ])}`
 }
 

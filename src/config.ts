@@ -41,7 +41,7 @@ const schema = z
       .min(0)
       .max(65_535)
       .default(8080)
-      .describe('The port to listen on; 0 takes a free one.'),
+      .describe('The port to listen on; 0 chooses a free one.'),
     HOST: z
       .string()
       .min(1)
@@ -51,7 +51,7 @@ const schema = z
       .url({ protocol: /^https?$/ })
       .optional()
       .describe(
-        'The address that callers use, when it is not the one listened on: for links, signed file addresses and the console.',
+        'The address that callers use, if it differs from the one listened on. Used in links, signed file addresses and the console.',
       ),
     TOLLGATE_DATA: z
       .string()
@@ -66,7 +66,7 @@ const schema = z
       })
       .optional()
       .describe(
-        'A Postgres server, 15 or newer; several hosts, separated by commas, are tried for the one that takes writes. Without it Tollgate runs one of its own in the data directory.',
+        'A Postgres server, 15 or newer; several hosts, separated by commas, are tried for the one that takes writes. Without it Tollgate runs its own Postgres in the data directory.',
       ),
     TOLLGATE_DATABASE_CONNECTIONS: z.coerce
       .number()
@@ -74,19 +74,19 @@ const schema = z
       .min(2)
       .max(500)
       .default(16)
-      .describe('Most connections to Postgres that one process opens.'),
+      .describe('Maximum number of connections to Postgres per process.'),
     TOLLGATE_DATABASE_PREPARE: flag
       .default(true)
-      .describe('Named prepared statements. Set to 0 behind a pooler that does not keep them.'),
+      .describe('Named prepared statements. Set to 0 behind a pooler that does not support them.'),
     TOLLGATE_ALLOW_UNSAFE_STORE: flag.describe(
-      'Start although the server has fsync or synchronous_commit off. Only for tests: charges can be lost.',
+      'Start even if the server has fsync or synchronous_commit off. Only for tests: charges can be lost.',
     ),
     TOLLGATE_OPERATOR_TOKEN: z
       .string()
       .min(24, 'must have at least 24 characters')
       .optional()
       .describe(
-        'The token of the operator API, at least 24 characters. Without it one is made on the first start and kept in the data directory.',
+        'The token of the operator API, at least 24 characters. Without it the first start creates one in the data directory.',
       ),
     TOLLGATE_SECRET: z
       .string()
@@ -96,24 +96,24 @@ const schema = z
       )
       .optional()
       .describe(
-        'The root of all derived secrets, at least 32 bytes, the same for every process. Required with DATABASE_URL; otherwise made on the first start and kept in the data directory.',
+        'The root of all derived secrets, at least 32 bytes, the same for every process. Required with DATABASE_URL; otherwise the first start creates one in the data directory.',
       ),
     TOLLGATE_CATALOG: z
       .string()
       .min(1)
       .optional()
-      .describe('A catalog document (JSON) that is applied at start when it differs from the present one.'),
-    TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1).describe('Processes on this port.'),
+      .describe('A catalog document (JSON) that is applied at start if it differs from the current one.'),
+    TOLLGATE_WORKERS: z.coerce.number().int().min(1).max(256).default(1).describe('Number of processes on this port.'),
     TOLLGATE_URL: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('Where the command line finds the gateway, when it does not run on this machine.'),
-    TOLLGATE_KEY: z.string().min(1).optional().describe('An API key, with which `tollgate call` asks.'),
+      .describe('The address of the gateway for the command line, if it does not run on this machine.'),
+    TOLLGATE_KEY: z.string().min(1).optional().describe('The API key that `tollgate call` uses.'),
     TOLLGATE_LOG_LEVEL: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
       .default('info')
-      .describe('How much is logged.'),
-    TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional().describe('json, or text for reading along.'),
+      .describe('The log level.'),
+    TOLLGATE_LOG_FORMAT: z.enum(['json', 'text']).optional().describe('json for programs, or text for people.'),
     TOLLGATE_TRUST_PROXY: z
       .string()
       .refine(
@@ -125,14 +125,14 @@ const schema = z
         'must be addresses or ranges such as 10.0.0.0/8, separated by commas',
       )
       .default('')
-      .describe('Addresses or ranges of proxies whose X-Forwarded-For is believed, separated by commas.'),
+      .describe('Addresses or ranges of proxies whose X-Forwarded-For is trusted, separated by commas.'),
     TOLLGATE_CONNECTIONS_PER_ADDRESS: z.coerce
       .number()
       .int()
       .min(1)
       .default(1_000)
       .describe(
-        'Most connections that one address (of IPv6, one /64) may hold to one process; more are closed. Trusted proxies and this machine have no such bound.',
+        'Maximum number of connections from one address (IPv6: one /64) to one process; more are closed. Trusted proxies and this machine are not limited.',
       ),
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: z.coerce
       .number()
@@ -140,18 +140,20 @@ const schema = z
       .min(1)
       .default(60)
       .describe(
-        'API keys that do not exist which one address (of IPv6, one /64) may try at one process in a minute; more are refused with 429, without a look into the database. Keys that exist go on working from there.',
+        'How many unknown API keys one address (IPv6: one /64) may try at one process in a minute; more are rejected with 429, without a database lookup. Valid keys keep working from that address.',
       ),
     TOLLGATE_METRICS_TOKEN: z
       .string()
       .min(16, 'must have at least 16 characters')
       .optional()
-      .describe('What a scrape of /metrics must bear as "Authorization: Bearer <token>". Without it /metrics is open.'),
+      .describe(
+        'The token that a scrape of /metrics must send as "Authorization: Bearer <token>". Without it /metrics is open.',
+      ),
     TOLLGATE_STRICT_ERRORS: flag.describe(
-      'Error bodies exactly as the contract has them, also for SDKs, which then show less.',
+      'Error bodies exactly as in the contract, also for SDKs, which then show less detail.',
     ),
     TOLLGATE_DEFAULT_MODEL: flag.describe(
-      'Chat requests without a model use alpha-5.4 and image requests alpha-image-2, instead of being refused.',
+      'Chat requests without a model use alpha-5.4 and image requests alpha-image-2, instead of being rejected.',
     ),
     TOLLGATE_SHED_LAG_MS: z.coerce
       .number()
@@ -159,26 +161,26 @@ const schema = z
       .min(10)
       .max(600_000)
       .default(250)
-      .describe('New calls are refused with 503 while the event loop lags behind by more than this many milliseconds.'),
+      .describe('New calls are rejected with 503 while the event loop lags by more than this many milliseconds.'),
     TOLLGATE_DRAIN_SECONDS: z.coerce
       .number()
       .int()
       .min(0)
       .max(3600)
       .default(30)
-      .describe('How long running calls may go on after SIGTERM.'),
+      .describe('How long running calls may continue after SIGTERM.'),
     TOLLGATE_SANDBOX_SPEED: z.coerce
       .number()
       .positive()
       .max(1000)
       .default(1)
-      .describe('How many times faster than real the simulated vendors are.'),
+      .describe('Speed factor of the simulated vendors.'),
     TOLLGATE_ASSET_DAYS: z.coerce
       .number()
       .positive()
       .max(3650)
       .default(7)
-      .describe('How many days results (images, videos) are kept, and their addresses work.'),
+      .describe('How many days images and videos are stored and their addresses work.'),
     TOLLGATE_S3_ENDPOINT: z
       .url({ protocol: /^https?$/ })
       .optional()
@@ -199,7 +201,7 @@ const schema = z
       .min(1)
       .default(300)
       .describe(
-        'Pictures that one process fetches for one account in a minute, from addresses that callers give; more are refused with 429.',
+        'Pictures that one process fetches for one account in a minute, from addresses that callers give; more are rejected with 429.',
       ),
     TOLLGATE_FETCH_BYTES_PER_MINUTE: z.coerce
       .number()
@@ -212,23 +214,21 @@ const schema = z
       .int()
       .min(1)
       .default(60)
-      .describe(
-        'Webhooks that one process sends for one account in a minute, repetitions included; more are sent later.',
-      ),
+      .describe('Webhooks that one process sends for one account in a minute, including retries; more are sent later.'),
     TOLLGATE_BYTES_IN_FLIGHT_MAX: z.coerce
       .number()
       .int()
       .min(1_000_000)
       .default(1_500_000_000)
       .describe(
-        'Most bytes of large bodies that one process works on at once, counted as they arrive; more wait for up to 10 s and are then refused with 503. One account may have as many as it leaves free for the others, so at most half.',
+        'Maximum bytes of large bodies in one process at a time, counted as they arrive; more wait for up to 10 s and are then rejected with 503. One account may use as many as it leaves free for others, so at most half.',
       ),
     TOLLGATE_BODY_BYTES_PER_SECOND_MIN: z.coerce
       .number()
       .int()
       .min(1)
       .default(4_096)
-      .describe('Request bodies that arrive more slowly than this are cut off with 408, after 15 s of grace.'),
+      .describe('Request bodies that arrive more slowly than this are cut off with 408, after a grace period of 15 s.'),
     TOLLGATE_SMTP_URL: z
       .url({ protocol: /^smtps?$/ })
       .optional()
@@ -238,37 +238,37 @@ const schema = z
       .min(3)
       .max(300)
       .optional()
-      .describe('The sender of mails, needed with `TOLLGATE_SMTP_URL`.'),
+      .describe('The sender address of mails, required with `TOLLGATE_SMTP_URL`.'),
     TOLLGATE_REFUSAL_DAYS: z.coerce
       .number()
       .int()
       .min(1)
       .max(90)
       .default(7)
-      .describe('How many days refused calls stay in the usage list.'),
+      .describe('How many days rejected calls stay in the usage list.'),
     TOLLGATE_USAGE_MONTHS: z.coerce
       .number()
       .int()
       .min(1)
       .max(1200)
       .default(24)
-      .describe('How many months usage rows and ended jobs are kept. Money is kept for ever.'),
+      .describe('How many months usage rows and ended jobs are stored. Transfers and balances are stored forever.'),
     TOLLGATE_VERIFY_AT: z
       .string()
       .regex(/^(off|([01]\d|2[0-3]):[0-5]\d)$/, 'must be a time such as 03:00, or off')
       .default('03:00')
-      .describe('When the ledger is verified every night, by UTC: 03:00; off for never.'),
+      .describe('When the ledger is verified every night, in UTC, such as 03:00; off for never.'),
     OTEL_EXPORTER_OTLP_ENDPOINT: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('Where traces go (OTLP over HTTP, JSON). Without it none are made.'),
+      .describe('Where traces are sent (OTLP over HTTP, JSON). Without it there are none.'),
     OTEL_SERVICE_NAME: z.string().min(1).default('tollgate').describe('The service name in traces.'),
     TOLLGATE_TRACE_URL: z
       .url({ protocol: /^https?$/ })
       .refine((url) => url.includes('{request_id}'), 'must contain {request_id}')
       .optional()
       .describe(
-        'Where your tracing shows the trace of a call, by the attribute `tollgate.request_id`: an address with {request_id} in it, linked from a call for operators.',
+        'The address at which your tracing tool shows a call, found by the attribute `tollgate.request_id`, with {request_id} as placeholder. Operators see it as a link on the page of a call.',
       ),
   })
   .refine((env) => !env.DATABASE_URL || env.TOLLGATE_SECRET, {

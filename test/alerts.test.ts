@@ -127,7 +127,7 @@ test('balances, failures, keys, jobs, breakers and the verification have their r
   const unlucky = await g.account()
   await sql(
     `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, input, request, open, completed_at, error)
-     values ('job_unlucky', $1, 'k', 'h1', 'videogen-2.0', 1, 'FAILED', '{}', '{}', false, now(), '{"message": "The provider failed."}')`,
+     values ('job_unlucky', $1, 'k', 'h1', 'videogen-2.0', 1, 'FAILED', '{}', '{}', false, now(), '{"message": "The vendor failed."}')`,
     [unlucky.id],
   )
   await sql(
@@ -143,7 +143,7 @@ test('balances, failures, keys, jobs, breakers and the verification have their r
   assert.deepEqual(inShort(await alertsOf(failing.id)), ['failures on'])
   assert.deepEqual(inShort(await alertsOf(ending.id)), ['key on'])
   const [job] = await alertsOf(unlucky.id)
-  assert.deepEqual([job?.rule, job?.message], ['job', 'The provider failed.'])
+  assert.deepEqual([job?.rule, job?.message], ['job', 'The vendor failed.'])
   const own = (await ask<Page<AlertView>>('GET', '/alerts')).items.filter(({ account }) => account === null)
   assert.deepEqual(inShort(own).sort(), ['vendor on', 'verification on'])
   assert.equal(own.find(({ rule }) => rule === 'vendor')?.subject, 'alpha')

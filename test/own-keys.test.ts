@@ -302,7 +302,7 @@ test('a video goes by the own key from order to end and costs its fee; without f
   // Longer than a job waits to be taken: it ends as any call does that meets a limit.
   const LIMITED = { status: 429, retryAfter: 600 }
   films.moods.set(OWN, LIMITED).set(HOUSE, LIMITED)
-  const limits = [/own key for "films" is at its rate limit/, /^The provider is at its rate limit/]
+  const limits = [/own key for "films" is at its rate limit/, /^The vendor is at its rate limit/]
   for (const [turn, by] of [owner, other].entries()) {
     const limited = await ended(by)
     assert.deepEqual([limited.status, limited.charged, limited.code], ['FAILED', 0n, 429])

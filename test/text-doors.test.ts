@@ -330,7 +330,7 @@ for (const model of Object.keys(MODELS)) {
   test(`${model}: an error inside a stream is an error to every client, with words that a person can read`, async () => {
     const prompt = '[[error-in-stream=3]] Tell me a long story'
     const openai = new OpenAI({ apiKey: 'k', baseURL: `${url}/v1`, maxRetries: 0 })
-    const readable = (error: unknown) => error instanceof Error && /provider/i.test(error.message)
+    const readable = (error: unknown) => error instanceof Error && /vendor/i.test(error.message)
     await assert.rejects(async () => {
       const stream = await openai.chat.completions.create({
         model,

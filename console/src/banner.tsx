@@ -6,7 +6,7 @@ import { Link } from './router.tsx'
 import { useIsOperator } from './session.tsx'
 import { Note } from './ui/page.tsx'
 
-/** Below this most calls are refused for their hold, though something is left. */
+/** Below this most calls are rejected for their hold, though something is left. */
 const NEARLY_NOTHING = 1_000_000n
 
 export function BalanceBanner({ account }: { account: string }) {
@@ -19,14 +19,14 @@ export function BalanceBanner({ account }: { account: string }) {
     <div className="banner" role="status">
       <Note tone="warn">
         {available <= 0n
-          ? 'No credits are left: calls are refused with HTTP 402.'
-          : 'Less than one credit is left: calls that may cost more are refused with HTTP 402.'}{' '}
+          ? 'No credits are left: calls are rejected with HTTP 402.'
+          : 'Less than one credit is left: calls that may cost more are rejected with HTTP 402.'}{' '}
         {operator ? (
           <Link to={`/operator/accounts/${id}`}>Add credits</Link>
         ) : (
           'Ask whoever runs this gateway to add credits, or send a smaller max_tokens, which holds less.'
         )}{' '}
-        <Link to={`/a/${id}/usage?outcome=refused`}>See what was refused</Link>
+        <Link to={`/a/${id}/usage?outcome=refused`}>See rejected calls</Link>
       </Note>
     </div>
   )

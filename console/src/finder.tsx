@@ -102,7 +102,7 @@ export function Finder(props: { account: string | undefined; pages: readonly Pla
             </div>
           ))}
         </div>
-        {text.trim() && found.length === 0 ? <p className="muted">Nothing of that name.</p> : null}
+        {text.trim() && found.length === 0 ? <p className="muted">No results.</p> : null}
       </DialogBody>
     </Dialog>
   )

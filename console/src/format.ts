@@ -41,7 +41,7 @@ export function formatMoment(iso: string): string {
 }
 export const formatHour = (iso: string) => (valid(iso) ? forms().hourMinute.format(new Date(iso)) : iso)
 export const formatClock = (iso: string) => (valid(iso) ? forms().clock.format(new Date(iso)) : iso)
-/** Days and months that a provider of figures names are those of its own calendar, wherever the reader is. */
+/** Days and months that a vendor of figures names are those of its own calendar, wherever the reader is. */
 export const formatDate = (iso: string) => (valid(iso) ? FORMS.utc.dayMonth.format(new Date(iso)) : iso)
 export const formatMonth = (iso: string) => (valid(iso) ? utcMonth.format(new Date(iso)) : iso)
 export const formatCompact = (value: number) => compact.format(value)

@@ -11,7 +11,7 @@ const ONCE = {
   key: {
     type: 'string',
     value: 'text',
-    help: 'An Idempotency-Key, such as the number of an invoice: repeated with it, nothing happens twice.',
+    help: 'An Idempotency-Key, such as the number of an invoice: a repetition with it has no second effect.',
   },
 } as const
 
@@ -21,7 +21,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Accounts with their balances, newest first.',
     options: {
       ...PAGE_OPTIONS,
-      search: { type: 'string', value: 'text', help: 'Only those whose name holds this text.' },
+      search: { type: 'string', value: 'text', help: 'Only accounts whose name contains this text.' },
     },
     run: (call) =>
       listPages<AccountView>(call, '/accounts', {
@@ -31,9 +31,9 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'accounts create',
-    summary: 'A new account.',
+    summary: 'Creates an account.',
     args: ['name'],
-    options: { credits: { type: 'string', value: 'amount', help: 'Credits to begin with.' }, ...LIMIT_OPTIONS },
+    options: { credits: { type: 'string', value: 'amount', help: 'Opening balance.' }, ...LIMIT_OPTIONS },
     run(call) {
       const body = { name: call.args[0], credits: text(call, 'credits'), limits: limitsOf(call) }
       return told(call.api.call<AccountView>('POST', '/accounts', body), show)
@@ -41,13 +41,13 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'accounts show',
-    summary: 'One account.',
+    summary: 'Shows one account.',
     args: ['account'],
     run: (call) => told(call.api.call<AccountView>('GET', at`/accounts/${call.args[0]}`), show),
   },
   {
     name: 'accounts webhook-secret',
-    summary: 'The secret with which an account’s receivers check that a webhook is genuine.',
+    summary: 'The secret with which receivers of an account verify webhooks.',
     args: ['account'],
     options: TEST_OPTION,
     run: (call) =>
@@ -73,16 +73,16 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'credits add',
-    summary: 'Gives an account credits.',
+    summary: 'Adds credits to an account.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'What for; it stays in the ledger.' }, ...ONCE },
+    options: { note: { type: 'string', value: 'text', help: 'The purpose; stored in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, ''),
   },
   {
     name: 'credits take',
-    summary: 'Takes back credits. More than what is available is refused.',
+    summary: 'Takes back credits, at most what is available.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'Why; it stays in the ledger.' }, ...ONCE },
+    options: { note: { type: 'string', value: 'text', help: 'The reason; stored in the ledger.' }, ...ONCE },
     run: (call) => moveCredits(call, '-'),
   },
   {
@@ -90,7 +90,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Fills up the test balance of an account, which its test keys spend.',
     args: ['account'],
     options: {
-      available: { type: 'string', value: 'amount', help: 'What is available then; 1000 unless given, 0 empties it.' },
+      available: { type: 'string', value: 'amount', help: 'The new available amount; 1000 by default, 0 empties it.' },
     },
     run(call) {
       const body = { available: text(call, 'available') }

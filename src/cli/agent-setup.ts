@@ -11,16 +11,20 @@ const PROGRAMS = agentSetups({ url: '', model: () => '', limits: () => ({}) }).m
 
 export const AGENT_SETUP_COMMAND: Command = {
   name: 'agent-setup',
-  summary: 'The configuration of a coding agent: text models and tools.',
-  about: `Programs: ${PROGRAMS.join(', ')}. The key stays in the environment variable TOLLGATE_KEY; no file holds it.`,
+  summary: 'Prints the configuration of a coding agent: text models and tools.',
+  about: `Programs: ${PROGRAMS.join(', ')}. The key stays in the environment variable TOLLGATE_KEY; it is not written to a file.`,
   args: ['program'],
   options: {
-    model: { type: 'string', value: 'id', help: 'The text model; one of the shipped catalog without it.' },
-    gateway: { type: 'string', value: 'address', help: 'Where agents reach the gateway, if not at PUBLIC_URL.' },
+    model: { type: 'string', value: 'id', help: 'The text model; by default one of the shipped catalog.' },
+    gateway: {
+      type: 'string',
+      value: 'address',
+      help: 'The address of the gateway for agents, if it is not PUBLIC_URL.',
+    },
     write: {
       type: 'string',
       value: 'directory',
-      help: "Writes the files there; none that exists is changed. Codex's goes to its home, and keeps what is there.",
+      help: "Writes the files there; existing files are not changed. Codex's file is in its home and keeps its other settings.",
     },
   },
   async run(call) {

@@ -25,36 +25,36 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
   },
   balanceDays: {
     ...{ option: 'balance-days', value: 'days', read: number, off: null },
-    help: 'At the pace of the last seven days the balance ends within so many days.',
+    help: 'At last week’s rate the balance is used up within so many days.',
   },
   limitShares: {
     ...{ option: 'limit-shares', value: 'list', read: shares, off: [] },
-    help: 'Percentages of a limit on spending, such as 50,80,100.',
+    help: 'Percentages of a spending limit, such as 50,80,100.',
   },
   failurePercent: {
     ...{ option: 'failure-percent', value: 'n', read: number, off: null },
-    help: 'So many percent of the calls of this hour and the last failed.',
+    help: 'At least so many percent of calls fail in two hours.',
   },
   failureCalls: {
     ...{ option: 'failure-calls', value: 'n', read: number },
-    help: 'Of at least so many calls.',
+    help: 'Minimum number of calls for that.',
   },
   keyDays: {
     ...{ option: 'key-days', value: 'days', read: number, off: null },
-    help: 'A key ends within so many days.',
+    help: 'A key expires within so many days.',
   },
   jobFailed: { ...{ option: 'job-failed', value: 'on', read: toggle, off: false }, help: 'A job failed.' },
   vendorOpen: {
     ...{ option: 'vendor-open', value: 'on', read: toggle, off: false },
-    help: 'The circuit breaker of a vendor is open (of the gateway alone).',
+    help: 'The circuit breaker of a vendor is open (gateway only).',
   },
   vendorOverrun: {
     ...{ option: 'vendor-overrun', value: 'on', read: toggle, off: false },
-    help: 'A vendor bills more output than the limit that it was told (of the gateway alone).',
+    help: 'A vendor bills more output than its cap (gateway only).',
   },
   verification: {
     ...{ option: 'verification', value: 'on', read: toggle, off: false },
-    help: 'The ledger or the audit trail is not as it should be (of the gateway alone).',
+    help: 'A check of the ledger or the audit log found problems (gateway only).',
   },
 }
 
@@ -65,7 +65,7 @@ const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
   ]),
 )
 const ACCOUNT: Readonly<Record<string, Option>> = {
-  account: { type: 'string', value: 'id', help: 'Of this account, instead of the gateway.' },
+  account: { type: 'string', value: 'id', help: 'Alerts of this account instead of the gateway.' },
 }
 const KINDS: readonly Receiver['kind'][] = ['webhook', 'slack', 'email']
 
@@ -111,10 +111,10 @@ const deliveredOf = ({ deliveries }: AlertView) =>
 export const ALERT_COMMANDS: readonly Command[] = [
   {
     name: 'alerts list',
-    summary: 'What fired, newest first, and to whom it was told.',
+    summary: 'Lists alerts with their deliveries, newest first.',
     args: ['[account]'],
     about: 'Without an account: those of the gateway and of all accounts.',
-    options: { unread: { type: 'boolean', help: 'Only what nobody has seen yet.' } },
+    options: { unread: { type: 'boolean', help: 'Only unread alerts.' } },
     async run(call) {
       const { items } = await call.api.call<AlertPage>('GET', placeOf(call.args[0], 'alerts'))
       const shown = call.values.unread ? items.filter(({ read }) => !read) : items
@@ -131,7 +131,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'alerts rules',
-    summary: 'The rules and who is told; with options, changes rules.',
+    summary: 'Shows rules and receivers; with options, changes rules.',
     args: ['[account]'],
     options: RULE_OPTIONS,
     async run(call) {
@@ -144,7 +144,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'alerts add',
-    summary: 'Tells alerts to a webhook, to Slack or by mail.',
+    summary: 'Adds a receiver: webhook, Slack or mail.',
     args: ['kind', 'address'],
     about: `The kind is ${KINDS.join(', ')}.`,
     options: ACCOUNT,
@@ -160,7 +160,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'alerts remove',
-    summary: 'Tells an address no more.',
+    summary: 'Removes a receiver.',
     args: ['address'],
     options: ACCOUNT,
     async run(call) {
@@ -176,7 +176,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'alerts test',
-    summary: 'Tells all receivers something that means nothing, once a minute at most.',
+    summary: 'Sends a test alert to all receivers, at most once a minute.',
     args: ['[account]'],
     run: (call) =>
       told(call.api.call<AlertView>('POST', placeOf(call.args[0], 'alerts/test')), ({ deliveries }) =>

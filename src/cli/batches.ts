@@ -48,7 +48,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
   },
   {
     name: 'batches show',
-    summary: 'How far a batch has come, what it has cost, and what is wrong with its file.',
+    summary: 'Progress and cost of a batch, and errors of its file.',
     args: ['account', 'batch'],
     options: TEST_OPTION,
     run(call) {
@@ -63,7 +63,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...TEST_OPTION,
-      completed: { type: 'boolean', help: 'Those that were answered instead.' },
+      completed: { type: 'boolean', help: 'Shows answered lines instead.' },
     },
     run: (call) =>
       listPages<BatchLineView>(call, at`/accounts/${call.args[0]}/batches/${call.args[1]}/lines`, {
@@ -73,7 +73,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
   },
   {
     name: 'batches cancel',
-    summary: 'Begins no more lines of a batch. What was answered is kept, and paid.',
+    summary: 'Cancels a batch. Answered lines stay available and are charged.',
     args: ['account', 'batch'],
     options: TEST_OPTION,
     run(call) {

@@ -16,9 +16,9 @@ export const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
 const OWN: Readonly<Record<string, Option>> = {
   body: { type: 'string', value: 'json', help: 'The whole body as JSON, or @file, or - for standard input.' },
-  chart: { type: 'boolean', help: 'Draws the numbers as bars.' },
-  by: { type: 'string', value: 'column', help: 'The column that is drawn.' },
-  'api-key': { type: 'string', value: 'key', help: 'Without it: TOLLGATE_KEY.' },
+  chart: { type: 'boolean', help: 'Draws the numbers as a bar chart.' },
+  by: { type: 'string', value: 'column', help: 'The column to draw.' },
+  'api-key': { type: 'string', value: 'key', help: 'The API key; TOLLGATE_KEY by default.' },
 }
 
 const KEPT = new Set(['stream', ...Object.keys(OWN)])

@@ -39,9 +39,9 @@ function missingCredentials(call: Invocation, document: unknown): string[] {
 export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog check',
-    summary: 'Says what is wrong with a catalog document. Needs no running gateway.',
+    summary: 'Checks a catalog document. Needs no running gateway.',
     args: ['file'],
-    about: 'Exits with 1 when the document would be refused. "-" reads standard input.',
+    about: 'Exits with 1 if the document is not valid. "-" reads standard input.',
     async run(call) {
       const document = await readDocument(call)
       const checked = checkDocument(document)
@@ -58,7 +58,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog diff',
-    summary: 'What applying a document would change.',
+    summary: 'Shows what applying a document would change.',
     args: ['file'],
     async run(call) {
       const document = await readDocument(call)
@@ -71,7 +71,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     name: 'catalog apply',
     summary: 'Makes a document the current catalog, as a new version.',
     args: ['file'],
-    options: { note: { type: 'string', value: 'text', help: 'Why; it stays with the version.' } },
+    options: { note: { type: 'string', value: 'text', help: 'The reason; stored with the version.' } },
     async run(call) {
       const document = await readDocument(call)
       const applied = call.api.call<Applied>('PUT', '/catalog', { document, note: text(call, 'note') })
@@ -92,7 +92,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog versions',
-    summary: 'The versions that there were, newest first.',
+    summary: 'Lists all versions, newest first.',
     async run(call) {
       const { items } = await call.api.call<Page<VersionView>>('GET', '/catalog/versions')
       const columns = { VERSION: 'version', SINCE: 'appliedAt', BY: 'actor', NOTE: 'note' } as const
@@ -101,7 +101,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog rollback',
-    summary: 'Applies an earlier version anew.',
+    summary: 'Applies an earlier version again.',
     args: ['version'],
     run(call) {
       const version = Number(call.args[0])

@@ -250,7 +250,7 @@ test('the doctor says what is missing and what to do, and is content when nothin
     /✓ address +Callers use https.*\n• address +.*TOLLGATE_TRUST_PROXY is not set/,
   )
   const trusting = { publicUrl: 'https://gw.example', trustProxy: '10.0.0.0/8' }
-  assert.match((await run(['doctor'], trusting)).out, /✓ address +.*X-Forwarded-For of 10\.0\.0\.0\/8 is believed/)
+  assert.match((await run(['doctor'], trusting)).out, /✓ address +.*X-Forwarded-For of 10\.0\.0\.0\/8 is trusted/)
   await writeFile(join(folder, 'operator-token'), 'x')
   await chmod(join(folder, 'operator-token'), 0o644)
   assert.match((await run(['doctor'])).out, /✗ data +.*operator-token can be read by others/)

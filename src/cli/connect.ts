@@ -12,36 +12,36 @@ const OPTIONS = {
   'key-env': {
     type: 'string',
     value: 'NAME',
-    help: 'The credential’s name. Taken from the gateway’s environment, from what is stored, or from this shell, and then stored.',
+    help: 'The name of the credential. Its value comes from the gateway’s environment, from a stored credential, or from this shell, and is then stored.',
   },
   'key-stdin': { type: 'boolean', help: 'Reads the credential from standard input, to be stored encrypted.' },
-  set: { type: 'string', value: 'name=value,…', help: 'What the preset’s address needs, such as resource=my-azure.' },
+  set: { type: 'string', value: 'name=value,…', help: 'A part of the preset’s address, such as resource=my-azure.' },
   url: {
     type: 'string',
     value: 'address',
-    help: 'Another address than the preset’s, or that of a vendor without one.',
+    help: 'The address, if it is not the preset’s or there is no preset.',
   },
-  format: { type: 'string', value: 'name,…', help: 'What a vendor without a preset speaks; openai-chat unless given.' },
-  vendor: { type: 'string', value: 'name', help: 'Its name in the catalog; the preset’s unless given.' },
+  format: { type: 'string', value: 'name,…', help: 'The format of a vendor without a preset; openai-chat by default.' },
+  vendor: { type: 'string', value: 'name', help: 'Its name in the catalog; by default the preset’s.' },
   models: {
     type: 'string',
     value: 'name[=uid],…',
-    help: 'Which to offer, and under which uid; "all": whatever it lists. Unless given, those that the preset knows.',
+    help: 'The models to offer, and their uids; "all": all that it lists. By default those of the preset.',
   },
-  markup: { type: 'string', value: 'factor', help: 'Price = cost × this. Unless given, prices that there are stay.' },
+  markup: { type: 'string', value: 'factor', help: 'Price = cost × this. By default existing prices stay.' },
   cost: {
     type: 'string',
     value: 'unit=credits,…',
-    help: 'What the models cost where no list price is noted: input=100,output=300.',
+    help: 'Cost of models without a list price: input=100,output=300.',
   },
-  price: { type: 'string', value: 'unit=credits,…', help: 'What the models are sold for, instead of cost × markup.' },
-  'credits-per-dollar': { type: 'string', value: 'number', help: 'For list prices; 100 unless given.' },
+  price: { type: 'string', value: 'unit=credits,…', help: 'Price of the models, instead of cost × markup.' },
+  'credits-per-dollar': { type: 'string', value: 'number', help: 'For list prices; 100 by default.' },
   'below-cost': {
     type: 'boolean',
-    help: 'Sells for less than the vendor takes, where that is so, without asking.',
+    help: 'Accepts prices below the vendor’s cost without asking.',
   },
   untested: { type: 'boolean', help: 'Does not call the vendor first.' },
-  'dry-run': { type: 'boolean', help: 'Tests, and shows what would change; applies nothing.' },
+  'dry-run': { type: 'boolean', help: 'Tests the vendor and shows what would change; applies nothing.' },
 } as const satisfies Command['options']
 
 export const CONNECT_COMMANDS: readonly Command[] = [
@@ -56,7 +56,7 @@ export const CONNECT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'presets',
-    summary: 'The vendors that are known beforehand.',
+    summary: 'Lists the vendor presets.',
     async run(call) {
       const { items } = await call.api.call<Page<PresetView>>('GET', '/presets')
       const words = table(items, {

@@ -5,7 +5,7 @@ import { query } from './pages.ts'
 import { card, table } from './table.ts'
 
 const KEY: Readonly<Record<string, Option>> = {
-  key: { type: 'string', value: 'id', help: 'Of this key alone, instead of the whole account.' },
+  key: { type: 'string', value: 'id', help: 'Only this key instead of the whole account.' },
 }
 
 function show({ account, keys, kept }: ContentRules): string {
@@ -33,18 +33,18 @@ function whole(call: Invocation, name: string): number | undefined {
 export const CONTENT_COMMANDS: readonly Command[] = [
   {
     name: 'content show',
-    summary: 'Whether requests and answers of an account are kept, and for how long.',
+    summary: 'Shows whether content logging is on, and for how many days.',
     args: ['account'],
     run: (call) => told(call.api.call<ContentRules>('GET', at`/accounts/${call.args[0]}/content`), show),
   },
   {
     name: 'content on',
-    summary: 'From now on requests and answers of an account, or of one key, are kept, encrypted.',
+    summary: 'Turns on content logging for an account or a key; contents are encrypted.',
     args: ['account'],
     options: {
       ...KEY,
-      days: { type: 'string', value: 'n', help: 'For how many days, 7 unless said otherwise.' },
-      'max-bytes': { type: 'string', value: 'n', help: 'How much of each body, 65536 unless said otherwise.' },
+      days: { type: 'string', value: 'n', help: 'For how many days; 7 by default.' },
+      'max-bytes': { type: 'string', value: 'n', help: 'Maximum size per message; 65536 by default.' },
     },
     run(call) {
       const body = { key: text(call, 'key'), days: whole(call, 'days'), maxBytes: whole(call, 'max-bytes') }
@@ -53,9 +53,9 @@ export const CONTENT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'content off',
-    summary: 'Keeps nothing more, and removes at once what was kept.',
+    summary: 'Turns off content logging and deletes logged contents at once.',
     args: ['account'],
-    options: { ...KEY, keep: { type: 'boolean', help: 'What was kept stays until its days are over.' } },
+    options: { ...KEY, keep: { type: 'boolean', help: 'Logged contents stay until they expire.' } },
     run(call) {
       const chosen = query({ key: text(call, 'key'), keep: call.values.keep === true ? 'true' : undefined })
       return told(call.api.call<ContentRules>('DELETE', at`/accounts/${call.args[0]}/content` + chosen), show)
@@ -63,13 +63,13 @@ export const CONTENT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'content read',
-    summary: 'What a call sent and was sent. The audit says who read it.',
+    summary: 'Shows request and answer of a call. The audit log records the reading.',
     args: ['request'],
     run: (call) => told(call.api.call<ContentView>('GET', at`/usage/${call.args[0]}/content`), shown),
   },
   {
     name: 'content remove',
-    summary: 'Removes what was kept of one call, at once.',
+    summary: 'Deletes the logged contents of one call at once.',
     args: ['request'],
     run: (call) => told(call.api.call('DELETE', at`/usage/${call.args[0]}/content`), () => 'Removed.'),
   },

@@ -22,7 +22,7 @@ function show({ history, body, ...delivery }: DeliveryDetail): string {
 export const DELIVERY_COMMANDS: readonly Command[] = [
   {
     name: 'deliveries list',
-    summary: 'Webhooks, messages and mails that were sent or are to be sent, newest first.',
+    summary: 'Lists webhooks, messages and mails with their status, newest first.',
     args: ['[account]'],
     about: 'Without an account: those of the gateway and of all accounts.',
     options: {
@@ -54,15 +54,15 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'deliveries show',
-    summary: 'One delivery: every attempt, what the receiver answered, and what is sent.',
+    summary: 'Shows one delivery: every attempt, the receiver’s answers, and the message.',
     args: ['delivery'],
     run: (call) => told(call.api.call<DeliveryDetail>('GET', at`/deliveries/${call.args[0]}`), show),
   },
   {
     name: 'deliveries repeat',
-    summary: 'Sends a delivery again, now, under the same id.',
+    summary: 'Sends a delivery again now, with the same id.',
     args: ['delivery'],
-    about: 'Refused while it is being sent. Receivers see the same webhook-id, and can tell that they had it.',
+    about: 'Not possible while it is being sent. Receivers can recognize the repetition by its webhook-id.',
     run: (call) =>
       told(
         call.api.call<DeliveryView>('POST', at`/deliveries/${call.args[0]}/repeat`),

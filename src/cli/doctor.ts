@@ -19,8 +19,8 @@ const MARKS: Record<Verdict, string> = { ok: '✓', note: '•', problem: '✗' 
 
 export const DOCTOR_COMMAND: Command = {
   name: 'doctor',
-  summary: 'Explains what is configured, what can be reached, and what is missing.',
-  about: 'Exits with 1 when something must be mended before calls can be served.',
+  summary: 'Checks the configuration and connections, and says what is missing.',
+  about: 'Exits with 1 if something must be fixed before calls can be served.',
   async run(call) {
     const findings = [
       ...(await examineFiles(call.settings)),
@@ -50,7 +50,7 @@ async function examineFiles(settings: Settings): Promise<Finding[]> {
       about: 'data',
       text: `${dataDirectory} cannot be written to. Give it to the user who runs the gateway.`,
     })
-  else findings.push({ verdict: 'ok', about: 'data', text: `${dataDirectory} is there and can be written to.` })
+  else findings.push({ verdict: 'ok', about: 'data', text: `${dataDirectory} exists and is writable.` })
   for (const name of ['operator-token', 'secret']) {
     const file = await stat(join(dataDirectory, name)).catch(() => undefined)
     if (file && process.platform !== 'win32' && (file.mode & 0o077) !== 0)
@@ -110,7 +110,7 @@ function examineAddress({ publicUrl, trustProxy, host }: Settings): Finding[] {
   if (url.protocol === 'http:') return [callers]
   // Tollgate speaks no TLS itself, so something stands in front.
   const proxy: Finding = trustProxy
-    ? { verdict: 'ok', about: 'address', text: `The X-Forwarded-For of ${trustProxy} is believed.` }
+    ? { verdict: 'ok', about: 'address', text: `The X-Forwarded-For of ${trustProxy} is trusted.` }
     : {
         verdict: 'note',
         about: 'address',

@@ -21,18 +21,18 @@ import { type ForeignSource, openSource } from './import-source.ts'
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
 const OPTIONS: Readonly<Record<string, Option>> = {
-  markup: { type: 'string', value: 'factor', help: 'Price = cost × this, where costs are known; 1 unless given.' },
+  markup: { type: 'string', value: 'factor', help: 'Price = cost × this, if costs are known; 1 by default.' },
   'credits-per-dollar': {
     type: 'string',
     value: 'number',
-    help: 'For costs, prices, budgets and balances; 100 unless given.',
+    help: 'For costs, prices, budgets and balances; 100 by default.',
   },
-  source: { type: 'string', value: 'name', help: 'Sets installations apart, if you import several of one kind.' },
+  source: { type: 'string', value: 'name', help: 'A name for the installation, if you import several of one kind.' },
   replace: {
     type: 'boolean',
-    help: 'Models that are here under the same name get the imported routes and prices; otherwise the imported ones are renamed.',
+    help: 'Existing models of the same name get the imported routes and prices; otherwise the imported ones are renamed.',
   },
-  apply: { type: 'boolean', help: 'Applies it; otherwise it is only shown.' },
+  apply: { type: 'boolean', help: 'Applies the import; otherwise it is only shown.' },
 }
 const ABOUT =
   'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendors’ keys are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
@@ -48,9 +48,13 @@ export const IMPORT_COMMANDS: readonly Command[] = [
       prices: {
         type: 'string',
         value: 'file',
-        help: 'LiteLLM’s table of prices; the one of an installed Python package unless given.',
+        help: 'LiteLLM’s price table; by default that of an installed Python package.',
       },
-      balance: { type: 'string', value: 'credits', help: 'What accounts without a budget begin with; 0 unless given.' },
+      balance: {
+        type: 'string',
+        value: 'credits',
+        help: 'Opening balance of accounts without a budget; 0 by default.',
+      },
       ...OPTIONS,
     },
     about: ABOUT,
@@ -58,7 +62,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'import new-api',
-    summary: 'Takes over channels, prices, users, balances and tokens from a database of new-api.',
+    summary: 'Imports channels, prices, users, balances and tokens from a database of new-api.',
     args: ['database'],
     options: OPTIONS,
     about: `The database is an SQLite file, such as one-api.db, or an address postgres://user:password@host:5432/new-api. ${ABOUT}`,

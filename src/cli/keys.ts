@@ -5,17 +5,21 @@ import { listPages, PAGE_OPTIONS } from './pages.ts'
 import { card } from './table.ts'
 
 const RESTRICTIONS: Readonly<Record<string, Option>> = {
-  models: { type: 'string', value: 'a,b', help: 'Only these models, socialapi or siteanalytics; "all" removes it.' },
-  expires: { type: 'string', value: 'time', help: 'Until when, such as 2027-01-01T00:00:00Z; "never" removes it.' },
+  models: {
+    type: 'string',
+    value: 'a,b',
+    help: 'Only these models, socialapi or siteanalytics; "all" removes the restriction.',
+  },
+  expires: { type: 'string', value: 'time', help: 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.' },
   'ip-ranges': {
     type: 'string',
     value: 'a,b',
-    help: 'Only from these addresses, such as 10.0.0.0/8; "all" removes it.',
+    help: 'Only from these addresses, such as 10.0.0.0/8; "all" removes the restriction.',
   },
   'kept-answers': {
     type: 'string',
     value: 'on|off|model',
-    help: 'Whether equal requests are answered from kept answers; "model": as the catalog says for each.',
+    help: 'Whether the response cache is used; "model": the default of each model.',
   },
   ...LIMIT_OPTIONS,
 }
@@ -82,7 +86,7 @@ export const KEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'keys create',
-    summary: 'A new key. Its value is shown once.',
+    summary: 'Creates a key. Its value is shown once.',
     args: ['account', 'name'],
     options: {
       test: { type: 'boolean', help: 'A test key: simulated vendors, and credits that cost nothing.' },
@@ -109,16 +113,16 @@ export const KEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'keys revoke',
-    summary: 'Ends a key: at once here, within two seconds in every process.',
+    summary: 'Revokes a key: at once in this process, within two seconds in all others.',
     args: ['key'],
     run: (call) => told(call.api.call<KeyView>('DELETE', at`/keys/${call.args[0]}`), show),
   },
   {
     name: 'keys rotate',
-    summary: 'A new key in place of an old one, which works on for a while.',
+    summary: 'Replaces a key by a new one. The old one keeps working for a while.',
     args: ['key'],
     options: {
-      overlap: { type: 'string', value: 'seconds', help: 'How long the old one works on; a day unless given.' },
+      overlap: { type: 'string', value: 'seconds', help: 'How long the old key keeps working; a day by default.' },
     },
     run(call) {
       const overlap = text(call, 'overlap')

@@ -18,7 +18,7 @@ const RANGE: Readonly<Record<string, Option>> = {
   to: { type: 'string', value: 'time', help: 'Up to this day (included) or time.' },
 }
 const CSV: Readonly<Record<string, Option>> = {
-  csv: { type: 'boolean', help: 'Everything that matches, as CSV on standard output.' },
+  csv: { type: 'boolean', help: 'Exports all matching rows as CSV to standard output.' },
 }
 
 /** The rows of an account, by the options of this name; all that match for --csv. */
@@ -62,7 +62,7 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
 export const MONEY_COMMANDS: readonly Command[] = [
   {
     name: 'usage list',
-    summary: 'What an account used, call by call, newest first.',
+    summary: 'Lists the calls of an account, newest first.',
     args: ['account'],
     options: {
       ...PAGE_OPTIONS,
@@ -93,7 +93,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'usage clients',
-    summary: 'What agents spent, each by its session or name; those that spent most first.',
+    summary: 'Spending by agent session or name, highest first.',
     args: ['account'],
     options: { ...RANGE, ...TEST_OPTION },
     async run(call) {
@@ -112,7 +112,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'usage show',
-    summary: 'One call, and how its charge was computed.',
+    summary: 'Shows one call and how its charge was computed.',
     args: ['request'],
     async run(call) {
       const answer = await call.api.call<UsageDetail>('GET', at`/usage/${call.args[0]}`)
@@ -124,13 +124,13 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ledger show',
-    summary: 'What moved an account’s credits, the last first, with the balance after each.',
+    summary: 'All credit movements of an account, newest first, with the balance after each.',
     args: ['account'],
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
       kind: { type: 'string', value: 'word', help: 'grant, takeback, settled, released or expired.' },
-      zero: { type: 'boolean', help: 'What moved nothing instead: holds that were released, calls that cost nothing.' },
+      zero: { type: 'boolean', help: 'Rows that moved no credits instead: released holds, calls without a charge.' },
       ...TEST_OPTION,
       ...CSV,
     },
@@ -148,7 +148,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ledger verify',
-    summary: 'Replays the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
+    summary: 'Verifies the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
     about:
       'Goes on from where the last run came to, and says how far it is. Exits with 1 when something does not add up. May run while the gateway is under load.',
     options: { full: { type: 'boolean', help: 'Reads everything from the beginning.' } },
@@ -164,7 +164,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit list',
-    summary: 'What was changed, by whom and from where, newest first.',
+    summary: 'Lists changes with who made them and from where, newest first.',
     options: PAGE_OPTIONS,
     run: (call) =>
       listPages<AuditView>(call, '/audit', {
@@ -173,8 +173,8 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit verify',
-    summary: 'Walks the chain of audit rows: a changed or removed row shows.',
-    about: 'Exits with 1 when the chain is broken.',
+    summary: 'Verifies the hash chain of audit rows, which shows changed or removed rows.',
+    about: 'Exits with 1 if the chain is broken.',
     async run(call) {
       const answer = await call.api.call<AuditCheck>('GET', '/audit/verify')
       const words = answer.ok ? `The chain of ${answer.checked} rows is whole.` : answer.problems.join('\n')

@@ -21,10 +21,10 @@ Repeat it after a crash: it goes on where it was. The password may be left out o
     to: {
       type: 'string',
       value: 'DATABASE_URL',
-      help: 'The database that gets it: one on which a gateway has been started.',
+      help: 'The target database; a gateway must have been started with it once.',
     },
     wait: { type: 'string', value: 'seconds', help: `How long running calls may take to end (${WAIT_SECONDS}).` },
-    cancel: { type: 'boolean', help: 'Takes back a move that did not end: the account stays, its copy is removed.' },
+    cancel: { type: 'boolean', help: 'Cancels an unfinished move: the account stays, and its copy is removed.' },
   },
   async run(call) {
     const to = text(call, 'to')

@@ -23,7 +23,7 @@ function inWords(items: readonly OwnKeyView[]): string {
 export const OWN_KEY_COMMANDS: readonly Command[] = [
   {
     name: 'own-keys list',
-    summary: 'The vendors for which an account may have a key of its own, and which it has.',
+    summary: 'Lists the vendors for which an account may bring its own key, and its keys.',
     args: ['account'],
     async run(call) {
       const { items } = await call.api.call<Page<OwnKeyView>>('GET', at`/accounts/${call.args[0]}/own-keys`)
@@ -32,7 +32,7 @@ export const OWN_KEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'own-keys set',
-    summary: 'Tests an account’s own key at a vendor and stores it, encrypted; or says what happens when it fails.',
+    summary: 'Tests an account’s own key at a vendor and stores it, encrypted; or changes the fallback.',
     args: ['account', 'vendor'],
     about:
       'Calls of the account then go by it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
@@ -41,7 +41,7 @@ export const OWN_KEY_COMMANDS: readonly Command[] = [
       fallback: {
         type: 'string',
         value: 'yes|no',
-        help: 'Whether calls may go by the gateway’s credential, at the full price, where the key fails; no at first',
+        help: 'Whether calls may use the gateway’s credential, at the full price, if the key fails; no by default',
       },
     },
     async run(call) {

@@ -4,7 +4,7 @@ import { CliError, type Invocation, type Option, type Told, text } from './comma
 import { type Columns, table } from './table.ts'
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
-  limit: { type: 'string', value: 'n', help: 'How many rows at most; 50 unless given.' },
+  limit: { type: 'string', value: 'n', help: 'Maximum number of rows; 50 by default.' },
 }
 
 /** Whose rows: the account's own, or those of its test keys. */

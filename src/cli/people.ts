@@ -8,7 +8,7 @@ const linkOf = ({ link }: LinkView) => link
 export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'members list',
-    summary: 'Who belongs to an account.',
+    summary: 'The people of an account.',
     args: ['account'],
     async run(call) {
       const { items } = await call.api.call<Page<MemberView>>('GET', at`/accounts/${call.args[0]}/members`)
@@ -18,9 +18,9 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'members invite',
-    summary: 'A link by which somebody joins an account. It holds for a week.',
+    summary: 'Creates a link by which somebody joins an account. It is valid for a week.',
     args: ['account', 'email'],
-    options: { role: { type: 'string', value: 'word', help: 'owner or member; member unless given.' } },
+    options: { role: { type: 'string', value: 'word', help: 'owner or member; member by default.' } },
     run(call) {
       const [account, email] = call.args
       const body = { email, role: text(call, 'role') ?? 'member' }
@@ -29,7 +29,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'members remove',
-    summary: 'Ends a membership, at once.',
+    summary: 'Ends a membership at once.',
     args: ['account', 'user'],
     run(call) {
       const [account, user] = call.args
@@ -38,12 +38,12 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'setup-link',
-    summary: 'A new set-up link for the console, while there is no operator.',
+    summary: 'Creates a new setup link for the console, while there is no operator.',
     run: (call) => told(call.api.call<LinkView>('POST', '/setup-link'), linkOf),
   },
   {
     name: 'password-link',
-    summary: 'A link by which somebody who forgot their password chooses another. It holds for a day.',
+    summary: 'Creates a link to reset a forgotten password. It is valid for a day.',
     args: ['email'],
     run: (call) => told(call.api.call<LinkView>('POST', '/password-link', { email: call.args[0] }), linkOf),
   },

@@ -9,7 +9,7 @@ import { CliError, type Command, type Settings, told } from './command.ts'
 export const PSQL_COMMAND: Command = {
   name: 'psql',
   summary: 'Prints how to connect to the database with psql.',
-  about: 'Look, but do not write: the gateway is the only one that may move money.',
+  about: 'For reading only: do not write to the database.',
   run: (call) => told(connection(call.settings), (how) => how.command),
 }
 

@@ -44,7 +44,7 @@ async function changedCredentials(call: Invocation): Promise<Page<VendorCredenti
 export const VENDOR_COMMANDS: readonly Command[] = [
   {
     name: 'vendors list',
-    summary: 'The vendors, whether they have their credential, and how they do.',
+    summary: 'Lists vendors with their credentials and health.',
     async run(call) {
       const { items } = await call.api.call<Page<VendorView>>('GET', '/vendors')
       const words = table(items, {
@@ -62,7 +62,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
   },
   {
     name: 'vendors test',
-    summary: 'Lists a vendor’s models and makes the smallest real call, and says what came of it.',
+    summary: 'Tests a vendor: lists its models and makes the smallest real call.',
     args: ['vendor'],
     async run(call) {
       const answer = await call.api.call<VendorTest>('POST', at`/vendors/${call.args[0]}/test`)
@@ -73,7 +73,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     name: 'vendors credential',
     summary: 'Stores a vendor’s credential, encrypted. Reads it from standard input.',
     args: ['vendor'],
-    about: 'It is not taken as an argument, because arguments end up in the history of the shell.',
+    about: 'It cannot be an argument, because arguments end up in the shell history.',
     async run(call) {
       const value = (await call.input()).trim()
       if (!value)
@@ -92,11 +92,11 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     about:
       'A credential that is refused or limited is put aside by itself, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
     options: {
-      set: { type: 'string', value: 'NAME', help: 'Adds this one, or changes its value or weight' },
-      weight: { type: 'string', value: 'n', help: 'Its share of the calls against that of the others; 1 at first' },
+      set: { type: 'string', value: 'NAME', help: 'Adds this credential, or changes its value or weight' },
+      weight: { type: 'string', value: 'n', help: 'Its weight relative to the others; 1 by default' },
       'key-stdin': { type: 'boolean', help: 'Reads the value from standard input' },
-      remove: { type: 'string', value: 'NAME', help: 'Takes this one away' },
-      force: { type: 'boolean', help: 'Also while jobs run that it made' },
+      remove: { type: 'string', value: 'NAME', help: 'Removes this one' },
+      force: { type: 'boolean', help: 'Even if it has running jobs' },
     },
     async run(call) {
       const { items } = await changedCredentials(call)

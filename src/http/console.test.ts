@@ -383,7 +383,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
           code: 50000,
           status: 502,
           blame: 'upstream',
-          message: 'The provider failed.',
+          message: 'The vendor failed.',
         },
       },
     },

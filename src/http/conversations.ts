@@ -107,6 +107,6 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
   const found = wanted === undefined ? all[0] : all.find(([uid]) => uid === wanted)
   if (found) return found
   if (wanted !== undefined)
-    throw invalid(`"${wanted.slice(0, 100)}" is no model whose provider keeps conversations.`, 'model')
-  throw new Fault('not_found', { message: 'No model of this key has a provider that keeps conversations.' })
+    throw invalid(`"${wanted.slice(0, 100)}" is not a model whose vendor offers conversations.`, 'model')
+  throw new Fault('not_found', { message: 'No model of this key has a vendor that keeps conversations.' })
 }

@@ -60,7 +60,7 @@ function refusal(job: Pick<JobRow, 'status'>): Fault {
       return new Fault('conflict', { message: 'This job is being worked on and cannot be cancelled any more.' })
     default:
       return new Fault('conflict', {
-        message: 'This job is just being handed to the provider; try to cancel it again in a moment.',
+        message: 'This job is just being handed to the vendor; try to cancel it again in a moment.',
         retryAfterSeconds: 2,
       })
   }

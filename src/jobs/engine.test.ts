@@ -66,14 +66,14 @@ test('a job is submitted once, moves forward, and is charged for what was delive
 const endings = [
   // what the vendor does          the job's end  paid    taken  the caller is told
   ['[[fail]]', 'FAILED', 0n, 1, /sensitive/],
-  ['[[fail=InternalServiceError]]', 'FAILED', 0n, 1, /provider failed/i],
+  ['[[fail=InternalServiceError]]', 'FAILED', 0n, 1, /vendor failed/i],
   ['[[expire]]', 'FAILED', 0n, 1, /too slow/],
   ['[[cancelled]]', 'CANCELLED', 0n, 1, undefined],
   ['[[reject]]', 'FAILED', 0n, 0, /sensitive/],
   ['[[lost]]', 'FAILED', 0n, 1, /lost this job/],
   ['[[no-file]]', 'FAILED', 0n, 1, /could not be fetched/],
   ['[[cut-file]]', 'FAILED', 0n, 1, /could not be fetched/],
-  ['[[submit-500]]', 'FAILED', 0n, 0, /provider failed/i],
+  ['[[submit-500]]', 'FAILED', 0n, 0, /vendor failed/i],
   ['[[401]]', 'FAILED', 0n, 0, /not available/],
   ['[[poll-500=3]]', 'COMPLETED', PRICE, 1, undefined],
   ['[[poll-429=2]]', 'COMPLETED', PRICE, 1, undefined],

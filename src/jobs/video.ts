@@ -176,7 +176,7 @@ async function look(job: ClaimedJob, taskId: string, deps: StepDeps): Promise<St
     if (misses < MISSES_MAX) return { ...again(pollMs(deps)), misses }
     return fail(
       job,
-      failure('upstream_failed', 'The provider has lost this job. You were not charged.'),
+      failure('upstream_failed', 'The vendor has lost this job. You were not charged.'),
       deps,
       deps.timing.watchForMs,
     )
@@ -216,7 +216,7 @@ async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise
     if (job.attempts >= ATTEMPTS_MAX)
       return fail(
         job,
-        failure('upstream_failed', 'The finished video could not be fetched from the provider. You were not charged.'),
+        failure('upstream_failed', 'The finished video could not be fetched from the vendor. You were not charged.'),
         deps,
       )
     return { ...again(backoffMs(deps.timing, job.attempts)), attempts: job.attempts }
@@ -243,7 +243,7 @@ async function giveUpLate(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> 
     await deps.tasks.cancel(job.task_id, place).catch(() => false)
   }
   const watchMs = job.task_id !== null || job.submit_age_ms !== null ? deps.timing.watchForMs : undefined
-  const error = failure('upstream_timeout', 'The provider did not finish in time. You were not charged.')
+  const error = failure('upstream_timeout', 'The vendor did not finish in time. You were not charged.')
   return fail(job, error, deps, watchMs)
 }
 

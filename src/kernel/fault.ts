@@ -14,8 +14,8 @@ export const FAULTS = {
   request_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The request is not valid.' },
   request_too_large: { code: 10000, status: 413, blame: 'caller', text: 'The request body is too large.' },
   body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
-  method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not take that method.' },
-  schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The provider could not process these fields.' },
+  method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
+  schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
   key_missing: {
     code: 20000,
     status: 401,
@@ -34,7 +34,7 @@ export const FAULTS = {
     code: 20001,
     status: 403,
     blame: 'caller',
-    text: "The provider does not accept this account's own key. Replace or remove it in the console. You were not charged.",
+    text: "The vendor does not accept this account's own key. Replace or remove it in the console. You were not charged.",
   },
   not_found: { code: 30000, status: 404, blame: 'caller', text: 'There is nothing at this address.' },
   model_unknown: {
@@ -56,26 +56,26 @@ export const FAULTS = {
     code: 40001,
     status: 429,
     blame: 'caller',
-    text: "The provider limits this account's own key. You were not charged; try again shortly.",
+    text: "The vendor limits this account's own key. You were not charged; try again shortly.",
   },
   upstream_rate_limited: {
     code: 40001,
     status: 429,
     blame: 'upstream',
-    text: 'The provider is at its rate limit. You were not charged; try again shortly.',
+    text: 'The vendor is at its rate limit. You were not charged; try again shortly.',
   },
-  upstream_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The provider refused the request.' },
+  upstream_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The vendor rejected the request.' },
   upstream_failed: {
     code: 50000,
     status: 502,
     blame: 'upstream',
-    text: 'The provider failed. You were not charged for what it did not deliver.',
+    text: 'The vendor failed. You were not charged for what it did not deliver.',
   },
   upstream_garbled: {
     code: 50000,
     status: 502,
     blame: 'upstream',
-    text: 'The provider sent an answer that could not be read.',
+    text: 'The vendor sent an answer that could not be parsed.',
   },
   unavailable: {
     code: 50001,
@@ -87,13 +87,13 @@ export const FAULTS = {
     code: 50001,
     status: 503,
     blame: 'upstream',
-    text: 'The provider is not available right now. You were not charged; try again shortly.',
+    text: 'The vendor is not available right now. You were not charged; try again shortly.',
   },
   upstream_timeout: {
     code: 50002,
     status: 504,
     blame: 'upstream',
-    text: 'The provider was too slow. You were not charged for what it did not deliver.',
+    text: 'The vendor was too slow. You were not charged for what it did not deliver.',
   },
   internal: { code: 50003, status: 500, blame: 'us', text: 'Something went wrong on our side.' },
 } as const satisfies Record<string, FaultSpec>
@@ -109,7 +109,7 @@ export interface FaultDetails {
   message?: string
   /** The request field at fault, for the bodies that have a place for it. */
   param?: string
-  /** What Messages bodies say in `error.details`: SDKs act on the code, such as by sending a thread's conversation whole. */
+  /** `error.details` of Messages bodies. SDKs act on the code, for example by sending the whole conversation of a thread. */
   errorDetails?: { readonly error_code: string; readonly unsupported?: readonly string[] }
   /** A vendor's code that SDKs and frameworks know, for the bodies that have a place for it. */
   vendorCode?: string
@@ -117,12 +117,12 @@ export interface FaultDetails {
   retryAfterSeconds?: number
   /** Extra response headers, such as the limit that was reached. */
   headers?: Record<string, string>
-  /** Whose key it was that may not be used. */
+  /** The key that was rejected, and its account. */
   whose?: { readonly keyId: string; readonly accountId: string }
   /** What only the log may see. */
   internal?: Record<string, unknown>
   cause?: unknown
-  /** Counted where it is thrown, and not logged one by one: there may be thousands a second. */
+  /** Already counted where it was thrown, so it is not logged: there may be thousands a second. */
   readonly counted?: boolean
 }
 
@@ -132,13 +132,13 @@ export class Fault extends Error {
   readonly status: number
   readonly blame: Blame
   readonly details: FaultDetails
-  /** Which product was refused, once that is known. */
+  /** The product of the rejected call, once it is known. */
   product = ''
 
   constructor(kind: FaultName, details: FaultDetails = {}) {
     const spec = FAULTS[kind]
     const framesMax = Error.stackTraceLimit
-    // Where in our code a caller's mistake was noticed helps nobody, and to find out is a tenth of what a refusal costs.
+    // The stack of a caller's mistake helps nobody, and collecting it is a tenth of the cost of a rejection.
     if (spec.blame === 'caller') Error.stackTraceLimit = 0
     super(details.message ?? spec.text, details.cause === undefined ? undefined : { cause: details.cause })
     Error.stackTraceLimit = framesMax
@@ -151,7 +151,7 @@ export class Fault extends Error {
   }
 }
 
-/** Anything thrown becomes a fault; what we did not expect is ours and stays internal. */
+/** Turns anything thrown into a fault. Unexpected errors are `internal`, and their text stays internal. */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   return new Fault('internal', { cause: error })
@@ -161,5 +161,5 @@ export function invalid(message: string, param?: string): Fault {
   return new Fault('request_invalid', param === undefined ? { message } : { message, param })
 }
 
-/** The caller has gone: not a fault of anybody's, but the reason why work stops. */
+/** The caller closed the connection, so work stops. Nobody is to blame. */
 export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })

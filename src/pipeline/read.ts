@@ -105,7 +105,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     // What no route can carry is refused before anything is held.
     const routes = routesFor(ask, product, incoming.catalog.document)
     if (routes.length === 0 && incoming.spec.sells === 'text')
-      throw invalid(`No provider of "${ask.product}" offers this.`, 'model')
+      throw invalid(`No vendor of "${ask.product}" offers this.`, 'model')
     const asked = cache ? { ask, product, routes, cache } : { ask, product, routes }
     return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
   } catch (error) {

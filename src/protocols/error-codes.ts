@@ -4,7 +4,7 @@
 /** Codes that go to callers under their own names. */
 const CODES: ReadonlySet<string> = new Set([
   'context_length_exceeded',
-  // What the provider does not want to write about.
+  // What the vendor does not want to write about.
   ...['content_policy_violation', 'content_filter', 'moderation_blocked', 'invalid_prompt', 'cyber_policy'],
   // Pictures and files.
   ...['invalid_image', 'invalid_image_format', 'invalid_base64_image', 'invalid_image_url', 'invalid_image_mode'],
@@ -16,7 +16,7 @@ const CODES: ReadonlySet<string> = new Set([
   ...['invalid_type', 'invalid_json_schema', 'invalid_schema', 'invalid_function_parameters', 'duplicate_value'],
   ...['string_above_max_length', 'string_below_min_length', 'array_above_max_length', 'array_below_min_length'],
   ...['integer_above_max_value', 'integer_below_min_value', 'decimal_above_max_value', 'decimal_below_min_value'],
-  // Conversations that live at the provider.
+  // Conversations that live at the vendor.
   ...['previous_response_not_found', 'invalid_encrypted_content', 'conversation_locked', 'thread_unsupported_request'],
 ])
 

@@ -114,7 +114,7 @@ export function vendorFault(error: unknown): Fault {
     BY_WORD.find(([pattern]) => pattern.test(words))?.[1] ??
     byStatus ??
     (knownCode(said.words, '') === undefined ? 'upstream_failed' : 'upstream_invalid')
-  return new VendorFault(kind, said, { internal: { why: 'the provider reported it inside its answer' } })
+  return new VendorFault(kind, said, { internal: { why: 'the vendor reported it inside its answer' } })
 }
 
 /** What a vendor has against a credential, not against the call: it is not accepted, its account has no money, or it is used too much. */
@@ -161,11 +161,11 @@ export function ownKeyFault({ credential, fault }: Refusal, vendor: string): Fau
       })
     case 'spent':
       return new Fault('own_key_refused', {
-        message: `The provider says that the account of your own key for "${vendor}" has no money left. You were not charged.`,
+        message: `The vendor says that the account of your own key for "${vendor}" has no money left. You were not charged.`,
       })
     case 'refused':
       return new Fault('own_key_refused', {
-        message: `The provider does not accept this account's own key for "${vendor}". Replace or remove it in the console. You were not charged.`,
+        message: `The vendor does not accept this account's own key for "${vendor}". Replace or remove it in the console. You were not charged.`,
       })
   }
 }

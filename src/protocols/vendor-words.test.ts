@@ -33,13 +33,13 @@ test('a caller reads what a vendor said, without its name, keys, addresses and a
     ],
     [
       'Rate limit reached for gpt-5.4-turbo in organization org-AbCdEf123456 on tokens per min',
-      'Rate limit reached for the provider in organization [id] on tokens per min',
+      'Rate limit reached for the vendor in organization [id] on tokens per min',
     ],
-    ['OpenAI API error at api.anthropic.com/v1 (10.0.0.12:8080)', 'the provider API error at [address] ([address])'],
+    ['OpenAI API error at api.anthropic.com/v1 (10.0.0.12:8080)', 'the vendor API error at [address] ([address])'],
     ['header "Authorization: Bearer abcdef123456" refused', 'header "Authorization: [key]" refused'],
     [
       'Gemini project my-project-12345 of account 123456789012 by ops@google.com',
-      'the provider project [id] of account [id] by [address]',
+      'the vendor project [id] of account [id] by [address]',
     ],
     ['key 9f8e7d6c5b4a39281706f5e4d3c2b1a098765432 at inner.example', 'key [key] at [address]'],
     ['digest 00112233445566778899aabbccddeeff at fd12::17, 10:30:45', 'digest [id] at [address], 10:30:45'],
@@ -49,7 +49,7 @@ test('a caller reads what a vendor said, without its name, keys, addresses and a
     ['Unknown parameter: user_location, api_version.', 'Unknown parameter: user_location, api_version.'],
     [
       'max_tokens: 200000 > 128000, which is the maximum for claude-opus-5-20260801',
-      'max_tokens: 200000 > 128000, which is the maximum for the provider',
+      'max_tokens: 200000 > 128000, which is the maximum for the vendor',
     ],
     ['messages.1.content.0: tool_use_id toolu_1 is unknown', 'messages.1.content.0: tool_use_id toolu_1 is unknown'],
     ['the maximum of claude-5-x is 5', 'the maximum of beta-5 is 5'],
@@ -62,9 +62,9 @@ test('the names, files and addresses that a caller sent are not taken for a vend
   const cases: [string, string][] = [
     ["Tool 'gemini-lookup' has no schema.", "Tool 'gemini-lookup' has no schema."],
     ["Tool 'google' has no schema.", "Tool 'google' has no schema."],
-    ['Azure said: no such file user_file_12345678.', 'the provider said: no such file user_file_12345678.'],
+    ['Azure said: no such file user_file_12345678.', 'the vendor said: no such file user_file_12345678.'],
     ['Could not load https://pages.example.com/cat.png.', 'Could not load https://pages.example.com/cat.png.'],
-    ['Anthropic: claude-7 is busy for org-AbCdEf123456', 'the provider: the provider is busy for [id]'],
+    ['Anthropic: claude-7 is busy for org-AbCdEf123456', 'the vendor: the vendor is busy for [id]'],
   ]
   for (const [said, clean] of cases) assert.equal(scrub(said, hearing), clean)
 })
@@ -102,7 +102,7 @@ test('an error inside an answer becomes the fault that says who must do what', (
   assert.equal(kind({ type: 'server_error' }), 'upstream_failed')
   assert.equal(kind('something'), 'upstream_failed')
   const long = vendorFault({ type: 'invalid_request_error', message: 'prompt too long for claude-5' })
-  assert.equal(told(long).message, 'prompt too long for the provider')
+  assert.equal(told(long).message, 'prompt too long for the vendor')
   assert.ok(!long.message.includes('prompt'), 'nobody was told yet')
   assert.ok(!told(vendorFault({ type: 'server_error', message: 'secret trouble' })).message.includes('secret'))
 })

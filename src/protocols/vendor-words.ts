@@ -53,7 +53,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     /(?<![\w-])(?=[\w-]{0,200}\d)(?<=\b(?:organi[sz]ation|account|project|tenant|team)(?:\s+id)?(?:\s*[:=])?\s+["'`]?)[\w-]{6,}/gi,
     '[id]',
   ],
-  [VENDOR_NAMES, 'the provider'],
+  [VENDOR_NAMES, 'the vendor'],
 ]
 
 const CHARS_MAX = 500

@@ -108,7 +108,7 @@ test('an operator gives a model a price in batches, for a tier and for an extra,
   await dialog.getByRole('button', { name: 'Add a multiplier' }).click()
   assert.equal(await dialog.getByRole('button', { name: 'Set the price' }).isDisabled(), true)
   await dialog.getByLabel('Times', { exact: true }).fill('2')
-  await dialog.getByLabel('Times in batches').fill('0.5')
+  await dialog.getByLabel('Batch multiplier').fill('0.5')
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Set the price' }).click()
   await page.getByText(/^New prices for/).waitFor()

@@ -256,7 +256,7 @@ test('an operator changes a price, and the models page shows it', async () => {
     .click()
   await page.getByLabel('Input, per million tokens').first().fill('251')
   await page.getByRole('button', { name: 'Set the price' }).click()
-  await page.getByText('New prices for Alpha 5.4 hold from now on.').waitFor()
+  await page.getByText('New prices for Alpha 5.4 apply now.').waitFor()
   await operator.go(`/a/${account}/models/alpha-5.4`)
   await page.getByRole('cell', { name: '251', exact: true }).waitFor()
   const models = (await (await home.call('/v1/models', key)).json()) as {

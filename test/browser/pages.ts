@@ -130,7 +130,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page
           .getByLabel('Recording')
           .setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) })
-        await press(page, /^Write down$/)
+        await press(page, /^Transcribe$/)
         await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
       },
     },

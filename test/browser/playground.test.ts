@@ -129,9 +129,9 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   const id = await home.gateway.accounts.create({ name: 'Keeper', credits: 10_000_000n, limits: {} }, BY)
   const { key } = await home.gateway.keys.create(id, { name: 'kept' }, BY)
   await operator.go(`/a/${id}/keys`)
-  await page.getByText('Nothing is kept.').waitFor()
-  await page.getByRole('button', { name: 'Keep requests and answers' }).click()
-  await page.getByText('kept for 7 days, up to 64 KB of each body').waitFor()
+  await page.getByText('Content logging is off.').waitFor()
+  await page.getByRole('button', { name: 'Turn on logging' }).click()
+  await page.getByText('kept for 7 days, up to 64 KB per message').waitFor()
   const answer = await home.call('/v1/chat/completions', key, {
     model: 'alpha-5.4',
     temperature: 0.5,
@@ -179,8 +179,8 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   )
   await operator.go(`/a/${id}/keys`)
   await page.getByRole('button', { name: 'Switch off: All keys and the playground' }).click()
-  await page.getByRole('button', { name: 'Switch off and delete' }).click()
-  await page.getByText('Nothing is kept.').waitFor()
+  await page.getByRole('button', { name: 'Turn off and delete' }).click()
+  await page.getByText('Content logging is off.').waitFor()
 })
 
 test('nothing of it broke the content policy, raised an error or left this machine', () => {
@@ -195,7 +195,7 @@ test('a recording is uploaded, quoted by its length and written down, and a text
   await page.getByLabel('Recording').setInputFiles(file)
   const quote = (await (await quoted).json()) as { data: { costAtMost: string } }
   assert.equal(quote.data.costAtMost, '0.03', 'three seconds')
-  await page.getByRole('button', { name: 'Write down' }).click()
+  await page.getByRole('button', { name: 'Transcribe', exact: true }).click()
   await page.getByText('"seconds":3').waitFor()
   await operator.go(`/a/${account}/playground/speech`)
   await page.getByLabel('Text', { exact: true }).fill('The gate is open.')

@@ -100,7 +100,7 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
 
   await ada.go(`/a/${account.id}/alerts/rules`)
   await page.getByRole('button', { name: `Remove ${hookUrl}` }).click()
-  await page.getByText('Nobody yet').waitFor()
+  await page.getByText('No receivers').waitFor()
   await ada.close()
 })
 
@@ -212,7 +212,7 @@ test('a vendor shows its last day and which models fail; home shows the margin a
   const losing = page.getByRole('region', { name: 'Losing money' })
   await losing.getByRole('row', { name: /gamma-v4-pro.*1/ }).waitFor()
   await page.locator('.stat').filter({ hasText: 'Margin' }).getByText('-', { exact: false }).first().waitFor()
-  await page.getByText('Say who is told when a vendor or a check fails').waitFor()
+  await page.getByText('Set up alert recipients').waitFor()
   assert.deepEqual(await home.violations(page), [])
 })
 

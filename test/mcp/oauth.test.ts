@@ -324,7 +324,7 @@ test('refusing sends the program away with nothing', async () => {
   const { client, transport } = await connect(program)
   await assert.rejects(client.connect(transport), UnauthorizedError)
   await person.page.goto(String(program.asked))
-  const back = await endOf(person, () => person.page.getByRole('button', { name: 'Refuse' }).click())
+  const back = await endOf(person, () => person.page.getByRole('button', { name: 'Deny' }).click())
   assert.equal(back.searchParams.get('error'), 'access_denied')
   assert.equal(back.searchParams.get('code'), null)
 })

@@ -20,7 +20,7 @@ const CODES: Record<number, string> = {
   50003: 'Internal error',
 }
 
-const BLAME: Record<Blame, string> = { caller: 'the request', upstream: 'the provider', us: 'the gateway' }
+const BLAME: Record<Blame, string> = { caller: 'the request', upstream: 'the vendor', us: 'the gateway' }
 
 const EXAMPLE = { requestId: 'req_01jexample', sdk: false }
 
@@ -67,7 +67,7 @@ export function errorsPage(): string {
   return page(
     'Error codes',
     'Compare the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer carries the request id in the headers `x-request-id` and `request-id`; with it an operator finds the call in log, trace, usage and ledger.',
-    'A call that ends in one of these errors is not charged, unless the provider had already reported usage: see the guide on billing.',
+    'A call that ends in one of these errors is not charged, unless the vendor had already reported usage: see the guide on billing.',
     table(['Code', 'Status', 'Fault', 'Cause lies with', 'Text'], overview),
     '## Bodies',
     'The form of the body depends on the endpoint. When the request carries the mark of an SDK, or came by one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',

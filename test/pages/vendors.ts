@@ -1,4 +1,4 @@
-// The vendors that are known beforehand, from their presets.
+// The vendor presets, from their presets.
 
 import { type Preset, type PresetModel, readPresets } from '../../src/catalog/preset.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'

@@ -126,7 +126,7 @@ for (const [version, make] of VERSIONS)
       }
       await assert.rejects(ask('x', 'nope'), named('NotFoundError', /does not exist/))
       await assert.rejects(ask('[[429]]'), named('RateLimitError', /rate limit/))
-      await assert.rejects(ask('[[500]]'), named('InternalServerError', /provider failed/))
+      await assert.rejects(ask('[[500]]'), named('InternalServerError', /vendor failed/))
       await assert.rejects(
         make({ apiKey: 'tg_live_wrong', maxRetries: 0 }).models.list(),
         named('AuthenticationError', /not valid/),
@@ -140,7 +140,7 @@ for (const [version, make] of VERSIONS)
           max_tokens: 500,
           messages: [{ role: 'user', content: `A story. ${trigger} [[chunks=20]]` }],
         })
-        await assert.rejects(stream.finalMessage(), /provider|Overloaded|overloaded/i)
+        await assert.rejects(stream.finalMessage(), /vendor|Overloaded|overloaded/i)
       }
     })
   })

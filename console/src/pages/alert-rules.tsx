@@ -39,22 +39,22 @@ const amount = (text: string) => {
 const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   balanceBelow: { label: 'Fewer credits are available than', value: { unit: 'credits', usual: '100', read: amount } },
   balanceDays: {
-    label: 'At the pace of the last seven days the balance ends within',
+    label: 'At last week’s rate the balance is used up within',
     value: { unit: 'days', usual: '3', read: within(0.1, 365) },
   },
   limitShares: {
-    label: 'A limit on spending, of the account or a key, is used up to',
+    label: 'A spending limit of the account or a key reaches',
     value: { unit: '%', usual: '50, 80, 100', read: percents },
   },
   failurePercent: {
-    label: 'Calls of this hour and the last failed',
+    label: 'Failing calls in two hours reach',
     value: { unit: '%', usual: '50', read: within(1, 100) },
   },
-  keyDays: { label: 'A key ends within', value: { unit: 'days', usual: '7', read: within(0.1, 365) } },
+  keyDays: { label: 'A key expires within', value: { unit: 'days', usual: '7', read: within(0.1, 365) } },
   jobFailed: { label: 'A job failed' },
   vendorOpen: { label: 'The circuit breaker of a vendor is open', gateway: true },
-  vendorOverrun: { label: 'A vendor bills more output than the limit it was told', gateway: true },
-  verification: { label: 'A check of the ledger or the audit trail found problems, or could not end', gateway: true },
+  vendorOverrun: { label: 'A vendor bills more output than its cap', gateway: true },
+  verification: { label: 'A check of the ledger or the audit log found problems or did not finish', gateway: true },
 }
 const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
@@ -115,7 +115,7 @@ function RulesCard({ account, settings }: CardProps) {
     toast('Saved.')
   })
   return (
-    <Card title="Rules" lead="Each fires once when it becomes true, and again only after it was not.">
+    <Card title="Rules" lead="Each alert is sent once and resets when the problem clears.">
       <form className="stack" onSubmit={onSubmit}>
         <ul className="rule-list">
           {names.map((name) => (
@@ -187,7 +187,7 @@ function RuleValue(props: {
 
 const KINDS: readonly (readonly [Receiver['kind'], string, string])[] = [
   ['webhook', 'Webhook, signed', 'https://example.com/alerts'],
-  ['slack', 'Slack or alike', 'https://hooks.slack.com/services/…'],
+  ['slack', 'Slack-compatible webhook', 'https://hooks.slack.com/services/…'],
   ['email', 'E-mail', 'ada@example.com'],
 ]
 
@@ -203,14 +203,14 @@ function ReceiversCard({ account, settings }: CardProps) {
   const removing = useAction((_signal, gone: Receiver) => change(receivers.filter((one) => one !== gone)))
   const testing = useAction(async () => {
     await api.testAlerts(account)
-    toast('A test is on its way.')
+    toast('A test alert is on its way.')
     refresh('alerts/')
   })
   const error = adding.error ?? removing.error ?? testing.error
   return (
     <Card
       title="Receivers"
-      lead="Told in addition to the bell, up to ten. Webhooks are signed with the account’s secret."
+      lead="Alerts are sent here in addition to the bell, up to ten receivers. Webhooks are signed with the account’s secret."
       actions={
         <Button icon="send" busy={testing.busy} disabled={receivers.length === 0} onClick={() => void testing.go()}>
           Send a test
@@ -218,7 +218,7 @@ function ReceiversCard({ account, settings }: CardProps) {
       }
     >
       <div className="stack">
-        {receivers.length === 0 ? <p className="muted">Nobody yet: alerts are in the console only.</p> : null}
+        {receivers.length === 0 ? <p className="muted">No receivers: alerts appear in the console only.</p> : null}
         <ul className="rule-list">
           {receivers.map((one) => (
             <li key={`${one.kind} ${one.to}`}>
@@ -269,7 +269,7 @@ function Deliveries({ account }: { account: string | undefined }) {
     <Card
       flush
       title="Deliveries"
-      lead="Of the newest alerts. What fails is tried for some six hours, with doubling pauses."
+      lead="Deliveries of the newest alerts. Failed ones are retried for about six hours, with doubling pauses."
     >
       {rows.length ? <DeliveryTable account={account} rows={rows} /> : <p className="card-note muted">None yet.</p>}
     </Card>

@@ -23,10 +23,7 @@ export function AlertsPage({ account, tab = 'list' }: { account: string; tab?: s
   const owner = useMayManage(account)
   const base = `/a/${encodeURIComponent(account)}/alerts`
   return (
-    <Page
-      title="Alerts"
-      lead="What needs somebody: a balance that ends, a limit that fills, calls that fail, a key that expires."
-    >
+    <Page title="Alerts" lead="Low balances, spending limits, failing calls and expiring keys.">
       {owner ? <AlertTabs base={base} tab={tab} /> : null}
       {tab === 'rules' && owner ? <AlertSettingsPanel account={account} /> : <AlertList account={account} />}
     </Page>
@@ -44,7 +41,7 @@ export function GatewayAlertsPage({ tab = 'list' }: { tab?: string }) {
   return (
     <Page
       title="Alerts"
-      lead="Vendors whose circuit is open, and what a check of the ledger or the audit trail found. Accounts have rules of their own."
+      lead="Open circuit breakers of vendors, and problems found by checks of the ledger or the audit log. Accounts have rules of their own."
       actions={
         tab === 'list' ? (
           <Segments<'gateway' | 'all'>
@@ -68,7 +65,7 @@ function AlertTabs({ base, tab }: { base: string; tab: string }) {
       label="Alerts"
       current={tab}
       tabs={[
-        { name: 'list', label: 'What fired', to: base },
+        { name: 'list', label: 'Alerts sent', to: base },
         { name: 'rules', label: 'Rules and receivers', to: `${base}/rules` },
       ]}
     />
@@ -103,8 +100,8 @@ function AlertList({ account, of = 'gateway' }: { account: string | undefined; o
         list={list}
         rowKey={(alert) => alert.id}
         empty={
-          <Empty icon="bell" title="Nothing has fired">
-            <p>Each rule fires once when it becomes true, and again only after it was not.</p>
+          <Empty icon="bell" title="No alerts yet">
+            <p>Each alert is sent once and resets when the problem clears.</p>
           </Empty>
         }
         columns={[

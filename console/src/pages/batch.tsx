@@ -100,7 +100,7 @@ function Lines(props: { account: string; batch: BatchDetail; outcome: 'failed' |
   return (
     <TableCard
       title={TITLES[outcome]}
-      {...(isFailed ? { lead: 'Lines without a call were refused before they held anything: they are free.' } : {})}
+      {...(isFailed ? { lead: 'Lines without a call were rejected before anything was held: they are free.' } : {})}
       label={TITLES[outcome]}
       list={list}
       rowKey={({ line }) => String(line)}

@@ -7,13 +7,13 @@ import type { Attempt, UsageDetail } from '../wire.ts'
 import { faultAdvice, faultPage, faultText, faultTitle } from './fault-words.ts'
 
 const BLAMES = {
-  caller: 'The cause lies with the request.',
-  upstream: 'The cause lies with the provider.',
-  us: 'The cause lies with this gateway.',
+  caller: 'Cause: your request.',
+  upstream: 'Cause: the vendor.',
+  us: 'Cause: this gateway.',
 }
 
 const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
-  refused: 'Another vendor would have refused the same request, so none was asked.',
+  refused: 'Another vendor would reject the same request, so none was tried.',
   exhausted: 'There was no other route to take.',
   slow: 'There was no time left for another attempt.',
   left: 'The caller had left.',
@@ -63,7 +63,7 @@ function ForOperators({ attempt }: { attempt: Attempt }) {
       {attempt.said ? <p>The vendor said: “{attempt.said}”</p> : null}
       {attempt.mend ? (
         <p>
-          To be mended by you: {attempt.mend}. <Link to="/operator/vendors">Vendors</Link>
+          You need to fix this: {attempt.mend}. <Link to="/operator/vendors">Vendors</Link>
         </p>
       ) : null}
     </Note>
@@ -83,7 +83,7 @@ function Survived({ call }: { call: UsageDetail }) {
   if (failed.length === 0) return null
   return (
     <Note>
-      It took more than one attempt: {failed.map(describeAttempt).join(' ')} The next one{' '}
+      The call needed more than one attempt: {failed.map(describeAttempt).join(' ')} The next one{' '}
       {call.status < 400 ? 'answered' : 'ended it'}.
     </Note>
   )
@@ -91,7 +91,7 @@ function Survived({ call }: { call: UsageDetail }) {
 
 function describeAttempt(attempt: Attempt): string {
   const by = attempt.credential ? ` (${attempt.credential})` : ''
-  const who = attempt.vendor ? `${attempt.vendor}${by}` : `The provider of route ${attempt.route}`
+  const who = attempt.vendor ? `${attempt.vendor}${by}` : `The vendor of route ${attempt.route}`
   if (attempt.skipped) return `${who} was passed over${attempt.cause ? `: ${attempt.cause}` : ''}.`
   if (attempt.deadlineMs !== undefined)
     return `${who} had not answered after ${formatMs(attempt.deadlineMs)}${attempt.phase ? ` (${PHASES[attempt.phase] ?? attempt.phase})` : ''}.`

@@ -58,7 +58,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
       <Verdict call={call} />
       <Asked base={base} call={call} />
       {call.outcome === 'refused' ? (
-        <Note>It was refused before anything was held or a vendor was asked, and costs nothing.</Note>
+        <Note>The gateway rejected the call before anything was held. It is not charged.</Note>
       ) : (
         <>
           <Waterfall call={call} />
@@ -76,7 +76,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
   const tried = call.story?.attempts.flatMap(({ vendor }) => vendor ?? []) ?? []
   const vendors = [...new Set([...tried, ...(call.vendor ? [call.vendor] : [])])]
   return (
-    <Card title="What was asked">
+    <Card title="Request">
       <Facts
         items={[
           ['Time', <When key="t" at={call.at} />],
@@ -146,7 +146,7 @@ function Money({ call }: { call: UsageDetail }) {
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
         {call.cost ? <Stat label="Cost" value={<Amount value={call.cost} />} note="credits, at the vendor" /> : null}
-        <Stat label="Hold" value={briefCredits(call.held)} note="the worst case, set aside before" />
+        <Stat label="Hold" value={briefCredits(call.held)} note="Reserved before the call" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
         {call.firstByteMs === null ? null : (
           <Stat
@@ -180,8 +180,8 @@ function Charge({ call }: { call: UsageDetail }) {
         <div className="card-note">
           <p className="muted">
             {call.outcome === 'settled'
-              ? 'The call consumed nothing that has a price.'
-              : 'The call was not charged; the whole hold went back to the balance.'}
+              ? 'The call used nothing that has a price.'
+              : 'The call was not charged; its hold was released.'}
           </p>
         </div>
       ) : (

@@ -104,7 +104,7 @@ function Consent({ uid, asked }: { uid: string; asked: Connect }) {
           Allow
         </Button>
         <Button type="submit" busy={refuse.busy}>
-          Refuse
+          Deny
         </Button>
       </form>
     </Card>

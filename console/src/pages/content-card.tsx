@@ -24,8 +24,8 @@ export function ContentCard({ account }: { account: string }) {
   const labels = keyLabels(keys.data?.items ?? [])
   return (
     <Card
-      title="Requests and answers"
-      lead="Off unless switched on. What is kept is encrypted, without secrets and pictures, and can be read on a call’s page and opened in the playground."
+      title="Content logging"
+      lead="Stores requests and answers, encrypted, without secrets and pictures. Off by default. They can be read on a call’s page and opened in the playground."
     >
       <Loaded query={rules}>{(data) => <Rules account={account} rules={data} labels={labels} />}</Loaded>
     </Card>
@@ -39,16 +39,16 @@ function Rules({ account, rules, labels }: { account: string; rules: ContentRule
   const nameOf = (key: string | undefined) => (key === undefined ? EVERYTHING : (labels.get(key) ?? key))
   const end = async () => {
     await api.unsetContentRule(account, ending?.key)
-    toast('Nothing more is kept, and what was kept is gone.')
+    toast('Content logging is off, and logged content is deleted.')
     refresh(`content/${account}`)
   }
   return (
     <div className="stack">
-      {all.length === 0 ? <p className="muted">Nothing is kept.</p> : null}
+      {all.length === 0 ? <p className="muted">Content logging is off.</p> : null}
       {all.map(({ key, days, maxBytes }) => (
         <p key={key ?? ''} className="row">
           <span>
-            <b>{nameOf(key)}</b>: kept for {plural(days, 'day')}, up to {Math.round(maxBytes / 1024)} KB of each body
+            <b>{nameOf(key)}</b>: kept for {plural(days, 'day')}, up to {Math.round(maxBytes / 1024)} KB per message
           </span>
           {may ? (
             <Button
@@ -62,16 +62,16 @@ function Rules({ account, rules, labels }: { account: string; rules: ContentRule
         </p>
       ))}
       {rules.kept > 0 ? <p className="muted">{plural(rules.kept, 'call')} can be read now.</p> : null}
-      {may ? <RuleForm account={account} labels={labels} /> : <p className="muted">Owners can switch it on.</p>}
+      {may ? <RuleForm account={account} labels={labels} /> : <p className="muted">Owners can turn it on.</p>}
       {ending ? (
         <Confirm
-          title="Keep nothing more?"
-          action="Switch off and delete"
+          title="Turn off content logging?"
+          action="Turn off and delete"
           danger
           run={end}
           onClose={() => setEnding(undefined)}
         >
-          <p>Requests and answers are no longer kept, and those that were are deleted at once.</p>
+          <p>Requests and answers are no longer stored, and stored ones are deleted at once.</p>
         </Confirm>
       ) : null}
     </div>
@@ -90,16 +90,16 @@ function RuleForm({ account, labels }: { account: string; labels: Labels }) {
   const [size, setSize] = useState('65536')
   const { busy, error, onSubmit } = useSubmit(async () => {
     await api.setContentRule(account, { ...(key ? { key } : {}), days: Number(days), maxBytes: Number(size) })
-    toast('Requests and answers are kept from now on.')
+    toast('Content logging is on.')
     refresh(`content/${account}`)
   })
   return (
     <form className="filters" onSubmit={onSubmit}>
-      <SelectField label="Of" value={key} onText={setKey} options={[['', EVERYTHING], ...labels]} />
-      <TextField label="Days" type="number" min={1} max={90} required value={days} onText={setDays} />
-      <SelectField label="Of each body" value={size} onText={setSize} options={SIZES} />
+      <SelectField label="Keys" value={key} onText={setKey} options={[['', EVERYTHING], ...labels]} />
+      <TextField label="Keep for (days)" type="number" min={1} max={90} required value={days} onText={setDays} />
+      <SelectField label="Max size per message" value={size} onText={setSize} options={SIZES} />
       <Button type="submit" busy={busy}>
-        Keep requests and answers
+        Turn on logging
       </Button>
       {error ? <Fault error={error} /> : null}
     </form>

@@ -114,7 +114,7 @@ interface BodyProps {
 /** The same figure as in the operator's list and in alerts. */
 function lastsOf({ daysLeft: left }: Overview): string | undefined {
   if (left === null) return undefined
-  return left < 1 ? 'less than a day' : left > 999 ? 'years' : plural(Math.floor(left), 'day')
+  return left < 1 ? 'less than a day' : left > 365 ? 'over a year' : plural(Math.floor(left), 'day')
 }
 
 export function OverviewBody({ account, data, sums, days }: BodyProps) {
@@ -132,7 +132,7 @@ export function OverviewBody({ account, data, sums, days }: BodyProps) {
             </>
           }
         />
-        {data.daysLeft === null ? null : <Stat label="Lasts" value={lastsOf(data)} note="at the pace of seven days" />}
+        {data.daysLeft === null ? null : <Stat label="Runway" value={lastsOf(data)} note="at last week’s rate" />}
         <Stat label="Spent" value={formatCredits(charged, 2)} note="credits" />
         <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
@@ -141,13 +141,13 @@ export function OverviewBody({ account, data, sums, days }: BodyProps) {
           note={requests === 0 ? 'no requests yet' : 'of all requests'}
         />
         <Stat
-          label="Refused"
+          label="Rejected"
           value={
             <Link to={`/a/${encodeURIComponent(account)}/usage?outcome=refused`} className="plain-link">
               {formatWhole(refused)}
             </Link>
           }
-          note="before a vendor was asked"
+          note="by the gateway, not charged"
         />
         {data.margin?.requests ? (
           <Stat

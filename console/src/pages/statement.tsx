@@ -14,10 +14,7 @@ import { RangeFields } from './range-fields.tsx'
 export function StatementPage({ account }: { account: string }) {
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal))
   return (
-    <Page
-      title="Statement"
-      lead="What moved this account’s credits, the last first, in the order in which it moved. The balance of a row was true at that moment, and never changes."
-    >
+    <Page title="Statement" lead="All credit movements, newest first, each with the balance after it.">
       <Loaded query={money} skeleton={<Skeleton lines={1} tall />}>
         {(data) => <Balance of={data} />}
       </Loaded>
@@ -37,7 +34,7 @@ const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
 const ZERO = 'zero'
 /** What a reader may choose; holds never move anything, and are among those that moved nothing. */
 const CHOICES = [
-  ['', 'All that moved credits'],
+  ['', 'All movements'],
   ...(['settled', 'grant', 'takeback'] as const).map((kind) => [kind, KINDS[kind].label] as const),
   [ZERO, 'Moved nothing'],
 ] as const

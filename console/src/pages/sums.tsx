@@ -78,7 +78,7 @@ export function SumsCard({
         <SelectField label="Show" value={choice.measure} onText={(sum) => onChoice({ sum })} options={MEASURES} />
         <SelectField label="Group" value={choice.by} onText={(by) => onChoice({ by })} options={GROUPINGS} />
         <SelectField label="Step" value={choice.per} onText={(per) => onChoice({ per })} options={STEPS} />
-        <CsvButton label="CSV of sums" fetchIt={() => api.sumsCsv(account, asked)} name={`sums-${account}.csv`} />
+        <CsvButton label="Export totals" fetchIt={() => api.sumsCsv(account, asked)} name={`sums-${account}.csv`} />
       </div>
       <Loaded query={sums} skeleton={<Skeleton lines={4} tall />}>
         {(data) => <SumsBody data={data} measure={choice.measure} />}
@@ -94,7 +94,11 @@ function SumsBody({ data, measure }: { data: UsageSums; measure: Measure }) {
       <Stats>
         <Stat label="Credits" value={formatCredits(totals.charged, 2)} note="charged" />
         <Stat label="Calls" value={formatWhole(totals.requests)} note={`${formatWhole(totals.errors)} failed`} />
-        <Stat label="Refused" value={formatWhole(totals.refused)} note="not charged, not counted above" />
+        <Stat
+          label="Rejected"
+          value={formatWhole(totals.refused)}
+          note="by the gateway; not charged, not counted above"
+        />
         <Stat
           label="Success rate"
           value={totals.requests ? formatPercent((totals.requests - totals.errors) / totals.requests) : '–'}
@@ -158,7 +162,7 @@ const groupName = ({ group, name }: UsageSums['groups'][number]) => name ?? (gro
 function GroupTable({ data }: { data: UsageSums }) {
   return (
     <details className="fold">
-      <summary>All {formatWhole(data.groups.length)} groups, and times to answer</summary>
+      <summary>All {formatWhole(data.groups.length)} groups and latency</summary>
       <Table
         label="Groups"
         rows={data.groups}

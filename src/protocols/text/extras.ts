@@ -98,7 +98,7 @@ export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pric
     price,
     keepsForAnHour: door === 'anthropic-messages' && /"ttl"\s*:\s*"1h"/.test(json.text),
     refusal: (protocol) =>
-      only === undefined || protocol === door ? undefined : cannotConvert(only, 'what runs at another provider'),
+      only === undefined || protocol === door ? undefined : cannotConvert(only, 'what runs at another vendor'),
   }
 }
 

@@ -163,30 +163,30 @@ class Seeker {
 
   private push(one: Continued): void {
     if (this.found.length >= REFERENCES_MAX)
-      throw invalid(`A request may refer to ${REFERENCES_MAX} things that a provider keeps.`)
+      throw invalid(`A request may refer to ${REFERENCES_MAX} things that a vendor keeps.`)
     this.found.push(one)
   }
 }
 
 export function conversationUnknown(): Fault {
   const message =
-    'Conversation not found: there is none with this id in this account, or its provider does not serve this model.'
+    'Conversation not found: there is none with this id in this account, or its vendor does not serve this model.'
   return new Fault('not_found', { message, param: 'conversation' })
 }
 
 function itemUnknown(at: string): Fault {
-  const message = `Item not found: "${at}" refers to what a provider keeps, and nothing with this id is kept for this account. Send the item itself, without this id.`
+  const message = `Item not found: "${at}" refers to what a vendor keeps, and nothing with this id is kept for this account. Send the item itself, without this id.`
   return new Fault('not_found', { message, param: at })
 }
 
 const INSTEAD: Readonly<Record<string, string>> = {
-  file: 'Files of POST /v1/files are for batches, and no provider has them; send the file itself, or a public address of it.',
+  file: 'Files of POST /v1/files are for batches, and no vendor has them; send the file itself, or a public address of it.',
   recording: 'Send its text.',
 }
 
 function unknownOf(what: string, at: string): Fault {
-  const instead = INSTEAD[what] ?? 'Ids at providers are not shared between accounts.'
-  return invalid(`"${at}" refers to a ${what} that no provider keeps for this account. ${instead}`, at)
+  const instead = INSTEAD[what] ?? 'Ids at vendors are not shared between accounts.'
+  return invalid(`"${at}" refers to a ${what} that no vendor keeps for this account. ${instead}`, at)
 }
 
 /** The ids by which an account may come back to a response: its own, those of its items and of the containers that it used. */

@@ -120,7 +120,7 @@ function isIdle(name: string, value: unknown): boolean {
 function refusalOf(name: string): Fault {
   const why = OTHER_MODELS.has(name)
     ? 'only "model" is asked and priced here; leave it out, and try another model yourself'
-    : 'what it does at the provider is paid or set up by the operator and has no price here; leave it out'
+    : 'what it does at the vendor is paid or set up by the operator and has no price here; leave it out'
   return invalid(`"${name}": ${why}.`, name)
 }
 

@@ -86,7 +86,7 @@ function checkExtras(body: Json, pricing: Pricing | undefined): void {
 function dearer(name: string, value: unknown, standard: readonly unknown[]): Fault | undefined {
   if (value === undefined || standard.includes(value)) return undefined
   return invalid(
-    `"${name}": ${shown(value)} may cost more at the provider and has no price here ("multipliers" of the model's price set one); leave it out, or send one of ${standard.join(', ')}.`,
+    `"${name}": ${shown(value)} may cost more at the vendor and has no price here ("multipliers" of the model's price set one); leave it out, or send one of ${standard.join(', ')}.`,
     name,
   )
 }
@@ -97,7 +97,7 @@ export function hostedRefusal(hosted: string, at: string, traits: TextTraits): F
   const unit = unitOf(hosted)
   const setting = unit === undefined ? '' : ` ("${unit}" of the model's price sets one)`
   return invalid(
-    `"${at}": the tool "${hosted}" runs at the provider and has no price here${setting}; use function tools.`,
+    `"${at}": the tool "${hosted}" runs at the vendor and has no price here${setting}; use function tools.`,
     at,
   )
 }
@@ -126,21 +126,21 @@ export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricin
   const options = body.web_search_options ?? undefined
   if (options !== undefined && !(isObject(options) && traits.hostedTools.includes('web_search')))
     throw invalid(
-      '"web_search_options": web search runs at the provider and has no price here ("webSearch" of the model\'s price sets one); leave it out.',
+      '"web_search_options": web search runs at the vendor and has no price here ("webSearch" of the model\'s price sets one); leave it out.',
       'web_search_options',
     )
   if (traits.vendorState) return
-  if (isObject(body.thread)) throw threadUnsupported('nothing is kept at the provider')
+  if (isObject(body.thread)) throw threadUnsupported('nothing is kept at the vendor')
   for (const name of KEPT)
     if (body[name] !== undefined && body[name] !== null)
       throw invalid(
-        `"${name}" refers to what a provider keeps, which is not shared between accounts here; send the whole conversation as "input".`,
+        `"${name}" refers to what a vendor keeps, which is not shared between accounts here; send the whole conversation as "input".`,
         name,
       )
   objects(body.input).forEach((item, i) => {
     if (item.type === 'item_reference')
       throw invalid(
-        `"input[${i}]" refers to an item that a provider keeps; send the item itself, with "store": false.`,
+        `"input[${i}]" refers to an item that a vendor keeps; send the item itself, with "store": false.`,
         `input[${i}]`,
       )
   })

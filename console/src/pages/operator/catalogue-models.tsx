@@ -71,8 +71,8 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
             <b>Every client format for every text model</b>
             <br />
             <span className="muted small">
-              Chat completions, Responses, Messages and Google’s format, converted where the vendor speaks another. Off:
-              each model has the formats of its entry.
+              Chat completions, Responses, Messages and Google’s format, converted if the vendor uses another. Off: each
+              model has the formats of its entry.
             </span>
           </p>
           <Switch

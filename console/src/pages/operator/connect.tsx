@@ -22,7 +22,7 @@ export function ConnectPage() {
   return (
     <Page
       title="Add vendor"
-      lead="Choose who it is, give its key, see it work, and choose which of its models to offer. Nothing changes before you apply it."
+      lead="Choose a vendor, enter its key, test it, and choose which models to offer. Nothing changes before you apply it."
       back={{ to: '/operator/vendors', label: 'Vendors' }}
     >
       <Loaded query={presets}>{({ items }) => <Connect presets={items} />}</Loaded>
@@ -85,7 +85,7 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
       <WhoCard place={place} presets={presets} preset={preset} onChange={change} />
       <Card
         title="Test"
-        lead="Lists its models and makes the smallest real call. The vendor takes what one token costs."
+        lead="Lists its models and makes the smallest real call, which costs about one token at the vendor."
         actions={
           <Button look={test?.ok ? 'plain' : 'primary'} icon="live" busy={testing.busy} onClick={() => testing.go()}>
             Test the vendor
@@ -157,7 +157,7 @@ function WhoCard({ place, presets, preset, onChange }: WhoProps) {
         <SelectField
           label="Vendor"
           value={place.preset}
-          options={[['', 'Another one'], ...presets.map(({ name, title }) => [name, title] as const)]}
+          options={[['', 'Other (OpenAI-compatible)'], ...presets.map(({ name, title }) => [name, title] as const)]}
           onText={(name) => {
             const chosen = presets.find((one) => one.name === name)
             onChange({ ...EMPTY, preset: name, way: chosen && chosen.credential === null ? 'none' : 'stored' })
@@ -189,7 +189,7 @@ function WhoCard({ place, presets, preset, onChange }: WhoProps) {
         )}
         {preset ? null : (
           <SelectField
-            label="Speaks"
+            label="API format"
             value={place.format}
             options={FORMATS}
             onText={(format) => onChange({ format })}

@@ -72,7 +72,7 @@ function HomeStats({ data: { totals, margin } }: { data: HomeFigures }) {
         note="of the calls"
       />
       <MarginStat margin={margin} />
-      <Stat label="Refused" value={formatWhole(totals.refused)} note="before a vendor was asked" />
+      <Stat label="Rejected" value={formatWhole(totals.refused)} note="by the gateway, not charged" />
       <Stat label="Average latency" value={formatMs(totals.latencyMsAvg)} note="to the end of the answer" />
     </Stats>
   )
@@ -96,7 +96,7 @@ function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
     <Card
       flush={losing.length > 0}
       title="Losing money"
-      lead="Routes on which the vendor takes more than the call brings."
+      lead="Routes on which the vendor’s cost is above the charge."
       actions={<Link to="/operator/catalogue">Prices and routes</Link>}
     >
       {losing.length ? (
@@ -131,10 +131,10 @@ function Vendors() {
   return (
     <Card title="Vendors" actions={<Link to="/operator/vendors">All vendors</Link>}>
       {ill.length === 0 ? (
-        <p className="muted">{vendors.data ? 'None is ill.' : '…'}</p>
+        <p className="muted">{vendors.data ? 'All vendors are healthy.' : '…'}</p>
       ) : (
         <Table
-          label="Ill vendors"
+          label="Unhealthy vendors"
           rows={ill}
           rowKey={(vendor) => vendor.name}
           to={() => '/operator/vendors'}
@@ -159,7 +159,7 @@ function LowBalances({ rows: all }: { rows: HomeFigures['lowBalances'] }) {
   const rows = all.filter(({ daysLeft }) => daysLeft < LOW_DAYS)
   if (rows.length === 0) return null
   return (
-    <Card flush title="Running out of credits" lead="At the pace of the last seven days.">
+    <Card flush title="Running out of credits" lead="At last week’s rate.">
       <Table
         label="Running out of credits"
         rows={rows}
@@ -170,7 +170,7 @@ function LowBalances({ rows: all }: { rows: HomeFigures['lowBalances'] }) {
           { head: 'Available', right: true, cell: (row) => <Amount value={row.available} decimals={2} /> },
           { head: 'A day', right: true, cell: (row) => <Amount value={row.perDay} decimals={2} /> },
           {
-            head: 'Lasts',
+            head: 'Runway',
             right: true,
             cell: (row) => (
               <Badge tone={row.daysLeft < 2 ? 'bad' : row.daysLeft < 7 ? 'warn' : 'calm'}>
@@ -267,7 +267,7 @@ function Checklist({ calls }: { calls: number }) {
     {
       done: alerts.data.receivers.length > 0,
       to: '/operator/alerts/rules',
-      label: 'Say who is told when a vendor or a check fails',
+      label: 'Set up alert recipients',
     },
     { done: checks.data.last !== null, to: '/operator/ledger', label: 'Check the ledger once' },
   ]

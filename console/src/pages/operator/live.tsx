@@ -90,7 +90,7 @@ const SHOW_NAMES = [
   ['', 'Everything'],
   ['running', 'In flight'],
   ['failed', 'Failed at a vendor'],
-  ['refused', 'Refused'],
+  ['refused', 'Rejected'],
   ['charged', 'Charged'],
 ] as const
 

@@ -58,7 +58,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
     const pricing = withMultipliers(withPrices(model.pricing, texts, all), multipliers)
     const factor = batchFactor.trim() || (model.batchFactor === undefined ? undefined : '1')
     await api.changeModel(row.uid, { pricing, ...(factor === undefined ? {} : { batchFactor: factor }) })
-    toast(`New prices for ${model.name} hold from now on.`)
+    toast(`New prices for ${model.name} apply now.`)
     onDone()
   }
   const fields = (index: number, shown: readonly PriceUnit[]) => (
@@ -96,7 +96,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
             <details>
               <summary>Extras: tools that run at the vendor, and caches for an hour</summary>
               <div className="stack">
-                <p className="field-hint">What has no price in every tier is not offered to callers.</p>
+                <p className="field-hint">Extras without a price in every tier are not offered to callers.</p>
                 {fields(index, extras)}
               </div>
             </details>
@@ -106,8 +106,8 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
       {model.type === 'text' ? <Multipliers list={multipliers} onChange={setMultipliers} /> : null}
       {IN_BATCHES.has(model.type) ? (
         <TextField
-          label="Times in batches"
-          hint="What each rate is multiplied by in batches, such as 0.5. Empty: the price is the same."
+          label="Batch multiplier"
+          hint="Each rate is multiplied by this in batches, such as 0.5. Empty: the same price."
           inputMode="decimal"
           placeholder="1"
           value={batchFactor}
@@ -124,7 +124,7 @@ function Multipliers({ list, onChange }: { list: readonly Multiplier[]; onChange
     onChange(list.map((one, index) => (index === at ? { ...one, ...part } : one)))
   return (
     <fieldset className="stack">
-      <legend className="field-label">Multipliers of requests that ask for a tier</legend>
+      <legend className="field-label">Service-tier multipliers</legend>
       {list.map(({ field, value, times }, at) => (
         <div key={at} className="row">
           <TextField label="Field" value={field} onText={(text) => change(at, { field: text })} />

@@ -59,7 +59,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
       disabled={routes.length === 0}
       run={async () => {
         await api.changeModel(uid, { routes: routes.map(tidy), routing })
-        toast(`The routes of ${model.name} hold from now on.`)
+        toast(`The routes of ${model.name} apply now.`)
         catalogChanged()
       }}
       onClose={onClose}

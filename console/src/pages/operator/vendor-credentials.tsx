@@ -77,7 +77,7 @@ function CredentialState({
   if (asideUntil && why)
     return (
       <>
-        <Badge tone="warn">Set aside</Badge>{' '}
+        <Badge tone="warn">Disabled</Badge>{' '}
         <span className="small">
           {WHY[why]} ({status}), until <When at={asideUntil} />
         </span>

@@ -11,7 +11,7 @@ import type { Receipt } from './cost.tsx'
 
 const BYTES_MAX = 25 * 1_048_576
 const WORKS = [
-  ['/v1/audio/transcriptions', 'In its own language'],
+  ['/v1/audio/transcriptions', 'Original'],
   ['/v1/audio/translations', 'In English'],
 ] as const
 const FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json']
@@ -30,7 +30,11 @@ interface Heard {
   receipt?: Receipt
 }
 
-const UNHEARD = { icon: 'live', title: 'Nothing heard yet', words: 'Choose a recording of a few seconds.' } as const
+const UNHEARD = {
+  icon: 'live',
+  title: 'The transcript appears here',
+  words: 'Choose a recording of a few seconds.',
+} as const
 const HEARD_FIRST = { model: '', work: '/v1/audio/transcriptions', response_format: 'json', language: '', prompt: '' }
 
 function TranscriptionBench({ account, models }: BenchProps) {
@@ -62,7 +66,7 @@ function TranscriptionBench({ account, models }: BenchProps) {
       </BenchAnswer>
       <BenchForm
         kind="transcription"
-        action="Write down"
+        action="Transcribe"
         icon="live"
         bench={bench}
         call={call}
@@ -79,7 +83,7 @@ function TranscriptionBench({ account, models }: BenchProps) {
           }}
           onSeconds={setSeconds}
         />
-        <SelectField label="Written down" value={wish.work} onText={set('work')} options={WORKS} />
+        <SelectField label="Output language" value={wish.work} onText={set('work')} options={WORKS} />
         <SelectField label="Format" value={wish.response_format} onText={set('response_format')} options={FORMATS} />
         {inOwnLanguage ? (
           <TextField
@@ -157,7 +161,7 @@ interface Spoken {
   receipt?: Receipt
 }
 
-const UNSAID = { icon: 'live', title: 'Nothing said yet', words: 'Write what is to be said.' } as const
+const UNSAID = { icon: 'live', title: 'The audio appears here', words: 'Write a text to speak.' } as const
 const SPEECH_FIRST = { model: '', input: '', voice: 'alloy', response_format: 'mp3', instructions: '' }
 
 function SpeechBench({ account, models }: BenchProps) {

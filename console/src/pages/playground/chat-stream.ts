@@ -134,7 +134,7 @@ export async function streamChat(
     for await (const event of readSse(response.body)) {
       if (event.data === '[DONE]') break
       const chunk = JSON.parse(event.data) as Chunk
-      if (chunk.error) throw new ApiError(200, chunk.error.message ?? 'The provider failed.', undefined, requestId)
+      if (chunk.error) throw new ApiError(200, chunk.error.message ?? 'The vendor failed.', undefined, requestId)
       const choice = chunk.choices?.[0]
       if (choice) set(withDelta(now, choice))
     }

@@ -77,7 +77,7 @@ function Bench({ kind, account, models }: BenchProps & { kind: Kind }) {
         account={account}
         error={call.error}
         result={result}
-        empty={{ icon: 'models', title: 'No judgement yet', words: words.empty }}
+        empty={{ icon: 'models', title: 'Results appear here', words: words.empty }}
       >
         {({ rows }) => (
           <>

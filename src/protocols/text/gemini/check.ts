@@ -49,7 +49,7 @@ export function checkGemini(fields: Fields, traits: TextTraits): CheckedAsk {
   if (alt !== 'json' && alt !== 'sse') throw mustBe('alt', 'sse or json', alt)
   if (member(value, 'cachedContent') !== undefined)
     throw invalid(
-      '"cachedContent" refers to what a provider keeps, which is not shared between accounts here; send the content itself.',
+      '"cachedContent" refers to what a vendor keeps, which is not shared between accounts here; send the content itself.',
       'cachedContent',
     )
   return {

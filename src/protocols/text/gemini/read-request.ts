@@ -189,7 +189,7 @@ function readResult(response: Json, at: string, calls: Calls): ResultPart {
 
 function readTools(tool: Json, i: number): Tool[] {
   const other = Object.keys(tool).find((name) => !/^function_?declarations$/i.test(name) && tool[name] !== null)
-  if (other !== undefined) throw cannotConvert(`tools[${i}].${other}`, 'a tool that runs at the provider')
+  if (other !== undefined) throw cannotConvert(`tools[${i}].${other}`, 'a tool that runs at the vendor')
   return objectsAt(tool, 'functionDeclarations').map((entry) => {
     const json = member(entry, 'parametersJsonSchema')
     const open = entry.parameters

@@ -32,7 +32,7 @@ export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
     worst: { ...ask.worst, output },
     offer: 'compact',
     refusal: (protocol) =>
-      protocol === 'openai-responses' ? undefined : invalid(`The provider of "${uid}" does not compact.`, 'model'),
+      protocol === 'openai-responses' ? undefined : invalid(`The vendor of "${uid}" does not compact.`, 'model'),
     open: (target) => ({
       call: {
         method: 'POST',

@@ -23,7 +23,7 @@ const STORED = ['previous_response_id', 'conversation', 'prompt']
 
 export function readResponsesDialogue(value: Json): Dialogue {
   for (const name of STORED)
-    if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a provider')
+    if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a vendor')
   const reasoning = isObject(value.reasoning) ? value.reasoning : {}
   const shape = isObject(value.text) ? value.text : {}
   const namespaces = new Namespaces(value.tools)
