@@ -34,7 +34,8 @@ test('a seed tells the same story again, alone or after and beside others', asyn
   for (const seed of [6, 3, 1]) assert.equal((await simulate(seed, lane)).digest, digests.get(seed), `seed ${seed}`)
 })
 
-for (const [name, sabotage] of Object.entries(SABOTAGES))
+/** Each takes seconds, and some many seeds. The long tests break the gateway in every way. */
+for (const [name, sabotage] of Object.entries(SABOTAGES).slice(0, runs(4, Number.POSITIVE_INFINITY)))
   test(`the simulator notices when ${name}`, async (t) => {
     for (let seed = 1; seed <= UNNOTICED_MAX; seed++) {
       const failure = await simulate(seed, lane, { sabotage, stage: STAGES[name] }).then(
